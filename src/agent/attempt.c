@@ -229,10 +229,13 @@ void agent__put_call(const agent *a, const agent_definition *t, base_buf *out)
 /* Nothing is thought of a definition that is not there yet, or that was not written in vain. */
 static void put_thought(const agent *a, const agent_definition *t, base_buf *out)
 {
-    if (a->fix.wanted || a->fix.failing)
-        base_buf_printf(out, "The wrong line in the definition of `%s` is `", t->name);
-    else if (a->fix.copied && t->text.len)
-        base_buf_printf(out, "The line of `%s` that has to change is `", t->name);
+    const bool is_wrong = a->fix.wanted || a->fix.failing;
+    if ((!is_wrong && !(a->fix.copied && t->text.len)) || strchr(t->name, AGENT_PROMPT_MARK)) return;
+    agent_prompt_open_thought(a->info.tools, out);
+    base_buf_printf(out,
+        is_wrong ? "The wrong line in the definition of `%s` is `"
+                 : "The line of `%s` that has to change is `",
+        t->name);
 }
 
 int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err)
@@ -243,7 +246,9 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
     if (find_target(a, &t)) {
         base_buf text = {0};
         agent__put_call(a, &t, &opening->call);
-        if (further) rc = agent__doubt_next(a, opening->call.data, &t, &text, err);
+        /* Between marks the text is quoted: what is doubted in it is not the tokens that would be written. */
+        if (further && !model_tools_are_marked(a->info.tools))
+            rc = agent__doubt_next(a, opening->call.data, &t, &text, err);
         opening->is_doubt = text.len > 0;
         /* Without a thought of its own a small model copies the old text. */
         if (!text.len) put_thought(a, &t, &opening->thought);

@@ -40,6 +40,7 @@ static bool begin_call(agent_channels *c, base_buf *words)
     begin_line(words);
     base_buf_printf(words, "{\"name\": \"%.*s\", \"arguments\": ", (int)n, to);
     c->is_empty = true;
+    c->n_calls++;
     return true;
 }
 
@@ -91,6 +92,7 @@ static void begin_named_call(agent_channels *c, base_buf *words)
     begin_line(words);
     base_buf_printf(words, "{\"name\": \"%.*s\", \"arguments\": ", (int)n, name);
     c->is_empty = true;
+    c->n_calls++;
 }
 
 static void end_named_call(agent_channels *c, base_buf *words)
@@ -193,6 +195,14 @@ void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, s
         }
         break;
     }
+}
+
+void agent_channels_next_message(agent_channels *c, uint32_t index)
+{
+    end_thought(c, index);
+    c->head_from = index;
+    base_buf_clear(&c->head);
+    if (c->form == AGENT_OF_HARMONY) c->at = AGENT_IN_HEAD;
 }
 
 void agent_channels_end(agent_channels *c, uint32_t n_tokens)

@@ -35,6 +35,7 @@ typedef struct agent_channels {
     uint32_t head_from; /* of the message at hand: its first token behind <|start|>assistant */
     bool is_thought;    /* the message at hand, also where its text is over */
     bool is_empty;      /* a call whose arguments have not begun */
+    uint32_t n_calls;   /* that were begun */
     agent_thought *thoughts;
     uint32_t n_thoughts;
     size_t cap_thoughts;
@@ -49,6 +50,8 @@ bool agent_channels_is_think_end(const char *piece, size_t n); /* </think> */
 /* The next token of an answer: its place in the sequence, its bytes, and whether it is a control token. */
 void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, size_t n, bool is_control,
     base_buf *words, base_buf *thought);
+/* A further message begins at token `index`, behind what opened it: in harmony, its head. */
+void agent_channels_next_message(agent_channels *c, uint32_t index);
 void agent_channels_end(agent_channels *c, uint32_t n_tokens); /* the answer is over: so is its thought */
 void agent_channels_free(agent_channels *c);
 

@@ -112,6 +112,8 @@ typedef struct engine_ops {
     int (*scaffold)(engine *e, engine_scaffold what, model_role role, model_ids *out, base_err *err);
     const char *(*piece)(const engine *e, int32_t id, size_t *ret_n); /* bytes; NULL outside the vocabulary */
     bool (*is_control)(const engine *e, int32_t id);
+    /* The control token of this name, -1: there is none. NULL: the engine writes none into an answer. */
+    int32_t (*mark)(const engine *e, const char *name);
 
     /* The sequence. A segment says what the tokens are; what an engine cannot use of that it leaves. */
     const int32_t *(*ids)(const engine *e, uint32_t *ret_n);

@@ -206,6 +206,13 @@ static void fake_info(const engine *e, engine_info *ret)
         .n_vocab = STANDIN_N};
 }
 
+static int32_t fake_mark(const engine *e, const char *name)
+{
+    size_t n;
+    const int32_t id = standin_mark(name, strlen(name), &n);
+    return id == STANDIN_END || name[n] ? -1 : id;
+}
+
 /* --- answers -------------------------------------------------------------------------------------------- */
 
 static int fake_set_tools(
@@ -327,6 +334,7 @@ static const engine_ops fake_ops = {
     .scaffold = standin_scaffold,
     .piece = standin_piece,
     .is_control = standin_is_control,
+    .mark = fake_mark,
     .ids = engine_session_ids,
     .append = fake_append,
     .truncate = fake_truncate,

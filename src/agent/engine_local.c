@@ -84,6 +84,11 @@ static bool local_is_control(const engine *e, int32_t id)
     return model_tokenizer_is_control(as_local(e)->tokenizer, id);
 }
 
+static int32_t local_mark(const engine *e, const char *name)
+{
+    return model_tokenizer_find(as_local(e)->tokenizer, name);
+}
+
 static int local_scaffold(engine *e, engine_scaffold what, model_role role, model_ids *out, base_err *err)
 {
     const model_template *template = as_local(e)->template;
@@ -621,6 +626,7 @@ static const engine_ops local_ops = {
     .encode = local_encode,
     .piece = local_piece,
     .is_control = local_is_control,
+    .mark = local_mark,
     .append = local_append,
     .truncate = local_truncate,
     .ids = engine_session_ids,

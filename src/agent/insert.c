@@ -171,13 +171,52 @@ int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err
     return rc;
 }
 
+static int add_mark(const agent *a, const char *name, size_t n, model_ids *ids, base_err *err)
+{
+    char *mark = base_xstrndup(name, n);
+    const int32_t id = a->engine->ops->mark ? a->engine->ops->mark(a->engine, mark) : -1;
+    int rc = 0;
+    if (id >= 0)
+        model_ids_add(ids, id);
+    else
+        rc = base_fail(
+            err, BASE_E_FORMAT, "the model has no token %s, which its calls are written with", mark);
+    free(mark);
+    return rc;
+}
+
+int agent__encode_marked(
+    const agent *a, const char *text, size_t n, model_ids *ids, base_buf *ret, base_err *err)
+{
+    int rc = 0;
+    bool is_mark = false;
+    for (size_t at = 0; !rc && at < n; is_mark = !is_mark) {
+        const char *end = memchr(text + at, AGENT_PROMPT_MARK, n - at);
+        const size_t len = end ? (size_t)(end - text) - at : n - at;
+        if (is_mark)
+            rc = add_mark(a, text + at, len, ids, err);
+        else if (len)
+            rc = a->engine->ops->encode(a->engine, text + at, len, ids, err);
+        if (!is_mark && ret) base_buf_add(ret, text + at, len);
+        at += len + 1;
+    }
+    return rc;
+}
+
 int agent__append(agent *a, const agent_text *t, size_t *ret_index, base_err *err)
 {
     size_t n = t->n;
     char *clean = base_utf8_valid(t->text, t->n) ? NULL : valid_text(t->text, t->n, &n);
     const char *text = clean ? clean : t->text;
     model_ids ids = {0};
-    int rc = a->engine->ops->encode(a->engine, text, n, &ids, err);
+    base_buf words = {0};
+    int rc = t->has_marks ? agent__encode_marked(a, text, n, &ids, &words, err)
+                          : a->engine->ops->encode(a->engine, text, n, &ids, err);
+    if (t->has_marks) { /* what follows is about its words */
+        free(clean);
+        n = words.len;
+        text = clean = base_buf_take(&words);
+    }
     if (rc || !ids.n) {
         free(clean);
         model_ids_free(&ids);

@@ -430,8 +430,8 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
         base_buf_puts(&json, "{\"name\": \"write\", \"arguments\": {\"path\": ");
         base_json_put_str(&json, t->path, strlen(t->path));
         base_buf_puts(&json, "}}");
-        agent_prompt_call(a->info.tools, json.data, &opening->call);
-        base_buf_printf(&opening->call, "\n```javascript\n%s", t->assertion);
+        agent_prompt_open_payload(a->info.tools, json.data, "javascript", &opening->call);
+        agent_prompt_put_payload(a->info.tools, t->assertion, strlen(t->assertion), &opening->call);
         base_buf_free(&json);
         return true;
     }
@@ -444,17 +444,18 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
                              : is_rust ? "rust"
                                        : "go")};
     agent_opening_free(opening);
+    base_buf body = {0};
     agent__put_call(a, &like, &opening->call);
     if (is_python && t->assertion)
-        base_buf_printf(
-            &opening->call, "def %s(%s):\n    %s", t->name, t->holder ? "self" : "", t->assertion);
+        base_buf_printf(&body, "def %s(%s):\n    %s", t->name, t->holder ? "self" : "", t->assertion);
     else if (is_python)
-        base_buf_printf(&opening->call, "def %s(%s", t->name, t->holder ? "self" : "");
+        base_buf_printf(&body, "def %s(%s", t->name, t->holder ? "self" : "");
     else if (is_rust)
-        base_buf_printf(
-            &opening->call, "#[test]\nfn %s() {\n    %s", t->name, t->assertion ? t->assertion : "assert");
+        base_buf_printf(&body, "#[test]\nfn %s() {\n    %s", t->name, t->assertion ? t->assertion : "assert");
     else
-        base_buf_printf(&opening->call, "func %s(t *testing.T) {\n", t->name);
+        base_buf_printf(&body, "func %s(t *testing.T) {\n", t->name);
+    agent_prompt_put_payload(a->info.tools, body.data, body.len, &opening->call);
+    base_buf_free(&body);
     base_buf_free(&name);
     return true;
 }

@@ -37,6 +37,7 @@
  *     leaving.c  which files do not leave this machine unasked
  *     requests.c what requests across HTTP cost, and where the engine's cache parted from ours
  *     ledger.c   a turn's sums: what was computed, evicted and promoted, and why
+ *     reader.c   an answer, token by token: words, calls, thoughts
  *     segments.c which stretch of the sequence came from where
  *     twins.c    the same definition in another place that a request means, too
  *     mode.c     what runs without asking
@@ -332,6 +333,7 @@ typedef struct agent_text {
     const char *label, *path, *version; /* NULL: none */
     uint32_t line, line_end;
     uint32_t bulk;      /* tokens of all the excerpts that it comes with; 0: it comes alone */
+    bool has_marks;     /* text of the harness with control tokens in it: AGENT_PROMPT_MARK */
     bool whole;         /* the request is about changing it: computed in full (kv_segment.whole) */
     bool structure;     /* parse it as source text of `path` and protect signatures, calls, ... */
     size_t source_from; /* with structure: where in text the source begins (a header stands before it) */
@@ -402,7 +404,33 @@ agent_token_map agent__map_tokens(const agent *a, const int32_t *ids, uint32_t n
 uint32_t agent__find_spans(
     agent *a, const agent_text *t, const char *text, size_t n, const agent_token_map *m, kv_span *spans);
 
+/* --- reader.c --- */
+/* An answer as it is read token by token: what of it is words and calls, and what the model thinks (channels.h). */
+typedef struct agent_reader {
+    base_buf text, thought;
+    agent_channels channels;
+    size_t line_text, line_thought; /* agent__reader_line_begins */
+    bool line_in_head;
+} agent_reader;
+void agent__reader_begin(agent *a, agent_reader *r); /* the next token is the answer's first */
+void agent__reader_take(const agent *a, agent_reader *r, int32_t id, uint32_t index);
+void agent__reader_free(agent_reader *r);
+/* The model goes on with a line that the harness began; it has come to its end, or begins something else. */
+enum { AGENT_OPENING_TOKENS = 64 }; /* of the model's, at most */
+void agent__reader_line_begins(agent_reader *r);
+bool agent__reader_has_line(const agent_reader *r);
+/* The call that the harness begins behind such a line; is_ended: the model ended its message there. */
+void agent__put_call_behind(
+    const agent *a, const agent_reader *r, bool is_ended, const base_buf *call, base_buf *out);
+/* Of a model of marks: the grammar goes on behind the call that the harness began at token `from`. */
+void agent__tell_grammar(agent *a, uint32_t from);
+/* Can the harness write the beginning of a call as this model writes calls? */
+bool agent__can_begin_calls(const agent *a);
+
 /* --- insert.c --- */
+/* Tokens of a text of the harness; ret (may be NULL): the same without its marks. */
+int agent__encode_marked(
+    const agent *a, const char *text, size_t n, model_ids *ids, base_buf *ret, base_err *err);
 /* Appends content. ret_index (may be NULL): its index in a->transcript.segments. */
 int agent__append(agent *a, const agent_text *t, size_t *ret_index, base_err *err);
 /* Tokens of a call that were chosen elsewhere (tries.c), with their `token` events. */
@@ -607,8 +635,8 @@ void agent__take_back(agent *a, const char *path, const char *name, base_buf *ou
  * that it ends (what is wrong), then the call up to the new definition's first line.
  */
 typedef struct agent_opening {
-    base_buf thought, call;
-    bool is_doubt; /* the call goes on into the definition, up to a token of doubt.c */
+    base_buf thought, call; /* control tokens in it: AGENT_PROMPT_MARK */
+    bool is_doubt;          /* the call goes on into the definition, up to a token of doubt.c */
 } agent_opening;
 void agent_opening_free(agent_opening *o);
 /* How the answer that writes the new test begins; once a turn. */

@@ -28,14 +28,57 @@ static const char *const around[][2] = {
     [MODEL_TOOLS_TAG_TOOLS] = {"<tools>", "</tools>"},
     [MODEL_TOOLS_HERMES] = {"<tool_call>\n", "\n</tool_call>"},
     [MODEL_TOOLS_XML] = {NULL, NULL},
-    [MODEL_TOOLS_HARMONY] = {"", ""}, /* what stands around it is no text: control tokens */
-    [MODEL_TOOLS_MISTRAL] = {"", ""}, /* the same */
+    [MODEL_TOOLS_HARMONY] = {NULL, NULL}, /* what stands around it is no text: control tokens */
+    [MODEL_TOOLS_MISTRAL] = {NULL, NULL}, /* the same */
     [MODEL_TOOLS_JSON] = {"", ""},
 };
 
+/* What stands around the name and behind the arguments of a call between control tokens. */
+static const struct {
+    const char *before[2], *between[4], *behind; /* text and marks: a mark begins with < or [ */
+} marked[] = {
+    [MODEL_TOOLS_HARMONY] = {{"<|channel|>", "commentary to=functions."},
+        {" ", "<|constrain|>", "json", "<|message|>"}, "<|call|>"},
+    [MODEL_TOOLS_MISTRAL] = {{"[TOOL_CALLS]"}, {"[ARGS]"}, ""},
+};
+
+static void put_mark(const char *mark, bool is_token, base_buf *out)
+{
+    if (!mark) return;
+    const bool is_mark = is_token && (*mark == '<' || *mark == '[');
+    if (is_mark) base_buf_putc(out, AGENT_PROMPT_MARK);
+    base_buf_puts(out, mark);
+    if (is_mark) base_buf_putc(out, AGENT_PROMPT_MARK);
+}
+
+/* No byte of it begins a mark. */
+static void put_content(const char *text, size_t n, base_buf *out)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text[i] != AGENT_PROMPT_MARK) base_buf_putc(out, text[i]);
+}
+
+/* json: {"name": "NAME", "arguments": ARGUMENTS, and its last } where it is whole. */
+static void put_marked_call(model_tool_style style, const char *json, bool is_open, base_buf *out)
+{
+    static const char head[] = "{\"name\": \"", middle[] = "\", \"arguments\": ";
+    const char *name = json + sizeof head - 1, *end = strstr(name, middle);
+    if (!end) return;
+    const char *arguments = end + sizeof middle - 1;
+    for (size_t i = 0; i < sizeof marked[0].before / sizeof *marked[0].before; i++)
+        put_mark(marked[style].before[i], is_open, out);
+    put_content(name, (size_t)(end - name), out);
+    for (size_t i = 0; i < sizeof marked[0].between / sizeof *marked[0].between; i++)
+        put_mark(marked[style].between[i], is_open, out);
+    put_content(arguments, strlen(arguments) - !is_open, out);
+    if (!is_open) base_buf_puts(out, marked[style].behind);
+}
+
 void agent_prompt_call(model_tool_style style, const char *json, base_buf *out)
 {
-    if (style == MODEL_TOOLS_XML)
+    if (model_tools_are_marked(style))
+        put_marked_call(style, json, false, out);
+    else if (style == MODEL_TOOLS_XML)
         agent_call_xml_put(json, NULL, false, out);
     else
         base_buf_printf(out, "%s%s%s", around[style][0], json, around[style][1]);
@@ -43,7 +86,9 @@ void agent_prompt_call(model_tool_style style, const char *json, base_buf *out)
 
 void agent_prompt_open_call(model_tool_style style, const char *json, base_buf *out)
 {
-    if (style == MODEL_TOOLS_XML)
+    if (model_tools_are_marked(style))
+        put_marked_call(style, json, true, out);
+    else if (style == MODEL_TOOLS_XML)
         agent_call_xml_put(json, NULL, true, out);
     else
         base_buf_printf(out, "%s%s", around[style][0], json);
@@ -55,8 +100,43 @@ void agent_prompt_open_payload(model_tool_style style, const char *json, const c
         agent_call_xml_put(json, "", true, out);
         return;
     }
+    if (model_tools_are_marked(
+            style)) { /* the payload is the last argument: in place of the last two braces */
+        put_marked_call(style, json, true, out);
+        while (out->len && out->data[out->len - 1] == '}') out->data[--out->len] = '\0';
+        base_buf_printf(out, ", \"%s\": \"", agent_call_xml_payload);
+        return;
+    }
     agent_prompt_call(style, json, out);
     base_buf_printf(out, "\n```%s\n", language);
+}
+
+void agent_prompt_put_payload(model_tool_style style, const char *text, size_t n, base_buf *out)
+{
+    base_buf quoted = {0};
+    if (!model_tools_are_marked(style)) {
+        base_buf_add(out, text, n);
+        return;
+    }
+    base_json_put_str(&quoted, text, n);
+    base_buf_add(out, quoted.data + 1, quoted.len - 2);
+    base_buf_free(&quoted);
+}
+
+void agent_prompt_open_thought(model_tool_style style, base_buf *out)
+{
+    if (style != MODEL_TOOLS_HARMONY) return;
+    put_mark("<|channel|>", true, out);
+    base_buf_puts(out, "analysis");
+    put_mark("<|message|>", true, out);
+}
+
+void agent_prompt_end_thought(model_tool_style style, bool is_ended, base_buf *out)
+{
+    if (style != MODEL_TOOLS_HARMONY) return;
+    if (!is_ended) put_mark("<|end|>", true, out);
+    put_mark("<|start|>", true, out);
+    base_buf_puts(out, "assistant");
 }
 
 /* A call with its payload; NULL: it has none. */

@@ -23,12 +23,23 @@ typedef struct agent_prompt {
 void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret);
 void agent_prompt_free(agent_prompt *p);
 
-/* A call as this family writes it. */
+/*
+ * A control token in text of the harness that is appended with agent_text.has_marks: its name between two of these
+ * bytes. What comes from files or from the person is put there without them.
+ */
+enum { AGENT_PROMPT_MARK = 0x1e };
+
+/* A call as this family writes it, to be shown: what is a control token there is its name here. */
 void agent_prompt_call(model_tool_style style, const char *json, base_buf *out);
-/* The same up to the end of `json`, which is the beginning of a call. */
+/* The same up to the end of `json`, which is the beginning of a call. To be appended: with marks. */
 void agent_prompt_open_call(model_tool_style style, const char *json, base_buf *out);
 /* A call of a tool that takes a payload, up to where the payload begins. */
 void agent_prompt_open_payload(model_tool_style style, const char *json, const char *language, base_buf *out);
+/* The payload's first bytes behind it. */
+void agent_prompt_put_payload(model_tool_style style, const char *text, size_t n, base_buf *out);
+/* What stands in front of a thought that the harness begins, and between that and the call (harmony). */
+void agent_prompt_open_thought(model_tool_style style, base_buf *out);
+void agent_prompt_end_thought(model_tool_style style, bool is_ended, base_buf *out);
 
 /* Is this tool offered to such a model? */
 bool agent_prompt_offers(const tool_entry *t, bool strong);

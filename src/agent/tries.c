@@ -23,7 +23,6 @@
 enum {
     TEST_MS = 60000,
     TEST_BYTES = 2400,
-    THOUGHT_TOKENS = 64,
     FOUND_S = 45 /* for candidates where the request names no failing test */
 };
 static const float warm = 0.8f; /* as docs/results.md, "Does it repair programs?", was measured */
@@ -31,7 +30,7 @@ static const float warm = 0.8f; /* as docs/results.md, "Does it repair programs?
 typedef struct candidate {
     uint32_t number;
     model_ids ids; /* its answer */
-    base_buf text;
+    agent_reader read;
     char *headline;       /* of the change, NULL: it is none */
     uint64_t change;      /* hash of path and new text: two candidates may say the same */
     const char *word;     /* why it was not tried; NULL: it was */
@@ -54,18 +53,23 @@ static void candidate_free(candidate *c)
     tool_scratch_free(c->scratch);
     tool_result_free(&c->result);
     model_ids_free(&c->ids);
-    base_buf_free(&c->text);
+    agent__reader_free(&c->read);
     free(c->headline);
     *c = (candidate){0};
 }
 
 /* --- sampling ------------------------------------------------------------------------------------------- */
 
-static int append_text(agent *a, candidate *c, const char *text, size_t n, base_err *err)
+static int append_text(agent *a, candidate *c, const base_buf *text, base_err *err)
 {
     model_ids ids = {0};
-    int rc = a->engine->ops->encode(a->engine, text, n, &ids, err);
-    base_buf_add(&c->text, text, n);
+    const bool has_marks = model_tools_are_marked(a->info.tools);
+    const uint32_t from = agent__n_tokens(a);
+    int rc = has_marks ? agent__encode_marked(a, text->data, text->len, &ids, NULL, err)
+                       : a->engine->ops->encode(a->engine, text->data, text->len, &ids, err);
+    if (!has_marks) base_buf_add(&c->read.text, text->data, text->len);
+    for (size_t i = 0; has_marks && i < ids.n; i++)
+        agent__reader_take(a, &c->read, ids.ids[i], from + (uint32_t)i);
     kv_segment segment = {.origin = KV_ORIGIN_CALL, .turn = a->turn};
     if (!rc && ids.n) rc = a->engine->ops->append(a->engine, &segment, ids.ids, (uint32_t)ids.n, err);
     model_ids_free(&ids);
@@ -75,9 +79,10 @@ static int append_text(agent *a, candidate *c, const char *text, size_t n, base_
 static int append_call(agent *a, candidate *c, const base_buf *call, base_err *err)
 {
     base_buf text = {0};
-    if (c->text.len && c->text.data[c->text.len - 1] != '\n') base_buf_putc(&text, '\n');
-    base_buf_add(&text, call->data, call->len);
-    int rc = append_text(a, c, text.data, text.len, err);
+    agent__put_call_behind(a, &c->read, false, call, &text);
+    const uint32_t from = agent__n_tokens(a);
+    int rc = append_text(a, c, &text, err);
+    if (!rc) agent__tell_grammar(a, from);
     base_buf_free(&text);
     return rc;
 }
@@ -90,17 +95,15 @@ static int sample_token(agent *a, candidate *c, bool in_thought, bool *end, base
     int rc = a->engine->ops->next(a->engine, KV_ORIGIN_CALL, a->turn, &id, end, NULL, err);
     if (rc) return rc;
     if (*end && in_thought) return a->engine->ops->truncate(a->engine, at, err);
-    size_t n = 0;
-    const char *piece = agent__piece(a, id, &n);
-    if (piece) base_buf_add(&c->text, piece, n);
+    agent__reader_take(a, &c->read, id, at);
     return 0;
 }
 
 static bool is_over(agent *a, const candidate *c, agent_call *call)
 {
-    const char *text = c->text.data ? c->text.data : "";
-    return agent_call_parse(text, c->text.len, false, agent__known, a, call) == AGENT_CALL_FOUND ||
-           agent__repeats(text, c->text.len);
+    const char *text = c->read.text.data ? c->read.text.data : "";
+    return agent_call_parse(text, c->read.text.len, false, agent__known, a, call) == AGENT_CALL_FOUND ||
+           agent__repeats(text, c->read.text.len);
 }
 
 /* Its test has ended, and nothing failed: no other candidate is needed. */
@@ -114,14 +117,13 @@ static int sample_text(
     agent *a, candidate *c, const candidate *testing, const agent_opening *opening, base_err *err)
 {
     bool in_thought = opening->call.len > 0, end = false;
-    int rc = opening->thought.len ? append_text(a, c, opening->thought.data, opening->thought.len, err) : 0;
-    size_t thought_from = c->text.len;
+    int rc = opening->thought.len ? append_text(a, c, &opening->thought, err) : 0;
+    agent__reader_line_begins(&c->read);
     a->engine->ops->answer_begins(a->engine);
     for (uint32_t n = 0; !rc && !end && !has_passed(testing) && n < a->settings.max_tokens; n++) {
         rc = sample_token(a, c, in_thought, &end, err);
-        if (!rc && in_thought &&
-            (end || n >= THOUGHT_TOKENS ||
-                memchr(c->text.data + thought_from, '\n', c->text.len - thought_from))) {
+        in_thought = in_thought && !c->read.channels.n_calls; /* it calls by itself */
+        if (!rc && in_thought && (end || n >= AGENT_OPENING_TOKENS || agent__reader_has_line(&c->read))) {
             rc = append_call(a, c, &opening->call, err);
             in_thought = end = false;
         }
@@ -154,6 +156,7 @@ static int sample(agent *a, candidate *c, const candidate *testing, base_err *er
     if (!rc) {
         o->set_sampling(a->engine, &s);
         o->stats(a->engine, &before);
+        agent__reader_begin(a, &c->read);
         rc = sample_text(a, c, testing, &opening, err);
         const int32_t *ids = o->ids(a->engine, &n);
         o->stats(a->engine, &after);
@@ -212,9 +215,9 @@ static int try_change(agent *a, const candidate *all, candidate *c, base_err *er
     base_str text;
     int rc = 0;
     c->word = "no call";
-    bool found = agent_call_parse(c->text.data ? c->text.data : "", c->text.len, true, agent__known, a,
-                     &call) == AGENT_CALL_FOUND ||
-                 agent__offer_rewrite(a, &c->text, &call);
+    bool found = agent_call_parse(c->read.text.data ? c->read.text.data : "", c->read.text.len, true,
+                     agent__known, a, &call) == AGENT_CALL_FOUND ||
+                 agent__offer_rewrite(a, &c->read.text, &call);
     const tool_entry *tool = found ? tool_find(call.name) : NULL;
     if (tool && tool->power == TOOL_WRITES && tool->prepare) {
         tool_call request = {.name = call.name,
@@ -258,7 +261,7 @@ static bool judge(agent *a, candidate *c, uint32_t of)
                            .of = of,
                            .status = status,
                            .headline = c->headline,
-                           .text = c->text.data ? c->text.data : "",
+                           .text = c->read.text.data ? c->read.text.data : "",
                            .output = c->result.text.data,
                            .tokens = c->own,
                            .shared = c->shared,
@@ -283,8 +286,7 @@ uint32_t agent__tries(const agent *a)
 bool agent__tries_are_due(const agent *a)
 {
     return agent__tries(a) > 1 && a->test.command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
-           !model_tools_are_marked(a->info.tools) && /* a candidate is text, and its channels are none */
-           !a->fix.tried && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
+           agent__can_begin_calls(a) && !a->fix.tried && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
            (a->engine->can & ENGINE_BRANCH);
 }
 

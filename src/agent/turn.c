@@ -26,22 +26,17 @@ typedef enum answer_end {
 } answer_end;
 
 typedef struct answer {
-    base_buf text;
+    agent_reader read;
     uint32_t from, to; /* its tokens */
     kv_origin origin;  /* of what is being written */
     answer_end end;
-    agent_call call;   /* with ANSWER_CALL */
-    bool has_channels; /* what follows is of a model that writes in channels */
-    agent_channels channels;
-    base_buf thought;
+    agent_call call; /* with ANSWER_CALL */
     size_t told_thought;
 } answer;
 
 static void answer_free(answer *r)
 {
-    base_buf_free(&r->text);
-    base_buf_free(&r->thought);
-    agent_channels_free(&r->channels);
+    agent__reader_free(&r->read);
     agent_call_free(&r->call);
 }
 
@@ -64,8 +59,8 @@ static void emit_mask(agent *a, uint32_t index, int32_t wanted, int32_t took)
 /* A thought's token: its event carries what is whole UTF-8 by now. */
 static void tell_thought(agent *a, answer *r, int32_t id, uint32_t index)
 {
-    const char *from = r->thought.data + r->told_thought;
-    const size_t n = base_utf8_whole(from, r->thought.len - r->told_thought);
+    const char *from = r->read.thought.data + r->told_thought;
+    const size_t n = base_utf8_whole(from, r->read.thought.len - r->told_thought);
     char *text = base_xstrndup(from, n);
     r->told_thought += n;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_token,
@@ -73,60 +68,30 @@ static void tell_thought(agent *a, answer *r, int32_t id, uint32_t index)
     free(text);
 }
 
-/* <think> and its end, which some converters made control tokens; NULL: another. */
-static const char *think_mark(const agent *a, int32_t id, size_t *n)
-{
-    const char *piece = a->engine->ops->piece(a->engine, id, n);
-    return piece && (agent_channels_is_think(piece, *n) || agent_channels_is_think_end(piece, *n)) ? piece
-                                                                                                   : NULL;
-}
-
-/* Does what opened the answer end in <think>, but for white space (Qwen3.5)? */
-static void find_open_thought(const agent *a, agent_channels *c)
-{
-    uint32_t n = 0;
-    const int32_t *ids = a->engine->ops->ids(a->engine, &n);
-    for (uint32_t i = n; i-- > 0;) {
-        size_t len = 0;
-        const char *piece = a->engine->ops->piece(a->engine, ids[i], &len);
-        if (piece && agent_channels_is_think(piece, len)) agent_channels_open_thought(c, i);
-        if (!piece || strspn(piece, "\n") < len) return;
-    }
-}
-
 /*
  * One token into the text; its event carries what is whole UTF-8 by now and cannot begin a stop string. True:
  * one is complete; the text ends in front of it.
  */
-static bool take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *told)
+static bool take_token(agent *a, answer *r, int32_t id, bool end, uint32_t index, size_t *told)
 {
-    size_t n = 0;
-    const char *piece = agent__piece(a, id, &n);
-    size_t before = r->text.len;
-    if (r->has_channels) {
-        const bool is_control = piece == NULL;
-        if (is_control) piece = a->engine->ops->piece(a->engine, id, &n);
-        if (piece) agent_channels_take(&r->channels, index, piece, n, is_control, &r->text, &r->thought);
-        if (r->thought.len > r->told_thought) {
-            tell_thought(a, r, id, index);
-            return false;
-        }
-    } else if (piece || (piece = think_mark(a, id, &n))) {
-        agent_channels_take(&r->channels, index, piece, n, false, &r->text, &r->thought);
-        if (r->thought.len > r->told_thought) {
-            tell_thought(a, r, id, index);
-            return false;
-        }
+    const size_t before = r->read.text.len, thought_before = r->read.thought.len;
+    agent__reader_take(a, &r->read, id, index);
+    if (r->read.thought.len > thought_before) {
+        tell_thought(a, r, id, index);
+        return false;
     }
-    size_t stop = model_stop_find(a->settings.stop, r->text.data ? r->text.data : "", r->text.len, before);
-    bool stopped = stop < r->text.len;
-    if (stopped) r->text.data[r->text.len = stop] = '\0';
-    size_t whole = *told + (r->text.data ? base_utf8_whole(r->text.data + *told, r->text.len - *told) : 0);
-    if (piece && !stopped) { /* behind an end token nothing comes */
-        size_t safe = model_stop_safe(a->settings.stop, r->text.data, r->text.len);
+    size_t stop = model_stop_find(
+        a->settings.stop, r->read.text.data ? r->read.text.data : "", r->read.text.len, before);
+    bool stopped = stop < r->read.text.len;
+    if (stopped) r->read.text.data[r->read.text.len = stop] = '\0';
+    size_t whole =
+        *told +
+        (r->read.text.data ? base_utf8_whole(r->read.text.data + *told, r->read.text.len - *told) : 0);
+    if (!end && !stopped && r->read.text.len) { /* behind an end token nothing comes */
+        size_t safe = model_stop_safe(a->settings.stop, r->read.text.data, r->read.text.len);
         if (safe < whole) whole = safe > *told ? safe : *told;
     }
-    char *text = base_xstrndup(r->text.data ? r->text.data + *told : "", whole - *told);
+    char *text = base_xstrndup(r->read.text.data ? r->read.text.data + *told : "", whole - *told);
     *told = whole;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_token,
                        .token = {.id = id,
@@ -137,21 +102,22 @@ static bool take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *
     return stopped;
 }
 
-/* Text of the harness at the answer's end. */
+/* Text of the harness at the answer's end, which is read as the model's is. */
 static int write_for_model(agent *a, answer *r, const base_buf *text, size_t *told, base_err *err)
 {
     if (!text->len) return 0;
-    agent_text t = {.origin = r->origin, .text = text->data, .n = text->len, .label = "opening"};
-    base_buf_add(&r->text, text->data, text->len);
-    *told = r->text.len;
-    return agent__append(a, &t, NULL, err);
-}
-
-/* The model has finished the line that the harness began, or goes on for too long. */
-static bool is_thought_done(const answer *r, size_t from, uint32_t n_tokens)
-{
-    enum { THOUGHT_TOKENS = 64 };
-    return n_tokens >= THOUGHT_TOKENS || memchr(r->text.data + from, '\n', r->text.len - from);
+    const bool has_marks = model_tools_are_marked(a->info.tools);
+    agent_text t = {
+        .origin = r->origin, .text = text->data, .n = text->len, .label = "opening", .has_marks = has_marks};
+    const uint32_t from = agent__n_tokens(a);
+    int rc = agent__append(a, &t, NULL, err);
+    if (!has_marks) base_buf_add(&r->read.text, text->data, text->len);
+    uint32_t n = 0;
+    const int32_t *ids = has_marks ? a->engine->ops->ids(a->engine, &n) : NULL;
+    for (uint32_t i = from; i < n; i++) agent__reader_take(a, &r->read, ids[i], i);
+    r->told_thought = r->read.thought.len;
+    *told = r->read.text.len;
+    return rc;
 }
 
 /* The call follows the thought; where the model ended its message there, in a message of its own. */
@@ -159,10 +125,12 @@ static int write_call(agent *a, answer *r, const base_buf *call, bool ended, siz
 {
     int rc = ended ? agent__open_message(a, MODEL_ROLE_ASSISTANT, err) : 0;
     base_buf text = {0};
-    if (r->text.data[r->text.len - 1] != '\n') base_buf_putc(&text, '\n');
-    base_buf_add(&text, call->data, call->len);
+    if (ended) agent_channels_next_message(&r->read.channels, agent__n_tokens(a));
+    agent__put_call_behind(a, &r->read, ended, call, &text);
     r->origin = KV_ORIGIN_CALL;
+    const uint32_t from = agent__n_tokens(a);
     if (!rc) rc = write_for_model(a, r, &text, told, err);
+    if (!rc) agent__tell_grammar(a, from);
     base_buf_free(&text);
     return rc;
 }
@@ -179,9 +147,9 @@ static void count_lookup(agent *a, int sign)
 
 static agent_call_found find_call(agent *a, answer *r, bool held, bool whole)
 {
-    const char *text = r->text.data ? r->text.data : "";
-    if (held && agent__is_json(text, r->text.len)) return AGENT_CALL_NONE;
-    return agent_call_parse(text, r->text.len, whole, agent__known, a, &r->call);
+    const char *text = r->read.text.data ? r->read.text.data : "";
+    if (held && agent__is_json(text, r->read.text.len)) return AGENT_CALL_NONE;
+    return agent_call_parse(text, r->read.text.len, whole, agent__known, a, &r->call);
 }
 
 /* It goes round in circles. One that is held can be closed, once; then it goes on. */
@@ -197,10 +165,10 @@ static bool goes_on_closed(agent *a, engine_hold *hold, bool *closed)
 
 static void keep_thoughts(agent *a, answer *r)
 {
-    agent_channels_end(&r->channels, r->to);
-    for (uint32_t i = 0; i < r->channels.n_thoughts; i++) {
+    agent_channels_end(&r->read.channels, r->to);
+    for (uint32_t i = 0; i < r->read.channels.n_thoughts; i++) {
         base_grow(&a->thoughts.all, &a->thoughts.cap, a->thoughts.n + 1, sizeof *a->thoughts.all);
-        a->thoughts.all[a->thoughts.n++] = r->channels.thoughts[i];
+        a->thoughts.all[a->thoughts.n++] = r->read.channels.thoughts[i];
     }
 }
 
@@ -226,24 +194,22 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
     size_t told = 0;
     r->origin = KV_ORIGIN_ANSWER;
     bool call_due = opening->call.len > 0, closed = false;
-    r->has_channels = model_tools_are_marked(a->info.tools);
-    agent_channels_begin(&r->channels, a->info.tools);
     /* A schema is for one channel, which the grammar of values knows nothing of: what came is checked. */
     if (call_due || a->info.tools == MODEL_TOOLS_HARMONY || !a->engine->ops->answer_held) hold = NULL;
-    r->from = r->channels.head_from = agent__n_tokens(a);
-    if (r->channels.form == AGENT_OF_WORDS) find_open_thought(a, &r->channels);
+    r->from = agent__n_tokens(a);
+    agent__reader_begin(a, &r->read);
     int rc = write_for_model(a, r, &opening->thought, &told, err);
     if (!rc && call_due && !opening->thought.len) {
         r->origin = KV_ORIGIN_CALL;
         rc = write_for_model(a, r, &opening->call, &told, err);
         call_due = false;
     }
-    size_t thought_from = r->text.len;
+    agent__reader_line_begins(&r->read);
     uint64_t start = base_clock_ns();
     count_lookup(a, -1);
     if (!rc) a->engine->ops->answer_begins(a->engine);
     if (!rc && hold) rc = a->engine->ops->answer_held(a->engine, hold, err);
-    if (!rc && r->text.len && r->origin == KV_ORIGIN_CALL && a->engine->ops->answer_opened) {
+    if (!rc && r->read.text.len && r->origin == KV_ORIGIN_CALL && a->engine->ops->answer_opened) {
         uint32_t n_ids;
         const int32_t *ids = a->engine->ops->ids(a->engine, &n_ids);
         a->engine->ops->answer_opened(a->engine, ids + r->from, n_ids - r->from);
@@ -258,11 +224,12 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
         if (!rc) {
             a->ledger.sums.generated++;
             if (wanted >= 0) emit_mask(a, index, wanted, id);
-            if (take_token(a, r, id, index, &told)) end = true;
+            if (take_token(a, r, id, end, index, &told)) end = true;
         }
         agent__release_held(a);
         if (rc) break;
-        if (call_due && (end || is_thought_done(r, thought_from, n))) {
+        call_due = call_due && !r->read.channels.n_calls; /* it calls by itself */
+        if (call_due && (end || n >= AGENT_OPENING_TOKENS || agent__reader_has_line(&r->read))) {
             rc = write_call(a, r, &opening->call, end, &told, err);
             call_due = end = false;
         }
@@ -276,8 +243,8 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
             r->end = ANSWER_CALL;
             break;
         }
-        if ((agent__repeats(r->text.data ? r->text.data : "", r->text.len) ||
-                agent__repeats(r->thought.data ? r->thought.data : "", r->thought.len)) &&
+        if ((agent__repeats(r->read.text.data ? r->read.text.data : "", r->read.text.len) ||
+                agent__repeats(r->read.thought.data ? r->read.thought.data : "", r->read.thought.len)) &&
             !goes_on_closed(a, hold, &closed)) {
             r->end = ANSWER_REPEATS;
             break;
@@ -304,7 +271,8 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
 /* Does a line of it open a call? With no call in it, that is one that cannot be read. */
 static bool begins_call(const answer *r)
 {
-    for (const char *line = r->text.data; line; line = strchr(line, '\n')) {
+    if (r->read.channels.n_calls) return true;
+    for (const char *line = r->read.text.data; line; line = strchr(line, '\n')) {
         if (*line == '\n') line++;
         for (const char *const *mark = agent_call_marks; *mark; mark++)
             if (!strncmp(line, *mark, strlen(*mark))) return true;
@@ -315,13 +283,13 @@ static bool begins_call(const answer *r)
 /* json: the answer as JSON of the schema; NULL: it is words. */
 static void tell_answer(agent *a, const answer *r, const char *json)
 {
-    if (!r->text.len) return;
+    if (!r->read.text.len) return;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_answer,
-                       .answer = {.turn = a->turn, .text = r->text.data, .value = json}});
+                       .answer = {.turn = a->turn, .text = r->read.text.data, .value = json}});
     if (json) return; /* it is data: nothing in it is put right */
     if (r->end == ANSWER_DONE && begins_call(r))
         agent__notice(a, "the model began a tool call that cannot be read: nothing was done");
-    agent__tell_places(a, r->text.data, r->text.len);
+    agent__tell_places(a, r->read.text.data, r->read.text.len);
 }
 
 /* --- the turn ------------------------------------------------------------------------------------------- */
@@ -415,7 +383,7 @@ static bool names_symbol(const agent *a, const answer *r)
 {
     code_checked *checked = NULL;
     uint32_t n = code_places_check(
-        tool_workspace_index(a->workspace), r->text.data, r->text.len, AGENT_MAX_PLACES, &checked);
+        tool_workspace_index(a->workspace), r->read.text.data, r->read.text.len, AGENT_MAX_PLACES, &checked);
     bool found = false;
     for (uint32_t i = 0; i < n; i++)
         found = found || checked[i].state == CODE_PLACE_DEFINED || checked[i].state == CODE_PLACE_MENTIONED;
@@ -452,7 +420,8 @@ static int ask_for_change(agent *a, const answer *r, const base_buf *missing, ba
     base_buf text = {0};
     base_err put = {0};
     /* Words that say which definition has to change stay in view, and its call is begun for the model. */
-    const bool is_aimed = r->end == ANSWER_DONE && r->text.len && agent__aim_at_said(a, r->text.data);
+    const bool is_aimed =
+        r->end == ANSWER_DONE && r->read.text.len && agent__aim_at_said(a, r->read.text.data);
     /* Else: what a weak model sees it says again. */
     if (!is_aimed && r->from < r->to && agent__put_failed(a, r->from, r->to, &put))
         agent__notice(a, "the answer could not be put aside: %s", put.msg);
@@ -492,17 +461,16 @@ static int take_candidate(agent *a, answer *r, bool *taken, base_err *err)
     int rc = agent__try(a, &ids, err);
     if (!rc && ids.n) {
         r->from = agent__n_tokens(a);
+        agent__reader_begin(a, &r->read);
         rc = agent__append_answer(a, ids.ids, (uint32_t)ids.n, err);
         r->to = agent__n_tokens(a);
-        for (size_t i = 0; !rc && i < ids.n; i++) {
-            size_t n = 0;
-            const char *piece = agent__piece(a, ids.ids[i], &n);
-            if (piece) base_buf_add(&r->text, piece, n);
-        }
+        for (size_t i = 0; !rc && i < ids.n; i++)
+            agent__reader_take(a, &r->read, ids.ids[i], r->from + (uint32_t)i);
+        if (!rc) keep_thoughts(a, r);
         *taken = !rc;
         r->end = ANSWER_DONE;
-        if (!rc && agent_call_parse(r->text.data ? r->text.data : "", r->text.len, true, agent__known, a,
-                       &r->call) == AGENT_CALL_FOUND)
+        if (!rc && agent_call_parse(r->read.text.data ? r->read.text.data : "", r->read.text.len, true,
+                       agent__known, a, &r->call) == AGENT_CALL_FOUND)
             r->end = ANSWER_CALL;
     }
     model_ids_free(&ids);
@@ -517,7 +485,7 @@ static int take_json(agent *a, const answer *r, const engine_hold *hold, bool *a
     base_buf *ret, base_err *err)
 {
     base_err why = {0};
-    if (!agent__take_json(a, r->text.data ? r->text.data : "", r->text.len, ret, &why)) {
+    if (!agent__take_json(a, r->read.text.data ? r->read.text.data : "", r->read.text.len, ret, &why)) {
         if (hold->was_cut && !a->at_limit) {
             agent__notice(a,
                 "the answer was closed at its limit of %u tokens: the JSON is whole, what it says may not be "
@@ -561,14 +529,14 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         answer r = {0};
         bool further = a->fix.copied || a->fix.attempts;
         /* Candidates come first, and the first of them is not begun for the model. */
-        const bool writes_channels = model_tools_are_marked(a->info.tools);
-        const bool opens = a->fix.open_call && !writes_channels && !agent__tries_are_due(a);
+        const bool can_begin = agent__can_begin_calls(a);
+        const bool opens = a->fix.open_call && can_begin && !agent__tries_are_due(a);
         int rc = opens ? agent__open_further(a, further, &opening, err) : 0;
         a->fix.open_call = false;
         /* The first one, and those of a list behind it ("move a and b to c"). */
-        if (!rc && steps == a->asked.n_operations && !opening.call.len && !writes_channels)
+        if (!rc && steps == a->asked.n_operations && !opening.call.len && can_begin)
             agent__open_operation(a, request, &opening);
-        if (!rc && !opening.call.len && !writes_channels) agent__open_new_test(a, &opening);
+        if (!rc && !opening.call.len && can_begin) agent__open_new_test(a, &opening);
         if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
         bool taken = false;
         if (!rc && !opening.call.len) rc = take_candidate(a, &r, &taken, err);
@@ -576,7 +544,8 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         if (!rc && !taken) rc = decode(a, &r, &opening, a->settings.schema ? &hold : NULL, err);
         agent_opening_free(&opening);
         if (!rc && end_notices[r.end]) agent__notice(a, "%s", end_notices[r.end]);
-        if (!rc && r.end == ANSWER_DONE && agent__offer_rewrite(a, &r.text, &r.call)) r.end = ANSWER_CALL;
+        if (!rc && r.end == ANSWER_DONE && agent__offer_rewrite(a, &r.read.text, &r.call))
+            r.end = ANSWER_CALL;
         if (!rc && r.end == ANSWER_CALL && steps >= a->settings.max_steps) {
             agent__notice(a, "stopped after %u tool calls in one turn; say \"go on\" to let it work further",
                 a->settings.max_steps);
@@ -611,7 +580,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
             if (rc) return rc;
             continue;
         }
-        if (!rc && r.end == ANSWER_DONE && wants_name && r.text.len && !names_symbol(a, &r)) {
+        if (!rc && r.end == ANSWER_DONE && wants_name && r.read.text.len && !names_symbol(a, &r)) {
             wants_name = false;
             answer_free(&r);
             rc = ask_for_name(a, err);
@@ -710,9 +679,9 @@ int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err)
     turn_begins(a, d->request);
     int rc = append_material(a, d, &mine);
     if (!rc) rc = decode(a, &r, &opening, NULL, &mine);
-    if (!rc && r.text.len)
-        agent__emit(
-            a, &(agent_event){.type = AGENT_EVENT_answer, .answer = {.turn = a->turn, .text = r.text.data}});
+    if (!rc && r.read.text.len)
+        agent__emit(a, &(agent_event){.type = AGENT_EVENT_answer,
+                           .answer = {.turn = a->turn, .text = r.read.text.data}});
     if (!rc && r.end == ANSWER_CANCELLED) rc = base_fail(&mine, BASE_E_CANCELLED, "interrupted");
     const bool interrupted = rc == BASE_E_CANCELLED;
     if (!rc && r.end != ANSWER_DONE)
@@ -721,7 +690,7 @@ int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err)
     if (rc != BASE_E_CANCELLED) close_message(a);
     if (!rc) drop_thoughts(a);
     turn_ends(a, interrupted ? "interrupted" : rc ? "failed" : "closed");
-    if (!rc) base_buf_add(ret, r.text.data ? r.text.data : "", r.text.len);
+    if (!rc) base_buf_add(ret, r.read.text.data ? r.read.text.data : "", r.read.text.len);
     answer_free(&r);
     if (rc && err) *err = mine;
     return rc;

@@ -245,6 +245,54 @@ static void test_channels__a_turn_of_mistral_calls_and_answers(void **state)
     free_host(&h);
 }
 
+/* What a script of a form of marks is asked once more, and how the call is shown to it: as text, not as marks. */
+static void check_asked_once_more(const char *script, const char *shown)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h, script, AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "what does notes.txt say?"), 0);
+    assert_true(told(&h, "it is asked once more"));
+    base_buf active = {0};
+    put_active(agent_session_agent(s), &active);
+    assert_non_null(strstr(active.data, shown));
+    base_buf_free(&active);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_channels__an_unreadable_call_is_asked_for_in_the_models_form(void **state)
+{
+    check_asked_once_more("channels 2\nanswer [TOOL_CALLS]read[ARGS]]\nanswer Then not.\n",
+        "on one line, like\n[TOOL_CALLS]read[ARGS]{\"path\": \"FILE\"}\nor");
+    check_asked_once_more("channels 1\nanswer <|channel|>commentary to=functions.read<|message|>]<|call|>\n"
+                          "answer <|channel|>final<|message|>Then not.\n",
+        "on one line, like\n<|channel|>commentary to=functions.read <|constrain|>json<|message|>{\"path\": "
+        "\"FILE\"}<|call|>\nor");
+}
+
+/* What could have become a stop string is told at the end, which is a token of the form. */
+static void test_channels__tell_all_of_an_answer_that_ends_like_a_stop_string(void **state)
+{
+    static const char *const scripts[] = {
+        "channels 1\nanswer <|channel|>final<|message|>Milk STO\n", "channels 2\nanswer Milk STO\n"};
+    static const char *const stops[] = {"STOP", NULL};
+    for (size_t i = 0; i < 2; i++) {
+        host h = new_host();
+        agent_session *s = open_session(&h, scripts[i], AGENT_MODE_ASK, NULL, true);
+        agent_session_agent(s)->settings.stop = stops;
+        assert_int_equal(submit(s, &h, "what is it?"), 0);
+        assert_true(told(&h, "\"text\":\"Milk STO\""));
+        bool any = false;
+        for (const char *at = h.json.data; (at = strstr(at, "\"event\":\"token\"")); at++) {
+            const char *end = strchr(at, '\n'), *text = strstr(at, "STO");
+            any = any || (text && text < end);
+        }
+        assert_true(any);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 static void test_channels__new_text_is_an_argument(void **state)
 {
     host h = new_host();
@@ -273,6 +321,10 @@ int main(void)
             test_channels__a_turn_of_mistral_calls_and_answers, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(
             test_channels__a_turn_calls_answers_and_forgets_its_thoughts, make_folders, drop_folders),
+        cmocka_unit_test_setup_teardown(
+            test_channels__an_unreadable_call_is_asked_for_in_the_models_form, make_folders, drop_folders),
+        cmocka_unit_test_setup_teardown(
+            test_channels__tell_all_of_an_answer_that_ends_like_a_stop_string, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(test_channels__new_text_is_an_argument, make_folders, drop_folders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,6 +188,108 @@ static void test_tries__are_usual_where_changes_are_not_asked_about(void **state
     free_host(&h);
 }
 
+/*
+ * Models whose calls stand between control tokens: a line is begun, then the call in their form, whose last argument is
+ * the new text, quoted. c: the channels of the script.
+ */
+#define QUOTED(sign) "add() {\\n    echo $(($1 " sign " $2))\\n}\\n"
+#define MISTRAL(sign)                                                                                        \
+    "answer <<X\n[TOOL_CALLS]rewrite[ARGS]{\"path\": \"add.sh\", \"name\": \"add\", \"content\": \"" QUOTED( \
+        sign) "\"}\nX\n"
+#define HARMONY(sign)                                                                                        \
+    "answer <<X\n<|channel|>analysis<|message|>The sign.<|end|><|start|>assistant<|channel|>commentary "     \
+    "to=functions.rewrite <|constrain|>json<|message|>{\"path\": \"add.sh\", \"name\": \"add\", "            \
+    "\"content\": \"" QUOTED(sign) "\"}<|call|>\nX\n"
+
+static void check_marked(const char *script, const char *begun)
+{
+    host h = new_host();
+    agent_session *s = open_tries(&h, script, AGENT_MODE_ALL, "4");
+    assert_int_equal(submit(s, &h, TEST_FAILS), 0);
+    assert_true(told(&h, "\"number\":1,\"of\":4,\"status\":\"failed\""));
+    assert_true(told(&h, "\"number\":3,\"of\":4,\"status\":\"passed\""));
+    assert_false(told(&h, "\"number\":4,"));
+    assert_file("add.sh", FIXED);
+    char *log = logged(agent_session_id(agent_session_agent(s)));
+    assert_null(strstr(log, "\\u001e")); /* what tells marks from text is in no event */
+    free(log);
+    agent *a = agent_session_agent(s);
+    base_buf all = {0};
+    uint32_t n;
+    const int32_t *ids = a->engine->ops->ids(a->engine, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len;
+        const char *piece = a->engine->ops->piece(a->engine, ids[i], &len);
+        base_buf_add(&all, piece, len);
+    }
+    assert_non_null(strstr(all.data, begun));
+    base_buf_free(&all);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_tries__begin_calls_in_the_form_of_mistral(void **state)
+{
+    NEEDS("branches");
+    check_marked("channels 2\n" MISTRAL("*") "answer <<X\necho`.\n" QUOTED(
+                     "/") "\"}\nX\n"
+                          "answer <<X\necho`.[TOOL_CALLS]" QUOTED("+") "\"}\nX\n"
+                                                                       "answer <<X\necho`.\n" QUOTED(
+                                                                           "%") "\"}\nX\n"
+                                                                                "answer Fixed.\n",
+        "`echo`.[TOOL_CALLS]rewrite[ARGS]{\"path\": \"add.sh\", \"name\": \"add\", \"content\": \"add()");
+}
+
+static void test_tries__begin_calls_in_the_form_of_harmony(void **state)
+{
+    NEEDS("branches");
+    check_marked(
+        "channels 1\n" HARMONY("*") "answer <<X\necho`.\n" QUOTED(
+            "/") "\"}<|call|>\nX\n"
+                 "answer <<X\necho`.<|end|>" QUOTED(
+                     "+") "\"}<|call|>\nX\n"
+                          "answer <<X\necho`.\n" QUOTED("%") "\"}<|call|>\nX\n"
+                                                             "answer <|channel|>final<|message|>Fixed.\n",
+        "<|channel|>analysis<|message|>The wrong line in the definition of `add` is `echo`.<|end|><|start|>"
+        "assistant<|channel|>commentary to=functions.rewrite <|constrain|>json<|message|>{\"path\": "
+        "\"add.sh\", "
+        "\"name\": \"add\", \"content\": \"add()");
+}
+
+/* Without candidates: the first answer only talks, and the call is begun for the next one. */
+static void test_tries__a_begun_rewrite_between_marks_repairs(void **state)
+{
+    NEEDS("branches");
+    host h = new_host();
+    agent_session *s = open_tries(&h,
+        "channels 2\nanswer It looks fine.\nanswer <<X\necho`.\n" QUOTED("+") "\"}\nX\nanswer Fixed.\n",
+        AGENT_MODE_ALL, "0");
+    assert_int_equal(submit(s, &h, TEST_FAILS), 0);
+    assert_file("add.sh", FIXED);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* What a candidate thinks is not read for calls, and is no text of it. */
+static void test_tries__a_thought_is_no_part_of_a_candidate(void **state)
+{
+    NEEDS("branches");
+    host h = new_host();
+    agent_session *s = open_tries(&h,
+        "channels 3\nanswer <<X\n<think>\nPerhaps <tools>{\"name\": \"shell\"}</tools>?\n</think>\n\n"
+        "<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", \"name\": "
+        "\"add\"}}</tools>\n```sh\n" FIXED "```\nX\n" BODY(WRONG(1)) "answer Fixed.\n",
+        AGENT_MODE_ALL, "2");
+    assert_int_equal(submit(s, &h, TEST_FAILS), 0);
+    assert_true(told(&h, "\"number\":1,\"of\":2,\"status\":\"passed\""));
+    assert_file("add.sh", FIXED);
+    assert_true(last_number(&h, "\"event\":\"candidate\"", "number") > 0);
+    assert_false(told(&h, "\"text\":\"<think>"));
+    assert_outline_has(&h, "plan:thought"); /* it leaves with the turn */
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +300,10 @@ int main(void)
         TEST_CASE(test_tries__a_test_that_the_model_ran_may_judge_too),
         TEST_CASE(test_tries__a_resumed_session_has_the_winner_only),
         TEST_CASE(test_tries__refuses_what_is_no_number),
+        TEST_CASE(test_tries__begin_calls_in_the_form_of_mistral),
+        TEST_CASE(test_tries__begin_calls_in_the_form_of_harmony),
+        TEST_CASE(test_tries__a_begun_rewrite_between_marks_repairs),
+        TEST_CASE(test_tries__a_thought_is_no_part_of_a_candidate),
         TEST_CASE(test_tries__are_usual_where_changes_are_not_asked_about),
     };
     return RUN_ON_BOTH(tests);
