@@ -154,7 +154,8 @@ struct kv_session {
     uint32_t judged_from, judged_to; /* the newest choice: what was pending, up to and with who asked */
     kv_signal asked;                 /* of the newest request, the queries that name what it asks for */
     kv_waiting waiting;
-    struct kv_pivot *pivot; /* where this model's prefill is cut; NULL: not detected yet */
+    struct kv_residual *residual; /* trained, shared with forks; NULL: parameters.residual is off */
+    struct kv_pivot *pivot;       /* where this model's prefill is cut; NULL: not detected yet */
     char *pivot_path;
 
     /* [n_lanes][cap] mass a row was given so far, for policies that add it up (heavy.c); NULL: none does */

@@ -3,6 +3,7 @@
 #define KVIST_KV_EVICT_H
 
 #include "kv/core/state.h"
+#include "kv/policy/shown.h"
 
 /*
  * select.c: one eviction pass down to the policy's share of what the budget leaves beside visitors, tokens of
@@ -36,5 +37,11 @@ bool kv__block_is_computed(const kv_session *s, uint32_t b); /* not below a cut:
  */
 int kv__heavy_add(
     kv_session *s, uint32_t from, uint32_t n, const float *queries, const atomic_bool *cancel, base_err *err);
+
+/*
+ * show.c: what a trained residual would be shown now, over the session's memory of requests (src/learn). kv_shown_free in
+ * any case; BASE_E_STATE before the first request.
+ */
+int kv_session_shown(const kv_session *s, const atomic_bool *cancel, kv_shown *ret, base_err *err);
 
 #endif

@@ -345,6 +345,7 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
                    : s->memory ? s->memory->message
                                : NULL,
         .previous = w.previous,
+        .residual = s->residual,
         .cancel = cancel,
         .ranker = &s->ranker,
         .segments = s->segments,

@@ -15,6 +15,7 @@
 #include "kv/plan/apply.h"
 #include "kv/plan/plan.h"
 #include "kv/policy/policy.h"
+#include "kv/policy/residual.h"
 #include "kv/prune/pivot.h"
 #include "kv/prune/prune.h"
 #include "kv/read/reading.h"
@@ -30,6 +31,32 @@ static const char *const origin_words[KV_N_ORIGINS] = {
 const char *kv_origin_word(kv_origin o)
 {
     return (unsigned)o < KV_N_ORIGINS ? origin_words[o] : "";
+}
+
+/* Of the parameters that hold now: the file of this model, once, or nothing. */
+static int load_residual(kv_session *s, base_err *err)
+{
+    if (!(s->parameters.residual > 0)) {
+        kv_residual_unref(s->residual);
+        s->residual = NULL;
+        return 0;
+    }
+    if (!strstr(s->policy->info.parameters, "residual"))
+        return base_fail(err, BASE_E_USAGE,
+            "residual=on corrects the rule of the policy intentkv, and %s has none: add --kv-policy intentkv",
+            s->policy->info.name);
+    if (s->residual) return 0;
+    char *path = kv_residual_path(s->compute.hash);
+    int rc = kv_residual_load(path, s->compute.hash, s->compute.shape.head_dim, &s->residual, err);
+    if (rc == BASE_E_NOT_FOUND)
+        rc = base_fail(err, BASE_E_USAGE,
+            "residual=on needs what `kvist learn` trains on your own sessions with this model; there is no "
+            "%s",
+            path);
+    else if (rc == BASE_E_FORMAT)
+        base_err_prefix(err, "%s (`kvist learn` writes it anew)", path);
+    free(path);
+    return rc;
 }
 
 int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_options *options,
@@ -51,6 +78,7 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     s->prefix.table.device = compute->device;
     int rc = kv__groups_init(s, err);
     if (!rc) rc = kv_parameters_parse(&policy->defaults, options->set, &s->parameters, err);
+    if (!rc) rc = load_residual(s, err);
     if (rc) goto fail;
     kv__set_end(s);
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
@@ -110,6 +138,7 @@ void kv_session_free(kv_session *s)
     free(s->pivot);
     free(s->pivot_path);
     free(s->row_path);
+    kv_residual_unref(s->residual);
     free(s);
 }
 
@@ -132,6 +161,7 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     kv__set_limit(s, (kv_limit){policy->score ? options->budget : 0, options->until});
     kv__set_end(s);
     rc = kv__check_end(s, err);
+    if (!rc) rc = load_residual(s, err);
     kv__set_limit(s, (kv_limit){before.budget, before.until});
     if (rc) {
         s->policy = before.policy;
@@ -192,6 +222,7 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     int rc = kv__session_allocate(&f, &s->compute, &options, observer, err);
     if (rc) return rc;
     f->parameters = s->parameters;
+    f->residual = kv_residual_ref(s->residual);
     f->automatic = s->automatic;
     f->n_ctx = s->n_ctx;
     rc = kv__groups_copy(f, s, err);

@@ -22,9 +22,10 @@ typedef struct kv_pass {
     const kv_signal *request; /* the current request's queries, else the newest tokens'; n may be 0 */
     const float *
         memory; /* [n_layer][n_head][head_dim], at the newest phase where rows are folded; NULL before the first request */
-    const float *message;            /* the same of the newest message or result alone */
-    const float *previous;           /* [n_tokens] scores of the last pass */
-    uint32_t answer_from, answer_to; /* the last answer's tokens; equal: there is none */
+    const float *message;               /* the same of the newest message or result alone */
+    const float *previous;              /* [n_tokens] scores of the last pass */
+    const struct kv_residual *residual; /* corrects the rule of requests (residual.h); NULL: it is off */
+    uint32_t answer_from, answer_to;    /* the last answer's tokens; equal: there is none */
     const atomic_bool *cancel;
     kv_ranker *ranker;
     const struct kv_stored_segment
