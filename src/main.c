@@ -19,6 +19,7 @@ static const struct {
 #ifdef KVIST_SHELL
     {"acp", "an editor drives it: the Agent Client Protocol on stdio", cmd_acp},
     {"approvals", "what was allowed for good: list, allow, remove", cmd_approvals},
+    {"learn", "trains which rows intentkv keeps, on your own sessions", cmd_learn},
     {"log", "sessions in the database: list, show, search, export, delete", cmd_log},
     {"events", "what --json and log export print, as a JSON Schema", cmd_events},
     {"replay", "a session's screens from the log, no model loaded", cmd_replay},

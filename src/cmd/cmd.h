@@ -33,6 +33,7 @@ int cmd_eval(int argc, char **argv);
 int cmd_events(int argc, char **argv);
 int cmd_grammar(int argc, char **argv);
 int cmd_kv(int argc, char **argv);
+int cmd_learn(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_model(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
