@@ -1,10 +1,12 @@
-/* Files that hold what was found out about a model once, the pivot, the retrieval heads and the pace: whatever the bytes, they are of use or none. */
+/* Files that hold what was found out about a model once, the pivot, the retrieval heads, the pace and the trained residual: whatever the bytes, they are of use or none. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "kv/calibrate/pace.h"
+#include "kv/policy/residual.h"
 #include "kv/prune/pivot.h"
 #include "kv/repair/heads.h"
 
@@ -50,6 +52,34 @@ static void try_heads(const char *text, size_t n)
     free(order);
 }
 
+/* What is taken is put back as the same bytes; a checksum that does not fit is mended, so that what lies behind it is seen. */
+static void try_residual(const uint8_t *bytes, size_t n)
+{
+    enum { SUM = 32 };
+    for (int mended = 0; mended < 2; mended++) {
+        uint8_t *file = malloc(n + 1);
+        kv_residual *r = NULL;
+        base_buf out = {0};
+        if (!file) abort();
+        memcpy(file, bytes, n);
+        if (mended && n > SUM) {
+            base_sha256 sum;
+            base_sha256_init(&sum);
+            base_sha256_add(&sum, file, n - SUM);
+            base_sha256_end(&sum, file + n - SUM);
+        }
+        if (!kv_residual_parse(file, n, &r, NULL)) {
+            kv_residual_put(r, &out);
+            if (out.len != n || memcmp(out.data, file, n)) abort();
+            base_buf_free(&out);
+        } else if (r) {
+            abort();
+        }
+        kv_residual_unref(r);
+        free(file);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     /* A copy of just these bytes: what is read behind them is seen. */
@@ -61,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     try_pivot(copy, n);
     try_pace(copy, n);
     if (exact) try_heads(exact, n);
+    try_residual(bytes, n);
     free(copy);
     free(exact);
     return 0;
