@@ -75,7 +75,7 @@ static int held_out(
 {
     double *recall = base_xcalloc(set->n_sessions + 1, sizeof *recall), sum = 0;
     uint32_t n = 0;
-    const int rc = learn_recall(set, r, share, recall, err);
+    const int rc = learn_recall(set, r ? LEARN_CORRECTED : LEARN_RULE, r, share, recall, err);
     for (size_t i = 0; i < set->n_sessions; i++)
         if (!is_used[i] && recall[i] == recall[i]) {
             sum += recall[i];

@@ -252,8 +252,8 @@ static int best_first(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
-static int recall_of(const learn_set *set, const learn_example *e, const kv_residual *r, double share,
-    double *ret, base_err *err)
+static int recall_of(const learn_set *set, const learn_example *e, learn_chooser who, const kv_residual *r,
+    double share, double *ret, base_err *err)
 {
     const size_t d = set->dim;
     float *keys = base_xmalloc((e->n * d + 1) * sizeof *keys),
@@ -268,7 +268,8 @@ static int recall_of(const learn_set *set, const learn_example *e, const kv_resi
     for (uint32_t i = 0; i < e->n; i++)
         memcpy(keys + i * d, set->sessions[e->session].keys + e->tokens[i] * d, d * sizeof *keys);
     memcpy(score, e->rule, e->n * sizeof *score);
-    const int rc = r ? kv_residual_score(r, &in, score, err) : 0;
+    for (uint32_t i = 0; i < e->n && who == LEARN_NEWEST; i++) score[i] = (float)e->tokens[i];
+    const int rc = who == LEARN_CORRECTED ? kv_residual_score(r, &in, score, err) : 0;
     uint32_t n_next = 0, n_kept = 0;
     for (uint32_t i = 0; i < e->n; i++) {
         order[i] = (placed){score[i], i};
@@ -283,7 +284,8 @@ static int recall_of(const learn_set *set, const learn_example *e, const kv_resi
     return rc;
 }
 
-int learn_recall(const learn_set *set, const kv_residual *r, double share, double *recall, base_err *err)
+int learn_recall(const learn_set *set, learn_chooser who, const kv_residual *r, double share, double *recall,
+    base_err *err)
 {
     uint32_t *n = base_xcalloc(set->n_sessions + 1, sizeof *n);
     int rc = 0;
@@ -292,7 +294,7 @@ int learn_recall(const learn_set *set, const kv_residual *r, double share, doubl
         const learn_example *e = &set->examples[i];
         double one;
         if (!memchr(e->next, 1, e->n)) continue;
-        rc = recall_of(set, e, r, share, &one, err);
+        rc = recall_of(set, e, who, r, share, &one, err);
         recall[e->session] += one;
         n[e->session]++;
     }

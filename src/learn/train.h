@@ -66,10 +66,14 @@ typedef struct learn_options {
 int learn_train(const learn_set *set, const bool *is_used, const char *hash, const learn_options *o,
     kv_residual **ret, base_err *err);
 
+/* Who chooses the rows that stay. */
+typedef enum learn_chooser { LEARN_RULE, LEARN_CORRECTED, LEARN_NEWEST } learn_chooser;
 /*
- * Of the rows that the next call quotes the share that stays when `share` of the candidates do: by the rule alone (r
- * NULL) or corrected. The mean over a session's places into recall[n_sessions]; NAN where no place of it quotes.
+ * Of the rows that the next call quotes the share that stays when `share` of the candidates do: by the rule alone, as r
+ * corrects it (LEARN_CORRECTED), or the newest. The mean over a session's places into recall[n_sessions]; NAN where no
+ * place of it quotes.
  */
-int learn_recall(const learn_set *set, const kv_residual *r, double share, double *recall, base_err *err);
+int learn_recall(const learn_set *set, learn_chooser who, const kv_residual *r, double share, double *recall,
+    base_err *err);
 
 #endif

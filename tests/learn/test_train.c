@@ -129,7 +129,7 @@ static double mean_recall(const learn_set *set, const kv_residual *r, const bool
     double recall[64], sum = 0;
     uint32_t n = 0;
     base_err err = {0};
-    assert_int_equal(learn_recall(set, r, .2, recall, &err), 0);
+    assert_int_equal(learn_recall(set, r ? LEARN_CORRECTED : LEARN_RULE, r, .2, recall, &err), 0);
     for (size_t i = 0; i < set->n_sessions; i++)
         if (!is_used[i] && recall[i] == recall[i]) {
             sum += recall[i];
