@@ -124,8 +124,8 @@ static int learn(const common_options *common, int64_t seed, base_err *err)
     if (!rc) rc = agent_log_list(log, NULL, take_row, &ids, err);
     if (!rc && ids.n < SESSIONS_LEAST)
         rc = base_fail(err, BASE_E_STATE,
-            "there are %zu logged sessions; a residual that is trained on fewer than %d learns them by heart",
-            ids.n, SESSIONS_LEAST);
+            "there %s %zu logged session%s; a network that is trained on fewer than %d learns them by heart",
+            ids.n == 1 ? "is" : "are", ids.n, ids.n == 1 ? "" : "s", SESSIONS_LEAST);
     if (!rc) rc = cmd_open_model(common, &m, err);
     if (!rc) {
         const kv_compute compute = kv_compute_model(m);

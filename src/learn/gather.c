@@ -22,18 +22,14 @@ static int begin(learn_gatherer *g, const learn_history *h, size_t *ret_part, ba
     *ret_part = 0;
     if (!g->session) return kv_session_new_over(&g->session, g->compute, &options, NULL, err);
     const int32_t *ids = kv_session_ids(g->session, &n);
-    while (*ret_part < h->n_parts) {
+    /* Up to the first message: every place is looked at in its own session. */
+    for (; *ret_part < h->n_parts; ++*ret_part) {
         const learn_part *p = &h->parts[*ret_part];
-        if (p->to > n || memcmp(ids + p->from, h->ids + p->from, (p->to - p->from) * sizeof *ids)) break;
+        if (p->origin == KV_ORIGIN_USER || p->origin == KV_ORIGIN_TOOL || p->to > n ||
+            memcmp(ids + p->from, h->ids + p->from, (p->to - p->from) * sizeof *ids) != 0)
+            break;
         common = p->to;
-        ++*ret_part;
     }
-    /* A message that both begin with asks again: its place is looked at in this session too. */
-    for (size_t i = 0; i < *ret_part; i++)
-        if (h->parts[i].origin == KV_ORIGIN_USER || h->parts[i].origin == KV_ORIGIN_TOOL) {
-            common = h->parts[i].from;
-            *ret_part = i;
-        }
     return kv_session_truncate(g->session, common, err);
 }
 
@@ -86,6 +82,8 @@ int learn_gather(
     size_t part = 0, place = 0;
     set->dim = dim;
     *ret_added = false;
+    for (size_t i = 0; i < h->n; i++)
+        if (h->ids[i] < 0 || (uint32_t)h->ids[i] >= g->compute->n_vocab) return 0; /* another's words */
     float *keys = base_xcalloc((h->n < most ? h->n : most) * dim + 1, sizeof *keys);
     int rc = begin(g, h, &part, err);
     for (size_t i = part; i < h->n_parts && !rc && h->parts[i].to <= most; i++) {

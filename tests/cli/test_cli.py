@@ -285,7 +285,7 @@ class Configuration(Case):
 
 class Usage(Case):
     def test_every_command_explains_itself(self):
-        for command in ([], ["log"], ["replay"], ["model"], ["eval"], ["bench"], ["code"], ["grammar"], ["doctor"]):
+        for command in ([], ["learn"], ["log"], ["replay"], ["model"], ["eval"], ["bench"], ["code"], ["grammar"], ["doctor"]):
             run = self.run_kvist(*command, "--help")
             self.assertEqual(run.returncode, 0, command)
             self.assertRegex(run.stdout, r"(?m)^usage:\s+kvist")
@@ -602,6 +602,67 @@ class Requests(Case):
                 self.assertLessEqual(end, line["query"][0])  # the message that asks is no history
                 self.assertIn(b"src/one.c", b"".join(tokens[i][1] for i in range(first, end)))
                 self.assertNotIn("system", {tokens[i][0] for i in range(first, end)})
+
+    def test_learn_needs_sessions_and_trains_on_them(self):
+        for name, n in (("big.c", 40), ("long.c", 400)):
+            with open(os.path.join(self.tree, "src", name), "w") as f:
+                f.write("".join(f"int value_{i}; /* number {i * 7} of many */\n" for i in range(n)))
+        read = '<tools>{"name": "read", "arguments": {"path": "src/big.c"}}</tools>\n'
+        again = '<tools>{"name": "read", "arguments": {"path": "src/one.c"}}</tools>\n'
+        with open(self.script, "w") as f:
+            f.write("answer " + read + "answer " + again + "answer It doubles.\n")
+        _, events = self.ask("What is in src/one.c and src/big.c?", "--mode", "plan")
+        first = events[0]["id"]
+        learn = lambda *words: self.run_kvist("learn", "--model", SHORT, "--threads", "1", *words)
+        run = learn()
+        self.assertEqual((run.returncode, run.stdout), (1, ""), run.stderr)
+        self.assertIn("there is 1 logged session; ", run.stderr)
+        self.assertIn("20", run.stderr)
+        log = sqlite3.connect(os.path.join(self.folder, "home", "data", "log.db"))
+        columns = lambda table: [row[1] for row in log.execute(f"PRAGMA table_info({table})")]
+        for i in range(20):
+            for table, key in (("sessions", "id"), ("events", "session")):
+                names = ["?" if name == key else name for name in columns(table)]
+                log.execute(f"INSERT INTO {table} SELECT {','.join(names)} FROM {table} WHERE {key} = ?", (f"copy-{i}", first))
+        log.commit()
+        if not os.path.exists(SHORT):
+            self.skipTest(f"{SHORT} is absent: scripts/fetch small")
+        run = learn()
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertIn("0 logged sessions of this model", run.stderr)
+        path = re.search(r"there is no (\S+)\.residual", self.run_kvist("-p", "x", "--model", SHORT, "--kv-policy", "intentkv", "--kv-set",
+                         "residual=on").stderr).group(1) + ".residual"
+        probe = self.run_kvist("-p", "x", "--json", "--model", SHORT, "--max-tokens", "1")
+        now = json.loads(probe.stdout.splitlines()[0])["model_hash"]
+        # The scripted engine's ids are nobody's: other ones of the same text will do.
+        for line, (seq,) in zip(self.run_kvist("log", "export", first).stdout.splitlines(),
+                                log.execute("SELECT seq FROM events WHERE session = ? ORDER BY seq", (first,)).fetchall()):
+            event = json.loads(line)
+            if event["event"] == "session":
+                event["model_hash"] = now
+            if event["event"] == "append":
+                event["ids"] = [i % 40000 for i in event["ids"]]
+            if event["event"] == "token":
+                event["id"] %= 40000
+            log.execute("UPDATE events SET json = ?, unpacked = 0 WHERE seq = ?", (json.dumps(event).encode(), seq))
+        log.commit()
+        log.close()
+        run = learn()
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout.splitlines()[-1], path)
+        self.assertRegex(run.stdout, r"20% of the rows, sessions not trained on: [01]\.\d+ of what the next call quotes by the rule")
+        use = lambda: self.run_kvist("-p", "What is in it? @src/long.c", "--model", SHORT, "--kv-policy", "intentkv", "--kv-budget", "2560",
+                                     "--kv-set", "residual=on", "--max-tokens", "4", "--json")
+        run = use()
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertTrue([e for e in map(json.loads, run.stdout.splitlines()) if e["event"] == "plan" and e.get("cause") in ("evict", "pressure")], run.stdout[-2000:])
+        with open(path, "r+b") as f:
+            f.seek(5000)
+            f.write(b"damage")
+        run = use()
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("is damaged", run.stderr)
+        self.assertIn("kvist learn", run.stderr)
 
     def test_headless_ask_denies_and_names_the_flag(self):
         self.ask("What doubles?", "--mode", "plan")
