@@ -373,10 +373,31 @@ static int ask_for_call(agent *a, base_err *err)
     return rc;
 }
 
-/* "Which function ...", "Where is ...": a question whose answer is a name. */
+/* Is it "what creates", "what makes": the word behind "what" a verb of something that the tree does? */
+static bool asks_what_does(const char *request)
+{
+    static const char *const plain[] = {"is", "was", "does", "has", "this", "its", NULL};
+    const char *what = strcasestr(request, "what ");
+    if (!what || (what > request && what[-1] != ' ')) return false;
+    const char *verb = what + strlen("what ");
+    const size_t n = strcspn(verb, " ,.?!\n");
+    for (const char *const *p = plain; *p; p++)
+        if (strlen(*p) == n && !strncasecmp(*p, verb, n)) return false;
+    return n > 2 && verb[n - 1] == 's';
+}
+
+/* "How does the parser ...", "how is a path ...": not how a person does something. */
+static bool asks_how_it_does(const char *request)
+{
+    return strcasestr(request, "how does ") || strcasestr(request, "how is ") ||
+           strcasestr(request, "how are ");
+}
+
+/* "Which function ...", "Where is ...", "What creates ...", "How is ...": a question whose answer is a name. */
 static bool asks_for_name(const char *request)
 {
-    return agent__has_word(request, "which") || agent__has_word(request, "where");
+    return agent__has_word(request, "which") || agent__has_word(request, "where") ||
+           asks_what_does(request) || asks_how_it_does(request);
 }
 
 static bool names_symbol(const agent *a, const answer *r)

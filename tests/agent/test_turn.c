@@ -358,6 +358,35 @@ static void test_turn__who_calls_it_is_looked_up(void **state)
     }
 }
 
+static void test_turn__an_answer_without_a_name_is_asked_for_it(void **state)
+{
+    put_file("count.c", "/* counts */\nint count(int n)\n{\n    return n;\n}\n");
+    static const struct {
+        const char *request, *answer;
+        bool asks;
+    } cases[] = {
+        {"Which function counts?", "The function that counts.", true},
+        {"Where is counting done?", "It counts.", true},
+        {"What counts here?", "A loop counts.", true},
+        {"How is counting done?", "By one after another.", true},
+        {"How does counting work?", "`count` in count.c returns it.", false}, /* it names it */
+        {"What is counting?", "It says how many there are.", false},
+        {"What has to count?", "Nothing.", false},
+        {"How do I count?", "With your fingers.", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script, "answer %s\nanswer `count` in count.c.\n", cases[i].answer);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_PLAN, NULL, true);
+        submit(s, &h, cases[i].request);
+        if (told(&h, "it is asked for the name") != cases[i].asks) fail_msg("%s", cases[i].request);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 static void test_turn__it_is_what_the_answer_before_named(void **state)
 {
     put_file("count.c",
@@ -377,6 +406,7 @@ static void test_turn__it_is_what_the_answer_before_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST_CASE(test_turn__an_answer_without_a_name_is_asked_for_it),
         TEST_CASE(test_turn__it_is_what_the_answer_before_named),
         TEST_CASE(test_turn__rewrites_runs_the_named_test_and_answers),
         TEST_CASE(test_turn__a_no_leaves_the_file_and_tells_the_model_why),
