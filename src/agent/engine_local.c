@@ -279,10 +279,24 @@ static void local_answer_opened(engine *e, const int32_t *ids, uint32_t n)
     for (uint32_t i = 0; i < n && l->grammar; i++) model_grammar_advance(l->grammar, ids[i]);
 }
 
+/* Where the template has begun a thought, the answer begins inside of it. */
+static void tell_open_thought(local *l)
+{
+    uint32_t n = 0;
+    const int32_t *ids = kv_session_ids(l->base.session, &n), think = local_mark(&l->base, "<think>");
+    for (uint32_t i = n; i-- > 0 && think >= 0;) {
+        size_t len = 0;
+        const char *piece = model_tokenizer_piece(l->tokenizer, ids[i], &len);
+        if (ids[i] == think) model_grammar_advance(l->grammar, think);
+        if (!piece || strspn(piece, "\n") < len) return;
+    }
+}
+
 static void local_answer_begins(engine *e)
 {
     local *l = as_local(e);
     if (l->grammar) model_grammar_reset(l->grammar);
+    if (l->grammar) tell_open_thought(l);
     l->grammar_off = false;
     l->hold = NULL;
     if (l->few) l->have_logits = false;

@@ -479,6 +479,46 @@ static void test_grammar__holds_calls_of_mistral(void **state)
     unload(&v);
 }
 
+/* What would be a call, a wrong one at that, is none inside a thought; behind it calls are held as ever. */
+static void test_grammar__holds_nothing_inside_a_thought(void **state)
+{
+    base_buf b = {0};
+    tiny_gguf spec = TINY_GGUF_QWEN2;
+    spec.think_marks = true;
+    tiny_gguf_write(&spec, &b);
+    vocabulary v = load_bytes(b);
+    model_grammar *g = make(&v, MODEL_TOOLS_HERMES);
+    static const char thought[] = "\n<think>\n<tool_call>{\"name\": \"nobody\"";
+    size_t n, at;
+    at = feed_harmony(g, &v, thought, &n);
+    assert_int_equal(at, n);
+    assert_false(model_grammar_is_active(g));
+    assert_null(model_grammar_mask(g));
+    int32_t forced[4];
+    assert_int_equal(model_grammar_forced(g, forced, 4), 0);
+    at = feed_harmony(g, &v, "</think>\n<tool_call>{\"name\": \"", &n);
+    assert_int_equal(at, n);
+    assert_true(model_grammar_is_active(g));
+    at = feed_harmony(g, &v, "nobody", &n);
+    assert_int_not_equal(at, n);
+    /* An answer that speaks of a thought begins none; nor does a second one; a reset forgets the one that is open. */
+    static const char *const held[] = {
+        "Well, <think>\n<tool_call>[", "<think>a</think><think>\n<tool_call>["};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
+        model_grammar_reset(g);
+        at = feed_harmony(g, &v, held[i], &n);
+        assert_int_equal(at + 1, n);
+        model_grammar_reset(g);
+        at = feed_harmony(g, &v, "<think>a", &n);
+        assert_int_equal(at, n);
+    }
+    model_grammar_reset(g);
+    at = feed_harmony(g, &v, "<tool_call>[", &n);
+    assert_int_equal(at + 1, n);
+    model_grammar_free(g);
+    unload(&v);
+}
+
 /* Fences hide triggers only while they are open, and tags only behind a call. */
 static void test_grammar__triggers_again_behind_a_fence(void **state)
 {
@@ -887,6 +927,7 @@ int main(void)
         cmocka_unit_test(test_grammar__stops_at_the_first_wrong_byte_of_xml),
         cmocka_unit_test(test_grammar__holds_calls_of_harmony),
         cmocka_unit_test(test_grammar__holds_calls_of_mistral),
+        cmocka_unit_test(test_grammar__holds_nothing_inside_a_thought),
         cmocka_unit_test(test_grammar__triggers_again_behind_a_fence),
         cmocka_unit_test(test_grammar__refuses_broken_utf8_in_strings),
         cmocka_unit_test(test_grammar__bounds_strings),

@@ -171,10 +171,15 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
     static const char *const harmony[] = {
         "<|return|>", "<|start|>", "<|end|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>"};
     static const char *const mistral[] = {"<s>", "[TOOL_CALLS]", "</s>", "[ARGS]"};
+    static const char *const think[] = {"<|endoftext|>", "<think>", "<|im_end|>", "</think>"};
     const bool oss = strcmp(spec->architecture, "gpt-oss") == 0;
-    const char *const *special = oss ? harmony : spec->mistral_marks ? mistral : chatml;
+    const char *const *special = oss                   ? harmony
+                                 : spec->mistral_marks ? mistral
+                                 : spec->think_marks   ? think
+                                                       : chatml;
     const unsigned n_special = oss                   ? sizeof harmony / sizeof *harmony
                                : spec->mistral_marks ? sizeof mistral / sizeof *mistral
+                               : spec->think_marks   ? sizeof think / sizeof *think
                                                      : sizeof chatml / sizeof *chatml;
     key_text(w, "tokenizer.ggml.model", "gpt2");
     key_text(w, "tokenizer.ggml.pre",

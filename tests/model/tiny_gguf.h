@@ -37,6 +37,7 @@ typedef struct tiny_gguf {
     float rope_factor;                 /* 0: none */
     uint32_t yarn_trained;             /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
     bool mistral_marks;                /* its special tokens are Mistral's, [TOOL_CALLS] and its like */
+    bool think_marks;                  /* <think> and its end are among its special tokens */
     float yarn_less;                   /* mistral3: yarn_log_multiplier */
     float q_scale;                     /* mistral3: attention.temperature_scale, with yarn_trained */
     uint32_t window;                   /* gemma3, gpt-oss: 0 none */

@@ -385,6 +385,8 @@ int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_
     g->is_xml = style == MODEL_TOOLS_XML;
     g->is_harmony = style == MODEL_TOOLS_HARMONY;
     grammar_marks_find(g, style);
+    g->think[0] = g->n_marks ? -1 : model_tokenizer_find(t, "<think>");
+    g->think[1] = g->n_marks ? -1 : model_tokenizer_find(t, "</think>");
     if (g->is_harmony) grammar_harmony_fill_heads(g);
     fill_list(g, &g->paths, paths);
     g->any_path = g->paths.n == 0;
@@ -420,6 +422,7 @@ void model_grammar_free(model_grammar *g)
 void model_grammar_reset(model_grammar *g)
 {
     g->now = (state){.phase = g->is_harmony ? HARMONY_HEAD : free_phase(g, LINE)};
+    g->in_thought = g->is_begun = false;
 }
 
 bool model_grammar_is_active(const model_grammar *g)
@@ -451,6 +454,7 @@ static bool take_token(const model_grammar *g, state *s, int32_t id)
 
 bool model_grammar_accepts(const model_grammar *g, int32_t id)
 {
+    if (g->in_thought) return true;
     state s = g->now;
     return take_token(g, &s, id);
 }
@@ -458,13 +462,35 @@ bool model_grammar_accepts(const model_grammar *g, int32_t id)
 bool model_grammar_begins_call(const model_grammar *g, int32_t id)
 {
     state s = g->now;
+    if (g->in_thought) return false;
     if (model_tokenizer_is_control(g->tokenizer, id) || model_tokenizer_is_end(g->tokenizer, id))
         return false;
     return take_token(g, &s, id) && (s.phase >= SCRIPT || s.called || (s.phase == LINE && s.at > 0));
 }
 
+/* A thought begins in front of words only, and has to have an end (agent/channels.h); true: the token is of one. */
+static bool advance_thought(model_grammar *g, int32_t id)
+{
+    if (!g->is_begun && g->think[1] >= 0 && id == g->think[0]) {
+        g->in_thought = g->is_begun = true;
+        return true;
+    }
+    if (!g->in_thought) {
+        size_t n = 0;
+        const char *piece = model_tokenizer_piece(g->tokenizer, id, &n);
+        for (size_t i = 0; i < n && !g->is_begun; i++) g->is_begun = !strchr(" \t\r\n", piece[i]);
+        return false;
+    }
+    if (id == g->think[1]) {
+        g->in_thought = false;
+        g->now = (state){.phase = free_phase(g, LINE)};
+    }
+    return true;
+}
+
 void model_grammar_advance(model_grammar *g, int32_t id)
 {
+    if (advance_thought(g, id)) return;
     state s = g->now;
     if (take_token(g, &s, id)) {
         g->now = s;
@@ -496,7 +522,8 @@ uint32_t model_grammar_forced(const model_grammar *g, int32_t *ret, uint32_t max
     char bytes[256];
     size_t n = 0;
     state s = g->now;
-    for (int byte; n < sizeof bytes && s.phase >= SCRIPT && (byte = only_byte(g, &s)) >= 0; n++) {
+    for (int byte; !g->in_thought && n < sizeof bytes && s.phase >= SCRIPT && (byte = only_byte(g, &s)) >= 0;
+         n++) {
         if (grammar_marks_has(g, (uint8_t)byte)) break; /* no text spells it */
         bytes[n] = (char)byte;
         take_byte(g, &s, (uint8_t)byte);
@@ -605,7 +632,9 @@ const uint64_t *model_grammar_mask(model_grammar *g)
 {
     bool free_text = g->now.phase < SCRIPT;
     bool known;
-    if ((free_text && g->now.phase != LINE && g->now.phase != HARMONY_HEAD) || !prepare_trie(g)) return NULL;
+    if (g->in_thought || (free_text && g->now.phase != LINE && g->now.phase != HARMONY_HEAD) ||
+        !prepare_trie(g))
+        return NULL;
     kept_mask *k = find_kept(g, &known);
     if (!k) return NULL;
     g->mask = k->bits;
@@ -618,7 +647,7 @@ const uint64_t *model_grammar_few(model_grammar *g, const int32_t *ids, uint32_t
     const state here = g->now;
     const uint64_t *allowed = NULL;
     bool fits = true;
-    for (uint32_t i = 0; i < n && fits; i++) fits = take_token(g, &g->now, ids[i]);
+    for (uint32_t i = 0; i < n && fits; i++) fits = !g->in_thought && take_token(g, &g->now, ids[i]);
     if (fits && g->now.phase >= SCRIPT && g->now.phase != STRING && g->now.phase != XML_TEXT)
         allowed = model_grammar_mask(g);
     g->now = here;

@@ -112,6 +112,9 @@ struct model_grammar {
     uint8_t n_marks;                   /* 0: its calls are text */
     grammar_list heads;                /* harmony: what may stand between a tool's name and its arguments */
     int32_t marks[GRAMMAR_MOST_MARKS]; /* their ids, -1: the vocabulary has none */
+    int32_t think[2];                  /* <think> and its end; -1: the vocabulary has none */
+    bool in_thought;                   /* everything goes there, and nothing of it is a call */
+    bool is_begun;                     /* the answer has words, and begins no thought any more */
     state now;
     const token_trie *trie; /* the tokenizer's; asked for by the first mask */
     state *stack;           /* [trie->max_depth + 1] */
