@@ -59,6 +59,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     a->settings.context_tokens = options->context_tokens ? options->context_tokens : DEFAULT_CONTEXT;
     a->settings.max_steps = options->max_steps ? options->max_steps : DEFAULT_STEPS;
     a->settings.max_tokens = options->max_tokens ? options->max_tokens : DEFAULT_TOKENS;
+    a->settings.max_thought = options->max_thought ? options->max_thought : (a->settings.max_tokens + 1) / 2;
     a->settings.tries = options->tries;
     a->settings.stop = options->stop;
     a->settings.schema = options->schema;

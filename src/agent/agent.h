@@ -82,6 +82,7 @@ typedef struct agent_options {
     uint32_t context_tokens; /* retrieval budget; 0: 1500; UINT32_MAX: no retrieval */
     uint32_t max_steps;      /* tool calls a turn; 0: 24 */
     uint32_t max_tokens;     /* per answer; 0: 1024 */
+    uint32_t max_thought;    /* of it in thoughts, then they are ended; 0: half of max_tokens */
     const char *const *stop; /* strings that end an answer, NULL-terminated; live as long as the agent */
     const char *ability;     /* "small" or "strong": what the model is offered; NULL: as ability.h finds */
     const base_schema

@@ -61,7 +61,7 @@
 /* As the person set it. */
 typedef struct agent_settings {
     agent_mode mode;
-    uint32_t context_tokens, max_steps, max_tokens;
+    uint32_t context_tokens, max_steps, max_tokens, max_thought;
     const char *const *stop;   /* strings that end an answer, NULL-terminated; NULL: none */
     const base_schema *schema; /* of answers; NULL: they are words */
     const char *schema_text;
@@ -247,6 +247,7 @@ struct agent {
     struct {
         agent_thought *all;
         size_t n, cap;
+        bool told_long; /* that one was ended, in this session */
     } thoughts;
     agent_telling telling;
     agent_transcript transcript;
@@ -411,6 +412,7 @@ typedef struct agent_reader {
     agent_channels channels;
     size_t line_text, line_thought; /* agent__reader_line_begins */
     bool line_in_head;
+    uint32_t n_thought, n_closed; /* tokens of thoughts; thoughts that were ended for it */
 } agent_reader;
 void agent__reader_begin(agent *a, agent_reader *r); /* the next token is the answer's first */
 void agent__reader_take(const agent *a, agent_reader *r, int32_t id, uint32_t index);
@@ -422,7 +424,12 @@ bool agent__reader_has_line(const agent_reader *r);
 /* The call that the harness begins behind such a line; is_ended: the model ended its message there. */
 void agent__put_call_behind(
     const agent *a, const agent_reader *r, bool is_ended, const base_buf *call, base_buf *out);
-/* Of a model of marks: the grammar goes on behind the call that the harness began at token `from`. */
+/*
+ * The model has thought for settings.max_thought tokens: what ends its thought, as it would have ended it, is to be
+ * appended. false: go on.
+ */
+bool agent__ends_thought(agent *a, agent_reader *r, model_ids *ret);
+/* The grammar goes on behind what the harness wrote into the answer from token `from` on. */
 void agent__tell_grammar(agent *a, uint32_t from);
 /* Can the harness write the beginning of a call as this model writes calls? */
 bool agent__can_begin_calls(const agent *a);

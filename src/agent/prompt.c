@@ -139,6 +139,22 @@ void agent_prompt_end_thought(model_tool_style style, bool is_ended, base_buf *o
     base_buf_puts(out, "assistant");
 }
 
+void agent_prompt_close_thought(model_tool_style style, bool again, base_buf *out)
+{
+    if (style == MODEL_TOOLS_HARMONY) {
+        agent_prompt_end_thought(style, false, out);
+        if (!again) return;
+        put_mark("<|channel|>", true, out);
+        base_buf_puts(out, "final");
+        put_mark("<|message|>", true, out);
+    } else if (style == MODEL_TOOLS_MISTRAL) {
+        put_mark("[/THINK]", true, out);
+    } else {
+        put_mark("</think>", true, out);
+        base_buf_puts(out, "\n\n");
+    }
+}
+
 /* A call with its payload; NULL: it has none. */
 static void put_whole_call(
     model_tool_style style, const char *json, const char *payload, const char *language, base_buf *out)

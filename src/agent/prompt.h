@@ -40,6 +40,8 @@ void agent_prompt_put_payload(model_tool_style style, const char *text, size_t n
 /* What stands in front of a thought that the harness begins, and between that and the call (harmony). */
 void agent_prompt_open_thought(model_tool_style style, base_buf *out);
 void agent_prompt_end_thought(model_tool_style style, bool is_ended, base_buf *out);
+/* What ends a thought for a model that goes on with it; again: it began another one, and is to answer. With marks. */
+void agent_prompt_close_thought(model_tool_style style, bool again, base_buf *out);
 
 /* Is this tool offered to such a model? */
 bool agent_prompt_offers(const tool_entry *t, bool strong);

@@ -40,6 +40,7 @@ void agent__reader_take(const agent *a, agent_reader *r, int32_t id, uint32_t in
         piece = r->channels.form == AGENT_OF_WORDS ? think_mark(a, id, &n)
                                                    : a->engine->ops->piece(a->engine, id, &n);
     if (piece) agent_channels_take(&r->channels, index, piece, n, is_control, &r->text, &r->thought);
+    r->n_thought += r->channels.at == AGENT_IN_THOUGHT;
 }
 
 void agent__reader_free(agent_reader *r)
@@ -85,11 +86,27 @@ void agent__put_call_behind(
     base_buf_add(out, call->data + from, call->len - from);
 }
 
+bool agent__ends_thought(agent *a, agent_reader *r, model_ids *ret)
+{
+    if (r->channels.at != AGENT_IN_THOUGHT || r->n_thought < a->settings.max_thought || !a->engine->ops->mark)
+        return false;
+    base_buf text = {0};
+    agent_prompt_close_thought(a->info.tools, r->n_closed > 0, &text);
+    const bool is_known = !agent__encode_marked(a, text.data, text.len, ret, NULL, NULL);
+    base_buf_free(&text);
+    if (!is_known) return false;
+    r->n_closed++;
+    if (!a->thoughts.told_long)
+        agent__notice(a, "a thought of %u tokens was ended (--max-thought): the answer begins", r->n_thought);
+    a->thoughts.told_long = true;
+    return true;
+}
+
 void agent__tell_grammar(agent *a, uint32_t from)
 {
     uint32_t n = 0;
     const int32_t *ids = a->engine->ops->ids(a->engine, &n);
-    if (model_tools_are_marked(a->info.tools) && a->engine->ops->answer_opened && from < n)
+    if (a->engine->ops->answer_opened && from < n)
         a->engine->ops->answer_opened(a->engine, ids + from, n - from);
 }
 

@@ -216,6 +216,7 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
             .context_tokens = o->context_tokens,
             .max_steps = o->max_steps,
             .max_tokens = o->max_tokens,
+            .max_thought = o->max_thought,
             .stop = o->stop,
             .schema = o->schema,
             .schema_text = o->schema_text,

@@ -34,11 +34,11 @@ typedef struct agent_session_options {
         base_err *err);
     const void *budget_user;
     bool keep_budget; /* resume: the budget that the session had counts, not this one */
-    uint32_t context_tokens, max_steps, max_tokens, tries;        /* as agent_options */
-    const char *ability;                                          /* the same */
-    const char *const *stop;                                      /* as agent_options */
-    const base_schema *schema;                                    /* as agent_options */
-    const char *schema_text;                                      /* as agent_options */
+    uint32_t context_tokens, max_steps, max_tokens, max_thought, tries; /* as agent_options */
+    const char *ability;                                                /* the same */
+    const char *const *stop;                                            /* as agent_options */
+    const base_schema *schema;                                          /* as agent_options */
+    const char *schema_text;                                            /* as agent_options */
     void (*progress)(void *user, double share, const char *what); /* while the model loads; may be NULL */
     void *progress_user;
 } agent_session_options;

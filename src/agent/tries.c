@@ -82,7 +82,7 @@ static int append_call(agent *a, candidate *c, const base_buf *call, base_err *e
     agent__put_call_behind(a, &c->read, false, call, &text);
     const uint32_t from = agent__n_tokens(a);
     int rc = append_text(a, c, &text, err);
-    if (!rc) agent__tell_grammar(a, from);
+    if (!rc && model_tools_are_marked(a->info.tools)) agent__tell_grammar(a, from);
     base_buf_free(&text);
     return rc;
 }
@@ -97,6 +97,22 @@ static int sample_token(agent *a, candidate *c, bool in_thought, bool *end, base
     if (*end && in_thought) return a->engine->ops->truncate(a->engine, at, err);
     agent__reader_take(a, &c->read, id, at);
     return 0;
+}
+
+static int end_long_thought(agent *a, candidate *c, base_err *err)
+{
+    model_ids ids = {0};
+    const uint32_t from = agent__n_tokens(a);
+    const kv_segment segment = {.origin = KV_ORIGIN_CALL, .turn = a->turn};
+    int rc = 0;
+    if (agent__ends_thought(a, &c->read, &ids)) {
+        rc = a->engine->ops->append(a->engine, &segment, ids.ids, (uint32_t)ids.n, err);
+        for (size_t i = 0; !rc && i < ids.n; i++)
+            agent__reader_take(a, &c->read, ids.ids[i], from + (uint32_t)i);
+        if (!rc) agent__tell_grammar(a, from);
+    }
+    model_ids_free(&ids);
+    return rc;
 }
 
 static bool is_over(agent *a, const candidate *c, agent_call *call)
@@ -127,6 +143,7 @@ static int sample_text(
             rc = append_call(a, c, &opening->call, err);
             in_thought = end = false;
         }
+        if (!rc && !end && !in_thought) rc = end_long_thought(a, c, err);
         agent_call call = {0};
         if (!rc && !end && !in_thought) end = is_over(a, c, &call);
         agent_call_free(&call);

@@ -120,6 +120,25 @@ static int write_for_model(agent *a, answer *r, const base_buf *text, size_t *to
     return rc;
 }
 
+/* Ends a thought that is too long, with tokens as the model would have written them. */
+static int end_long_thought(agent *a, answer *r, size_t *told, base_err *err)
+{
+    model_ids ids = {0};
+    const uint32_t from = agent__n_tokens(a);
+    int rc = 0;
+    if (agent__ends_thought(a, &r->read, &ids)) {
+        a->telling.holding = true;
+        rc = a->engine->ops->append(
+            a->engine, &(kv_segment){.origin = r->origin, .turn = a->turn}, ids.ids, (uint32_t)ids.n, err);
+        const uint32_t done = agent__n_tokens(a) - from;
+        for (uint32_t i = 0; i < done && i < ids.n; i++) take_token(a, r, ids.ids[i], false, from + i, told);
+        agent__release_held(a);
+        if (!rc) agent__tell_grammar(a, from);
+    }
+    model_ids_free(&ids);
+    return rc;
+}
+
 /* The call follows the thought; where the model ended its message there, in a message of its own. */
 static int write_call(agent *a, answer *r, const base_buf *call, bool ended, size_t *told, base_err *err)
 {
@@ -130,7 +149,7 @@ static int write_call(agent *a, answer *r, const base_buf *call, bool ended, siz
     r->origin = KV_ORIGIN_CALL;
     const uint32_t from = agent__n_tokens(a);
     if (!rc) rc = write_for_model(a, r, &text, told, err);
-    if (!rc) agent__tell_grammar(a, from);
+    if (!rc && model_tools_are_marked(a->info.tools)) agent__tell_grammar(a, from);
     base_buf_free(&text);
     return rc;
 }
@@ -237,6 +256,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
             r->end = ANSWER_DONE;
             break;
         }
+        if (!rc && !call_due) rc = end_long_thought(a, r, &told, err);
         if (rc || call_due) continue;
         const agent_call_found found = find_call(a, r, hold != NULL, false);
         if (found == AGENT_CALL_FOUND) {

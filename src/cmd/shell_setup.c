@@ -116,6 +116,9 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
         {"--context", OPTION_TEXT, &o->context, "TOKENS|off",
             "how much retrieved code goes in front of a request", "1500", .is_setting = true},
         {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer", "1024", .is_setting = true},
+        {"--max-thought", OPTION_INTEGER, &o->max_thought, "N",
+            "tokens that a model may think in an answer before the thought is ended for it",
+            "half of --max-tokens", .is_setting = true},
         {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "tool calls a turn", "24", .is_setting = true},
         {"--agent", OPTION_TEXT, &o->agent, "auto|small|strong",
             "what the model is offered: whole definitions are written anew, or edits by line and several "
@@ -191,11 +194,15 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
             .set = o->common.n_set ? o->common.set : NULL,
             .n_ctx = (uint32_t)o->common.ctx},
         .max_tokens = (uint32_t)o->max_tokens,
+        .max_thought = (uint32_t)o->max_thought,
         .max_steps = (uint32_t)o->max_steps,
         .ability = o->agent,
         .tries = o->tries == TRIES_NOT_GIVEN ? AGENT_TRIES_BY_MODE : (uint32_t)o->tries};
     if (o->mode && !agent_mode_parse(o->mode, &ret->mode))
         return base_fail(err, BASE_E_USAGE, "--mode is plan, ask, edits or all, not \"%s\"", o->mode);
+    if (o->max_thought < 0 || o->max_thought > 1 << 24)
+        return base_fail(
+            err, BASE_E_USAGE, "--max-thought takes 1 to %d tokens; 0 is half of --max-tokens", 1 << 24);
     if (o->max_tokens < 0 || o->max_tokens > 1 << 24 || o->max_steps < 0 || o->max_steps > 1 << 24)
         return base_fail(
             err, BASE_E_USAGE, "--max-tokens and --max-steps take 1 to %d; 0 is the default", 1 << 24);

@@ -15,7 +15,7 @@ typedef struct shell_options {
     const char *prompt, *dir, *mode, *resume, *context, *fake_script, *input, *fork, *notify, *test, *lint,
         *agent, *schema;
     bool json, version, ephemeral, linear;
-    int64_t max_tokens, max_steps, max_turns, tries, notify_after;
+    int64_t max_tokens, max_thought, max_steps, max_turns, tries, notify_after;
     option_list allow_read, ignore;
     config config;     /* what files said; keeps the values */
     base_buf settings; /* what /settings shows */

@@ -293,6 +293,63 @@ static void test_channels__tell_all_of_an_answer_that_ends_like_a_stop_string(vo
     }
 }
 
+/* A thought that goes on is ended in the model's form, told of once; what the script has left is the answer. */
+static void check_bounded(const char *script, const char *shown, bool leaves)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h, script, AGENT_MODE_ASK, NULL, true);
+    agent *a = agent_session_agent(s);
+    assert_int_equal(a->settings.max_thought, a->settings.max_tokens / 2);
+    a->settings.max_thought = 5; /* with the mark that begins it */
+    for (int turn = 0; turn < 2; turn++) assert_int_equal(submit(s, &h, "what is it?"), 0);
+    const char *told_of = strstr(h.json.data, "--max-thought");
+    assert_non_null(told_of);
+    assert_null(strstr(told_of + 1, "--max-thought"));
+    assert_true(told(&h, "milk.\""));
+    base_buf all = {0}, active = {0};
+    uint32_t n, n_again;
+    const int32_t *ids = a->engine->ops->ids(a->engine, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len;
+        const char *piece = a->engine->ops->piece(a->engine, ids[i], &len);
+        base_buf_add(&all, piece, len);
+    }
+    if (!strstr(all.data, shown)) fail_msg("no %s", shown);
+    put_active(a, &active);
+    assert_true((strstr(active.data, "one two") == NULL) == leaves);
+    /* Resumed without its rows, the session has the same tokens: what was appended is in the log. */
+    int32_t *copy = base_xcalloc(n, sizeof *copy);
+    memcpy(copy, ids, n * sizeof *copy);
+    char *id = base_xstrdup(agent_session_id(a));
+    agent_session_close(s);
+    s = open_session(&h, "answer x\n", AGENT_MODE_ASK, id, true);
+    a = agent_session_agent(s);
+    ids = a->engine->ops->ids(a->engine, &n_again);
+    assert_int_equal(n, n_again);
+    assert_memory_equal(ids, copy, n * sizeof *copy);
+    agent_session_close(s);
+    base_buf_free(&all);
+    base_buf_free(&active);
+    free(copy);
+    free(id);
+    free_host(&h);
+}
+
+static void test_channels__a_long_thought_is_ended(void **state)
+{
+    check_bounded(
+        "channels 3\nanswer <think>one two six ten It is milk.\nanswer <think>one two six ten So milk.\n",
+        "<think>one two six ten</think>\n\n It is milk.", true);
+    check_bounded(
+        "channels 2\nanswer [THINK]one two six ten It is milk.\nanswer [THINK]one two six ten So milk.\n",
+        "[THINK]one two six ten[/THINK] It is milk.", false);
+    check_bounded(
+        "channels 1\nanswer <|channel|>analysis<|message|>one two six ten<|channel|>final<|message|>It is "
+        "milk.\n"
+        "answer <|channel|>analysis<|message|>one two six ten<|channel|>analysis<|message|>So milk.\n",
+        "<|message|>one two six ten<|end|><|start|>assistant<|channel|>final<|message|>It is milk.", true);
+}
+
 static void test_channels__new_text_is_an_argument(void **state)
 {
     host h = new_host();
@@ -325,6 +382,7 @@ int main(void)
             test_channels__an_unreadable_call_is_asked_for_in_the_models_form, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(
             test_channels__tell_all_of_an_answer_that_ends_like_a_stop_string, make_folders, drop_folders),
+        cmocka_unit_test_setup_teardown(test_channels__a_long_thought_is_ended, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(test_channels__new_text_is_an_argument, make_folders, drop_folders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,6 +270,25 @@ static void test_tries__a_begun_rewrite_between_marks_repairs(void **state)
     free_host(&h);
 }
 
+/* A candidate's thought has the same limit. */
+static void test_tries__a_candidate_thinks_for_a_while(void **state)
+{
+    NEEDS("branches");
+    host h = new_host();
+    agent_session *s = open_tries(&h,
+        "channels 3\nanswer <<X\n<think>one two six ten<tools>{\"name\": \"rewrite\", \"arguments\": "
+        "{\"path\": "
+        "\"add.sh\", \"name\": \"add\"}}</tools>\n```sh\n" FIXED "```\nX\n" BODY(WRONG(1)) "answer Fixed.\n",
+        AGENT_MODE_ALL, "2");
+    agent_session_agent(s)->settings.max_thought = 5;
+    assert_int_equal(submit(s, &h, TEST_FAILS), 0);
+    assert_true(told(&h, "--max-thought"));
+    assert_true(told(&h, "\"number\":1,\"of\":2,\"status\":\"passed\""));
+    assert_file("add.sh", FIXED);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* What a candidate thinks is not read for calls, and is no text of it. */
 static void test_tries__a_thought_is_no_part_of_a_candidate(void **state)
 {
@@ -303,6 +322,7 @@ int main(void)
         TEST_CASE(test_tries__begin_calls_in_the_form_of_mistral),
         TEST_CASE(test_tries__begin_calls_in_the_form_of_harmony),
         TEST_CASE(test_tries__a_begun_rewrite_between_marks_repairs),
+        TEST_CASE(test_tries__a_candidate_thinks_for_a_while),
         TEST_CASE(test_tries__a_thought_is_no_part_of_a_candidate),
         TEST_CASE(test_tries__are_usual_where_changes_are_not_asked_about),
     };

@@ -482,7 +482,8 @@ class Usage(Case):
 
     def test_numbers_that_mean_nothing_are_refused(self):
         for words in (["--temperature", "-1"], ["--top-p", "2"], ["--top-p", "0"], ["--top-k", "-1"], ["--min-p", "3"], ["--repeat-penalty", "0"],
-                      ["--kv-budget", "200%"], ["--threads", "65"], ["--ctx", "99999999"], ["--max-tokens", "-1"]):
+                      ["--kv-budget", "200%"], ["--threads", "65"], ["--ctx", "99999999"], ["--max-tokens", "-1"],
+                      ["--max-thought", "-1"]):
             run = self.run_kvist("-p", "x", "--fake-script", self.script, *words)
             self.assertEqual(run.returncode, 2, words)
             self.assertIn(words[0], run.stderr)
