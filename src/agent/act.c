@@ -396,6 +396,8 @@ static void remember_written(agent *a, const agent_running *r)
     const bool is_definition = name && r->call.payload.ptr;
     free(a->fix.path);
     free(a->fix.name);
+    free(a->fix.field);
+    a->fix.field = NULL;
     a->fix.path = is_definition ? base_xstrdup(r->result.changed[0]) : NULL;
     a->fix.name = is_definition ? base_xstrdup(name) : NULL;
 }
@@ -428,6 +430,8 @@ static void remember_target(agent *a, const agent_running *r)
     if (full && name && r->call.payload.ptr && code_index_is_defined(x, name)) {
         free(a->fix.path);
         free(a->fix.name);
+        free(a->fix.field);
+        a->fix.field = NULL;
         a->fix.path = base_xstrdup(full);
         a->fix.name = name_written(a, full, name, r->call.payload);
     }
@@ -551,7 +555,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
         if (!rc && a->fix.failing)
             agent__take_back(a, base_json_str(r.call.arguments, "path", ""),
-                base_json_str(r.call.arguments, "name", ""), &told);
+                base_json_str(r.call.arguments, "name", ""), test.result.text.data, &told);
     }
     if (!rc && !*ret_stop) rc = append_all(a, &r, &test, &told, key, err);
     base_buf_free(&told);

@@ -20,6 +20,7 @@ void agent__fix_free(agent *a)
     agent__doubts_free(a);
     free(a->fix.path);
     free(a->fix.name);
+    free(a->fix.field);
     a->fix = (agent_fix){0};
 }
 
@@ -103,6 +104,22 @@ void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to)
         agent__notice(a, "the attempt could not be put aside: %s", err.msg);
 }
 
+/* What was written uses a field that the request asks for and its type has not: it stays, and the type is next. */
+static bool ask_for_field(agent *a, const char *output, base_buf *out)
+{
+    agent_lacking l;
+    const bool is_lacking =
+        a->fix.attempts < MAX_ATTEMPTS && !a->info.strong && agent__find_lacking(a, output, &l);
+    if (!is_lacking) return false;
+    base_buf_printf(out, "What was written stays. `%s` has no `%s` yet. ", l.type, l.field);
+    put_present_text(a, l.path, l.type, out);
+    base_buf_printf(out, "Rewrite `%s` with `%s` in it, and nothing else changed.\n", l.type, l.field);
+    agent__aim_at(a, l.path, l.type);
+    a->fix.field = base_xstrdup(l.field);
+    agent__lacking_free(&l);
+    return true;
+}
+
 /* A change that was no repair: what failed is to be put right, and what stands there is seen. */
 static void ask_for_correction(agent *a, const char *path, const char *name, base_buf *out)
 {
@@ -116,8 +133,9 @@ static void ask_for_correction(agent *a, const char *path, const char *name, bas
     if (a->fix.attempts < MAX_ATTEMPTS) base_buf_puts(out, "Find what is wrong and rewrite it.\n");
 }
 
-void agent__take_back(agent *a, const char *path, const char *name, base_buf *out)
+void agent__take_back(agent *a, const char *path, const char *name, const char *output, base_buf *out)
 {
+    if (!a->fix.wanted && ask_for_field(a, output, out)) return;
     if (!a->fix.wanted && (a->test.is_found || a->asked.new_test.path)) {
         ask_for_correction(a, path, name, out);
         return;
@@ -230,12 +248,16 @@ void agent__put_call(const agent *a, const agent_definition *t, base_buf *out)
 static void put_thought(const agent *a, const agent_definition *t, base_buf *out)
 {
     const bool is_wrong = a->fix.wanted || a->fix.failing;
-    if ((!is_wrong && !(a->fix.copied && t->text.len)) || strchr(t->name, AGENT_PROMPT_MARK)) return;
+    const bool has_thought = a->fix.field || is_wrong || (a->fix.copied && t->text.len);
+    if (!has_thought || strchr(t->name, AGENT_PROMPT_MARK)) return;
     agent_prompt_open_thought(a->info.tools, out);
-    base_buf_printf(out,
-        is_wrong ? "The wrong line in the definition of `%s` is `"
-                 : "The line of `%s` that has to change is `",
-        t->name);
+    if (a->fix.field)
+        base_buf_printf(out, "The field `%s` that `%s` lacks is declared as `", a->fix.field, t->name);
+    else
+        base_buf_printf(out,
+            is_wrong ? "The wrong line in the definition of `%s` is `"
+                     : "The line of `%s` that has to change is `",
+            t->name);
 }
 
 int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err)
@@ -247,7 +269,7 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
         base_buf text = {0};
         agent__put_call(a, &t, &opening->call);
         /* Between marks the text is quoted: what is doubted in it is not the tokens that would be written. */
-        if (further && !model_tools_are_marked(a->info.tools))
+        if (further && !a->fix.field && !model_tools_are_marked(a->info.tools))
             rc = agent__doubt_next(a, opening->call.data, &t, &text, err);
         opening->is_doubt = text.len > 0;
         /* Without a thought of its own a small model copies the old text. */

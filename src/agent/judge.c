@@ -394,6 +394,14 @@ void agent__find_judge(agent *a, const char *path)
         a->test.plain = NULL;
         a->test.has_values = false;
     }
-    if (!a->test.drops_plain && find_command(a, path)) a->test.is_found = true;
+    /* What failed before judges a file that has no judge of its own, a header say. */
+    char *last = a->fix.failing && a->test.command ? base_xstrdup(a->test.command) : NULL;
+    bool is_found = !a->test.drops_plain && find_command(a, path);
+    if (!is_found && last && !a->test.drops_plain) {
+        agent__set_test(a, last);
+        is_found = true;
+    }
+    if (is_found) a->test.is_found = true;
+    free(last);
     agent__add_values(a, path);
 }

@@ -296,11 +296,13 @@ bool agent__is_missing(const agent *a, base_buf *out)
     return out->len > 0;
 }
 
-static void aim_at(agent *a, const char *path, const char *name)
+void agent__aim_at(agent *a, const char *path, const char *name)
 {
     char *path_copy = base_xstrdup(path), *name_copy = base_xstrdup(name);
     free(a->fix.path);
     free(a->fix.name);
+    free(a->fix.field);
+    a->fix.field = NULL;
     a->fix.path = path_copy;
     a->fix.name = name_copy;
     a->fix.open_call = true;
@@ -315,7 +317,7 @@ static void aim_at_test(agent *a)
     uint32_t n = name ? code_index_callers(tool_workspace_index(a->workspace), name, 32, &callers) : 0;
     for (uint32_t i = 0; i < n && i < 32 && !a->fix.open_call; i++)
         if (code_path_is_test(callers[i].path) && *callers[i].name)
-            aim_at(a, callers[i].path, callers[i].name);
+            agent__aim_at(a, callers[i].path, callers[i].name);
     code_callers_free(callers, n < 32 ? n : 32);
 }
 
@@ -329,9 +331,9 @@ bool agent__aim_at_missing(agent *a)
         if (w->kind == AGENT_WISH_GOES || is_met(a, w)) continue;
         uint32_t n = w->kind == AGENT_WISH_CHANGES ? code_index_define(index, w->name, &places) : 0;
         if (n)
-            aim_at(a, w->path ? w->path : places[0].path, w->name);
+            agent__aim_at(a, w->path ? w->path : places[0].path, w->name);
         else if (w->kind == AGENT_WISH_STANDS && a->asked.n_changed)
-            aim_at(a, a->asked.changed[0], w->name);
+            agent__aim_at(a, a->asked.changed[0], w->name);
         code_places_free(places, n);
     }
     if (!a->fix.open_call && a->asked.tests_too && lacks_test(a)) aim_at_test(a);
@@ -393,7 +395,7 @@ bool agent__aim_at_said(agent *a, const char *text)
         code_places_free(places, n_places);
     }
     code_places_checked_free(checked, n);
-    if (n_meant == 1) aim_at(a, path, name);
+    if (n_meant == 1) agent__aim_at(a, path, name);
     free(path);
     free(name);
     return n_meant == 1;

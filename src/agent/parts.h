@@ -39,6 +39,7 @@
  *     ledger.c   a turn's sums: what was computed, evicted and promoted, and why
  *     reader.c   an answer, token by token: words, calls, thoughts
  *     segments.c which stretch of the sequence came from where
+ *     lacking.c  a type's field that the request names and the compiler misses
  *     twins.c    the same definition in another place that a request means, too
  *     mode.c     what runs without asking
  *     tell.c     events: numbered, handed to the host and the log
@@ -163,6 +164,7 @@ typedef struct agent_fix {
     bool tried;        /* candidates were sampled in this turn */
     bool copied;       /* the model wrote the old text again */
     char *path, *name; /* of the definition that was written last; NULL: none */
+    char *field;       /* that this definition, a type, lacks; NULL: none is known */
     agent_attempt attempt;
     agent_doubts *doubts; /* of the definition that is being repaired; NULL: not looked for yet */
 } agent_fix;
@@ -544,10 +546,21 @@ bool agent__aim_at_missing(agent *a);
  * tree. false: nothing was aimed at, since it names none, several, or one of several files and no file.
  */
 bool agent__aim_at_said(agent *a, const char *text);
+/* The next answer begins with the call that writes this definition. */
+void agent__aim_at(agent *a, const char *path, const char *name);
 /* From now on this definition has to change as well. */
 void agent__wish_changed(agent *a, const char *path, const char *name);
 /* The last line of a turn that was asked for a change. */
 void agent__tell_outcome(agent *a);
+
+/* --- lacking.c --- */
+typedef struct agent_lacking {
+    char *path, *type; /* of the tree */
+    char *field;       /* that it has not */
+} agent_lacking;
+/* What a compiler printed says that a type of the tree lacks a field that the request names; agent__lacking_free. */
+bool agent__find_lacking(const agent *a, const char *output, agent_lacking *ret);
+void agent__lacking_free(agent_lacking *l);
 
 /* --- twins.c --- */
 typedef struct agent_standing {
@@ -636,7 +649,7 @@ void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to);
 /*
  * After a failed test: undoes the change unless it was the last attempt, and writes what the model is told.
  */
-void agent__take_back(agent *a, const char *path, const char *name, base_buf *out);
+void agent__take_back(agent *a, const char *path, const char *name, const char *output, base_buf *out);
 /*
  * What the harness writes of the next answer where a model would not make the call: the beginning of a line
  * that it ends (what is wrong), then the call up to the new definition's first line.

@@ -36,6 +36,83 @@ static void test_judge__a_compiler_s_no_goes_back_and_is_mended(void **state)
     free_host(&h);
 }
 
+#define BOX(more)     "struct box {\n    int n;\n" more "};\n"
+#define BOX_USE(more) "#include \"box.h\"\nint twice(struct box *b)\n{\n" more "    return b->n + b->n;\n}\n"
+
+/* The field that is asked for stands in another file than what uses it: the compiler says which. */
+static void test_judge__a_field_that_is_missing_is_begun(void **state)
+{
+    static const struct {
+        const char *request;
+        bool is_meant;
+    } cases[] = {
+        {"twice should count its calls: a field calls at the end of struct box", true},
+        {"twice should count how often it is called", false}, /* the model made the field up */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        put_file("box.h", BOX(""));
+        agent_session *s = open_in(&h, BOX_USE(""),
+            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
+            "\"twice\"}}</tools>\n```c\nint twice(struct box *b)\n{\n    b->calls++;\n    return b->n + "
+            "b->n;\n}\n```\nX\n"
+            "answer <<X\nint calls;`.\n" BOX("    int calls;\n") "```\nX\nanswer Counted.\nanswer Counted.\n",
+            AGENT_MODE_ALL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        assert_true(told(&h, "has no member named"));
+        assert_int_equal(told(&h, "`box` has no `calls` yet."), cases[i].is_meant);
+        if (cases[i].is_meant) {
+            assert_file("box.h", BOX("    int calls;\n"));
+            assert_file("twice.c", BOX_USE("    b->calls++;\n"));
+            assert_true(told(&h, "The tests of it pass: cc -fsyntax-only"));
+        } else {
+            assert_file("box.h", BOX(""));
+        }
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+/* As other compilers say it. */
+static void test_judge__a_field_is_found_in_what_compilers_say(void **state)
+{
+    static const struct {
+        const char *says;
+        bool is_found;
+    } cases[] = {
+        {"a.c:3:6: error: no member named 'calls' in 'struct box'", true},
+        {"a.c:3:6: error: ‘struct box’ has no member named ‘calls’; did you mean ‘n’?", true},
+        {"./a.go:9:4: b.calls undefined (type *box has no field or method calls)", true},
+        {"error[E0609]: no field `calls` on type `&mut box`", true},
+        {"a.ts(3,6): error TS2339: Property 'calls' does not exist on type 'box'.", true},
+        {"error: cannot find symbol\n  symbol:   variable calls\n  location: variable b of type box\n", true},
+        {"a.c:3:6: error: ‘struct other’ has no member named ‘calls’", false},
+        {"a.c:3:6: error: ‘struct box’ has no member named ‘times’", false}, /* nobody asked for it */
+        {"has no member named ", false},
+        {"symbol:   variable \n", false},
+        {"", false},
+    };
+    host h = new_host();
+    put_file("box.h", BOX(""));
+    agent_session *s =
+        open_in(&h, BOX_USE(""), "answer No.\nanswer No.\nanswer No.\n", AGENT_MODE_ALL, false);
+    submit(s, &h, "twice should count its calls");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agent_lacking l;
+        if (agent__find_lacking(agent_session_agent(s), cases[i].says, &l) != cases[i].is_found)
+            fail_msg("%s", cases[i].says);
+        if (cases[i].is_found) {
+            assert_string_equal(l.path, "box.h");
+            assert_string_equal(l.type, "box");
+            assert_string_equal(l.field, "calls");
+        }
+        agent__lacking_free(&l);
+    }
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_judge__what_fails_without_the_change_too_is_not_counted(void **state)
 {
     host h = new_host();
@@ -417,6 +494,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_judge__a_compiler_s_no_goes_back_and_is_mended),
+        TEST_CASE(test_judge__a_field_that_is_missing_is_begun),
+        TEST_CASE(test_judge__a_field_is_found_in_what_compilers_say),
         TEST_CASE(test_judge__what_fails_without_the_change_too_is_not_counted),
         TEST_CASE(test_judge__a_refused_rename_is_not_done_by_hand),
         TEST_CASE(test_judge__make_s_check_judges_in_a_copy),
