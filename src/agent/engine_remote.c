@@ -47,6 +47,7 @@ typedef struct remote {
     /* The answer that is being streamed. */
     bool is_streaming, has_ended, is_cut; /* is_cut: it stopped at our limit of tokens and goes on */
     bool is_done;                         /* nothing comes behind it */
+    bool tells_no_cache;                  /* an answer came to its very end without that number */
     remote_sse sse;
     model_ids came;      /* its tokens */
     size_t taken;        /* of them in the sequence */
@@ -542,6 +543,15 @@ static bool begins_message(const remote *r, int32_t id)
     return begins && remote_vocab_is_control(p->vocab, id);
 }
 
+/* What vLLM found in its cache stands behind the answer, and nowhere before. */
+static void read_usage(remote *r, uint32_t patience_ms)
+{
+    const engine_request *q = report(r);
+    if (!r->is_streaming || !q || q->cached >= 0 || r->tells_no_cache) return;
+    remote_endpoint_read_usage(r->endpoint, &r->sse, patience_ms, on_event, r, &r->is_done);
+    r->tells_no_cache = r->is_done && q->cached < 0;
+}
+
 static int remote_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
     int32_t *mask_wanted, base_err *err)
 {
@@ -574,8 +584,7 @@ static int remote_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_
         base_err why = {0};
         while (r->is_streaming && !r->has_ended && !is_over && !read_more(r, &why)) {
         }
-        if (r->is_streaming && !is_over && report(r) && report(r)->cached < 0)
-            remote_endpoint_read_usage(r->endpoint, &r->sse, on_event, r, &r->is_done);
+        if (!is_over) read_usage(r, REMOTE_USAGE_MS);
         close_stream(r);
     }
     return 0;
@@ -599,8 +608,11 @@ static int remote_answer_held(engine *e, engine_hold *hold, base_err *err)
 
 static void remote_answer_over(engine *e)
 {
-    close_stream(as_remote(e));
-    as_remote(e)->hold = NULL;
+    remote *r = as_remote(e);
+    const bool is_cancelled = r->cancel && atomic_load(r->cancel);
+    if (!is_cancelled) read_usage(r, REMOTE_USAGE_CUT_MS); /* a call was over before the answer's end */
+    close_stream(r);
+    r->hold = NULL;
 }
 
 static void remote_set_sampling(engine *e, const model_sampling *s)

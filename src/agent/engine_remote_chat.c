@@ -371,7 +371,7 @@ static int read_more(chat *c, base_err *err)
 
 static void read_usage(chat *c)
 {
-    remote_endpoint_read_usage(c->endpoint, &c->sse, on_event, c, &c->is_done);
+    remote_endpoint_read_usage(c->endpoint, &c->sse, REMOTE_USAGE_MS, on_event, c, &c->is_done);
 }
 
 static int chat_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,

@@ -326,9 +326,19 @@ void remote_endpoint_close(remote_endpoint *e)
     free(e);
 }
 
+/* llama-server that was started with a path calls its model by that path. */
+static const char *name_of(const char *model)
+{
+    const char *slash = strrchr(model, '/');
+    const size_t n = strlen(model);
+    const bool is_path = *model == '/' || *model == '.' || (n > 5 && !strcmp(model + n - 5, ".gguf"));
+    return is_path && slash && slash[1] ? slash + 1 : model;
+}
+
 void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)
 {
-    base_buf_printf(out, "%s at %s serves %.80s, ", e->kind, remote_http_address(e->http)->origin, e->model);
+    base_buf_printf(
+        out, "%s at %s serves %.80s, ", e->kind, remote_http_address(e->http)->origin, name_of(e->model));
     if (e->n_ctx)
         base_buf_printf(out, "%u tokens of context", e->n_ctx);
     else
@@ -344,14 +354,14 @@ bool remote_endpoint_blames_grammar(long status, const base_err *why)
     return blames && (!status || status == 400 || status == 422);
 }
 
-void remote_endpoint_read_usage(
-    remote_endpoint *endpoint, remote_sse *sse, remote_sse_fn *fn, void *user, const bool *is_done)
+void remote_endpoint_read_usage(remote_endpoint *endpoint, remote_sse *sse, uint32_t patience_ms,
+    remote_sse_fn *fn, void *user, const bool *is_done)
 {
-    enum { PATIENCE_MS = 5000, MOST_BYTES = 1 << 20 };
+    enum { MOST_BYTES = 1 << 20 };
     base_err why = {0};
     bool over = false;
     size_t n = 0;
-    remote_http_finish(endpoint->http, PATIENCE_MS);
+    remote_http_finish(endpoint->http, patience_ms);
     while (n < MOST_BYTES && !over && !*is_done) {
         base_buf bytes = {0};
         if (remote_http_read(endpoint->http, &bytes, &over, &why)) over = true;

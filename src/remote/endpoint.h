@@ -49,10 +49,14 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);
 bool remote_endpoint_blames_grammar(long status, const base_err *why);
 
 /*
- * Some engines tell what an answer cost behind its last piece: reads on, for five seconds at most, however the
+ * Some engines tell what an answer cost behind its last piece: reads on, for patience_ms at most, however the
  * bytes are cut, until *is_done, which fn sets, or the stream's end. What fails there costs the number alone.
  */
-void remote_endpoint_read_usage(
-    remote_endpoint *endpoint, remote_sse *sse, remote_sse_fn *fn, void *user, const bool *is_done);
+enum {
+    REMOTE_USAGE_MS = 5000,    /* behind an answer's end */
+    REMOTE_USAGE_CUT_MS = 1000 /* behind a place where nobody wants more of it: the model may write on */
+};
+void remote_endpoint_read_usage(remote_endpoint *endpoint, remote_sse *sse, uint32_t patience_ms,
+    remote_sse_fn *fn, void *user, const bool *is_done);
 
 #endif
