@@ -134,6 +134,13 @@ static const struct operation *asked_operation(const agent *a, const char *reque
     return NULL;
 }
 
+static const struct operation *find_operation(const char *name)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (!strcmp(operations[i].name, name)) return &operations[i];
+    return NULL;
+}
+
 static bool can_open(const agent *a)
 {
     return (a->engine->can & ENGINE_GRAMMAR) && a->engine->ops->answer_opened;
@@ -143,6 +150,10 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out)
 {
     const char *behind;
     const struct operation *o = can_open(a) ? NULL : asked_operation(a, request, &behind);
+    agent_operation_words w = {0};
+    if (!o && !can_open(a) && a->asked.change && agent__read_wording(a, request, &w))
+        o = find_operation(w.operation);
+    agent_operation_words_free(&w);
     if (o)
         base_buf_printf(out,
             "A tool for this request, for all files at once: refactor {\"operation\": \"%s\", \"name\": "
@@ -341,6 +352,21 @@ static bool open_order(const agent *a, const char *request, base_buf *json)
     return is_sure;
 }
 
+/* "X is a bad name; make it Y": all of the call is in the request. */
+static bool open_wording(const agent *a, const char *request, base_buf *json)
+{
+    agent_operation_words w;
+    const bool is_open = agent__read_wording(a, request, &w);
+    if (is_open)
+        base_buf_printf(json,
+            "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"", w.operation,
+            w.name);
+    if (is_open && w.to) put_member(json, "to", w.to);
+    if (is_open && !strcmp(w.operation, "delete")) put_instead(a, request, w.name, json);
+    agent_operation_words_free(&w);
+    return is_open;
+}
+
 bool agent__open_operation(agent *a, const char *request, agent_opening *opening)
 {
     const char *behind = NULL;
@@ -351,7 +377,8 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
     const bool may = !done && !a->fix.wanted && a->settings.mode != AGENT_MODE_PLAN;
     const bool is_signature = may && (open_parameter(a, request, &json) ||
                                          (!o && asks_for_order(request) && open_order(a, request, &json)));
-    if (!is_signature && o) {
+    const bool is_wording = may && !is_signature && !o && open_wording(a, request, &json);
+    if (!is_signature && !is_wording && o) {
         agent_asked *x = &a->asked; /* what is deleted stands in the list still */
         if (!done && !x->n_listed) x->n_listed = list_names(a, behind, x->listed, AGENT_MAX_WISHES);
         const uint32_t n = x->n_listed;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum agent_parameter_change {
     AGENT_PARAMETER_STAYS,
@@ -35,5 +36,22 @@ typedef struct agent_instead_words {
 } agent_instead_words;
 bool agent_read_instead_words(const char *request, agent_instead_words *ret);
 void agent_instead_words_free(agent_instead_words *w);
+
+/* What the tree writes: how many definitions of a name, and whether a word stands anywhere. */
+typedef struct agent_names {
+    const void *ctx;
+    uint32_t (*count)(const void *ctx, const char *name);
+    bool (*mentions)(const void *ctx, const char *name);
+} agent_names;
+
+/* "X is a bad name; make it Y", "get rid of X", "X belongs into FILE"; agent_operation_words_free. */
+typedef struct agent_operation_words {
+    const char *operation; /* "rename", "move", "delete"; static */
+    char *name;            /* the only definition of its name */
+    char *to;              /* the new name, the file; NULL */
+} agent_operation_words;
+/* false: no wording of the table (operation_wording.c). The operations' own verbs are read elsewhere (operation.c). */
+bool agent_read_operation_words(const char *request, const agent_names *names, agent_operation_words *ret);
+void agent_operation_words_free(agent_operation_words *w);
 
 #endif

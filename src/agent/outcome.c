@@ -176,7 +176,15 @@ void agent__ask(agent *a, const char *request)
     code_index *index = tool_workspace_index(a->workspace);
     agent_asked *x = &a->asked;
     agent__asked_free(a);
-    x->change = a->settings.mode != AGENT_MODE_PLAN && (a->fix.wanted || agent_asks_for_change(request));
+    agent_operation_words words;
+    const bool is_wording = agent__read_wording(a, request, &words);
+    x->change = a->settings.mode != AGENT_MODE_PLAN &&
+                (a->fix.wanted || is_wording || agent_asks_for_change(request));
+    if (x->change && is_wording && strcmp(words.operation, "move") != 0)
+        add_wish(x, base_xstrdup(words.name), AGENT_WISH_GOES, 0);
+    if (x->change && is_wording && !strcmp(words.operation, "rename"))
+        add_wish(x, base_xstrdup(words.to), AGENT_WISH_STANDS, 0);
+    agent_operation_words_free(&words);
     size_t pos = 0, from, to, n = strlen(request);
     while (x->change && code_next_identifier(request, n, &pos, &from, &to)) {
         bool is_path = (from && strchr("/.-", request[from - 1])) || request[to] == '/' ||

@@ -53,6 +53,7 @@
 #include "agent/guard.h"
 #include "agent/log.h"
 #include "agent/moved.h"
+#include "agent/operation_words.h"
 #include "agent/prompt.h"
 #include "agent/token_map.h"
 #include "mcp/mcp.h"
@@ -673,6 +674,8 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
  * writes; false: it asks for none.
  */
 bool agent__open_operation(agent *a, const char *request, agent_opening *opening);
+/* wording.c: a request for an operation without its verb, read with the tree's names; agent_operation_words_free. */
+bool agent__read_wording(const agent *a, const char *request, agent_operation_words *ret);
 /* Where no call can be begun, the tool is told of in front of the request. */
 void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 /*

@@ -99,11 +99,97 @@ static void test_operation_words__say_what_stands_instead(void **state)
     }
 }
 
+/* A tree: foo, bar, parse_line and Box.put stand once, many twice; it calls snprintf. */
+static uint32_t count(const void *ctx, const char *name)
+{
+    static const char *const once[] = {"foo", "bar", "parse_line", "Box.put"};
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+        if (!strcmp(name, once[i])) return 1;
+    return !strcmp(name, "many") ? 2 : 0;
+}
+
+static bool mentions(const void *ctx, const char *name)
+{
+    return count(ctx, name) || !strcmp(name, "snprintf");
+}
+
+static const agent_names names = {NULL, count, mentions};
+
+static void test_operation_words__say_an_operation_without_its_verb(void **state)
+{
+    static const struct {
+        const char *request, *operation, *name, *to;
+    } cases[] = {
+        {"foo is a bad name; make it add_up", "rename", "foo", "add_up"},
+        {"`foo` is not a good name. Make it total.", "rename", "foo", "total"},
+        {"foo is badly called, make it `total`", "rename", "foo", "total"},
+        {"The name of foo is misleading; make it total", "rename", "foo", "total"},
+        {"Call foo total from now on.", "rename", "foo", "total"},
+        {"Please call parse_line read_line.", "rename", "parse_line", "read_line"},
+        {"I'd like read_line instead of parse_line everywhere", "rename", "parse_line", "read_line"},
+        {"Say total instead of foo everywhere, please.", "rename", "foo", "total"},
+        {"The function foo should be called add_up.", "rename", "foo", "add_up"},
+        {"foo() should be called `total`", "rename", "foo", "total"},
+        {"I think foo should be named total", "rename", "foo", "total"},
+        {"Change the name of foo to total", "rename", "foo", "total"},
+        {"Could you change the name of Box.put to store?", "rename", "Box.put", "store"},
+        {"Pull foo out of a.py into src/b.py.", "move", "foo", "src/b.py"},
+        {"pull the helper foo out into b.py", "move", "foo", "b.py"},
+        {"Put foo into `b.py`", "move", "foo", "b.py"},
+        {"can you put foo in the file lib/b.c?", "move", "foo", "lib/b.c"},
+        {"foo belongs into b.c", "move", "foo", "b.c"},
+        {"foo belongs in ../b.c, please", "move", "foo", "../b.c"},
+        {"Get rid of foo.", "delete", "foo", NULL},
+        {"I want to get rid of the function foo and use bar instead", "delete", "foo", NULL},
+        {"foo is not needed any more.", "delete", "foo", NULL},
+        {"The helper foo is no longer used; its callers use bar.", "delete", "foo", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agent_operation_words w;
+        const char *r = cases[i].request;
+        agent_read_operation_words(r, &names, &w);
+        same(r, "operation", w.operation, cases[i].operation);
+        same(r, "name", w.name, cases[i].name);
+        same(r, "to", w.to, cases[i].to);
+        agent_operation_words_free(&w);
+    }
+}
+
+static void test_operation_words__open_nothing_for_other_sentences(void **state)
+{
+    static const char *const others[] = {"foo is slow; make it fast",
+        "foo is a good name; make it clear in the docs", "Call foo first.", "Call foo twice from now on",
+        "call foo before parse_line", "Call foo bar", "call foo many", "foo should be called once",
+        "foo should be called after bar", "foo should be called by parse_line",
+        "Should foo be called add_up?", "foo should be called add_up?",
+        "The tests say foo should be called add_up", "Use strlcpy instead of foo everywhere",
+        "Use snprintf instead of foo", "snprintf instead of foo everywhere",
+        "use bar instead of foo everywhere", "many is a bad name; make it total",
+        "nix is a bad name; make it nax", "Put a test of foo into b.py", "put foo into the log",
+        "Put a call of foo into b.py", "Put foo into b.py's list", "why is foo in b.py",
+        "The comment of foo belongs into b.c", "foo belongs into the documentation",
+        "Do not put foo into b.py", "Don't get rid of foo", "never get rid of foo",
+        "How do I get rid of foo?", "Get rid of foo's mode parameter", "get rid of foo warnings",
+        "Get rid of the lock in foo", "get rid of many", "get rid of nix",
+        "The check in foo is not needed any more", "If bar is fast, foo is not needed any more",
+        "foo is not needed any more?", "foo is not needed any more in the tests", "foo is needed",
+        "Change the name of the file foo writes to out.txt", "Pull the latest version into b.py",
+        "Pull foo out of the loop", "", "`", "call foo `total"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        agent_operation_words w;
+        if (agent_read_operation_words(others[i], &names, &w))
+            fail_msg("%s: %s %s %s", others[i], w.operation, w.name, w.to ? w.to : "");
+        agent_operation_words_free(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operation_words__say_a_parameter),
         cmocka_unit_test(test_operation_words__say_what_stands_instead),
+        cmocka_unit_test(test_operation_words__say_an_operation_without_its_verb),
+        cmocka_unit_test(test_operation_words__open_nothing_for_other_sentences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

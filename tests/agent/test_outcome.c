@@ -259,6 +259,32 @@ static void test_outcome__an_operation_is_done_for_each_of_a_list(void **state)
     free_host(&h);
 }
 
+/* The whole call is in the request, without the operation's verb. */
+static void test_outcome__an_operation_is_opened_by_other_words(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    static const char before[] =
+        "static int one(void)\n{\n    return 1;\n}\n\nint two(void)\n{\n    return one();\n}\n";
+    static const struct {
+        const char *request, *after;
+    } cases[] = {
+        {"one is a bad name; make it unity",
+            "static int unity(void)\n{\n    return 1;\n}\n\nint two(void)\n{\n    return unity();\n}\n"},
+        {"two is not needed any more.", "static int one(void)\n{\n    return 1;\n}\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", before);
+        host h = new_host();
+        agent_session *s =
+            open_session(&h, "opens 1\nanswer }}</tools>\nanswer Done.\n", AGENT_MODE_ALL, NULL, false);
+        assert_int_equal(submit(s, &h, cases[i].request), 0);
+        assert_file("a.c", cases[i].after);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 static void test_outcome__parameters_are_turned_round_with_their_calls(void **state)
 {
     NEEDS("a grammar");
@@ -394,6 +420,7 @@ int main(void)
         TEST_CASE(test_outcome__what_stands_there_is_told),
         TEST_CASE(test_outcome__a_question_has_none),
         TEST_CASE(test_outcome__an_operation_is_done_for_each_of_a_list),
+        TEST_CASE(test_outcome__an_operation_is_opened_by_other_words),
         TEST_CASE(test_outcome__parameters_are_turned_round_with_their_calls),
         TEST_CASE(test_outcome__a_parameter_comes_and_goes_by_words),
         TEST_CASE(test_outcome__a_new_test_finds_its_place),

@@ -14,8 +14,21 @@ static void is_piece(const char *request, const char *piece)
     assert(!piece || strstr(request, piece) || !strcmp(piece, "int")); /* "integer" is read as C's word */
 }
 
+/* Of a tree that defines every name with an f once, and writes none with a u. */
+static uint32_t count(const void *ctx, const char *name)
+{
+    return strchr(name, 'f') != NULL;
+}
+
+static bool mentions(const void *ctx, const char *name)
+{
+    return !strchr(name, 'u');
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+    const agent_names names = {NULL, count, mentions};
+    agent_operation_words o;
     char *request = base_xstrndup((const char *)data, n);
     agent_parameter_words p;
     agent_instead_words w;
@@ -32,6 +45,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         is_piece(request, w.with);
     }
     agent_instead_words_free(&w);
+    if (agent_read_operation_words(request, &names, &o)) {
+        assert(o.operation && o.name && count(NULL, o.name) == 1);
+        assert(!o.to == !strcmp(o.operation, "delete"));
+        is_piece(request, o.name);
+        is_piece(request, o.to);
+    }
+    agent_operation_words_free(&o);
     free(request);
     return 0;
 }
