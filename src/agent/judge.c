@@ -45,11 +45,33 @@ static bool has_ending_of(const char *path, const char *other)
     return a && b && !strcmp(a, b);
 }
 
+/* Is the name a whole part of the file's: "alias" of "command.alias.test.js"? */
+static bool has_part(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const size_t n = strlen(name);
+    bool has = false;
+    for (const char *at = file; n && !has && (at = strcasestr(at, name)); at++)
+        has = (at == file || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]);
+    return has;
+}
+
+/* Of several test files of one source the one that names the definition that was written there last. */
 char *agent__test_file_of(const agent *a, const char *path)
 {
     char *stem = stem_of(path), *found = NULL, **paths = code_index_paths(tool_workspace_index(a->workspace));
-    for (size_t i = 0; paths && paths[i] && !found; i++)
-        if (is_test_of(paths[i], stem) && has_ending_of(paths[i], path)) found = base_xstrdup(paths[i]);
+    const char *dot = a->fix.name ? strrchr(a->fix.name, '.') : NULL;
+    const char *name = !a->fix.name || !a->fix.path || strcmp(a->fix.path, path) != 0 ? ""
+                       : dot                                                          ? dot + 1
+                                                                                      : a->fix.name;
+    bool has_name = false;
+    for (size_t i = 0; paths && paths[i] && !has_name; i++) {
+        if (!is_test_of(paths[i], stem) || !has_ending_of(paths[i], path)) continue;
+        has_name = has_part(paths[i], name);
+        if (found && !has_name) continue;
+        free(found);
+        found = base_xstrdup(paths[i]);
+    }
     code_index_paths_free(paths);
     free(stem);
     return found;

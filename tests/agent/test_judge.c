@@ -302,6 +302,46 @@ static void test_judge__a_linter_that_is_configured_and_missing_is_told(void **s
     free_host(&h);
 }
 
+/* Of several test files of one source, the one that is called after what was changed. */
+static void test_judge__the_test_of_the_definition_is_chosen(void **state)
+{
+    static const struct {
+        const char *other, *chosen;
+    } cases[] = {
+        {"test_text_shout.py", "tests/test_text_shout.py"},
+        {"test_text_shouting.py", "tests/test_text_alone.py"}, /* another word: the first, as ever */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf path = {0};
+        base_err err = {0};
+        base_buf_printf(&path, "%s/tests", tree);
+        assert_int_equal(base_fs_mkdirs(path.data, &err), 0);
+        base_buf_clear(&path);
+        base_buf_printf(&path, "tests/%s", cases[i].other);
+        put_file("text.py", "def shout(s):\n    return s\n");
+        put_file("tests/test_text_alone.py", "def test_alone():\n    assert True\n");
+        put_file(path.data, "def test_other():\n    assert True\n");
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"text.py\", \"name\": "
+            "\"shout\"}}</tools>\n```python\ndef shout(s):\n    return s.upper()\n```\nX\nanswer "
+            "Loud.\nanswer Loud.\n",
+            AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, "shout should give capitals");
+        if (!told(&h, cases[i].chosen)) fail_msg("%s: %s", cases[i].chosen, h.json.data);
+        base_buf command = {0};
+        base_buf_printf(&command, "--tb=short %s", cases[i].chosen);
+        assert_string_equal(strstr(agent_session_agent(s)->test.command, "--tb=short "), command.data);
+        agent_session_close(s);
+        free_host(&h);
+        drop_folders(state);
+        make_folders(state);
+        base_buf_free(&command);
+        base_buf_free(&path);
+    }
+}
+
 /* --- a new test ----------------------------------------------------------------------------------------- */
 
 static bool has_pytest(void)
@@ -502,6 +542,7 @@ int main(void)
         TEST_CASE(test_judge__the_copy_loses_what_the_tree_lost),
         TEST_CASE(test_judge__one_that_cannot_judge_gives_way),
         TEST_CASE(test_judge__a_linter_that_is_configured_and_missing_is_told),
+        TEST_CASE(test_judge__the_test_of_the_definition_is_chosen),
         TEST_CASE(test_judge__asks_as_the_mode_says),
         TEST_CASE(test_judge__the_old_text_is_no_candidate),
         TEST_CASE(test_judge__what_is_as_before_is_told_as_nothing),
