@@ -11,6 +11,7 @@
 #include "agent/parts.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/show.h"
 #include "base/utf8.h"
 #include "tools/commit.h"
 
@@ -91,11 +92,15 @@ static void put_diff(agent *a, const tool_staged *s, base_buf *diff, base_buf *n
         const tool_staged_file *f = &s->files[i];
         const size_t to = i + 1 < s->n_files ? s->files[i + 1].from : s->diff.len;
         const char *stays = agent__why_stays(a, f->path);
+        base_buf shown = {
+            0}; /* a name may hold a line's end, and lines that look like kvist's own behind it */
+        base_show(&shown, f->path, strlen(f->path), BASE_SHOW_UTF8);
         if (stays)
-            agent__notice(a, "what is staged of %s stays on this machine (%s)", f->path, stays);
+            agent__notice(a, "what is staged of %s stays on this machine (%s)", shown.data, stays);
         else if (to > f->from)
             base_buf_add(diff, s->diff.data + f->from, to - f->from);
-        if (names->len < MOST_NAMES) base_buf_printf(names, "%c %s\n", f->how, f->path);
+        if (names->len < MOST_NAMES) base_buf_printf(names, "%c %s\n", f->how, shown.data);
+        base_buf_free(&shown);
     }
     if (names->len >= MOST_NAMES) base_buf_printf(names, "... %u files together\n", s->n_files);
 }
@@ -185,18 +190,42 @@ static int check_same(agent *a, const tool_staged *s, base_err *err)
     return rc;
 }
 
+static void put_with_commas(base_buf *out, const base_buf *lines)
+{
+    for (const char *line = lines->data; *line;) {
+        const size_t n = strcspn(line, "\n");
+        base_buf_printf(out, "%s%.*s", line == lines->data ? "" : ", ", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+/* The yes was given for the hooks and the configuration that the question told of. */
+static int check_told(agent *a, const tool_staged *s, base_err *err)
+{
+    base_buf changed = {0}, listed = {0};
+    int rc = 0;
+    tool_commit_list_since_told(a->workspace, s, &changed);
+    if (changed.len) {
+        put_with_commas(&listed, &changed);
+        rc = base_fail(err, BASE_E_STATE,
+            "what git runs or obeys changed while the question waited (%s): nothing was committed; look at "
+            "it, "
+            "then /commit asks anew",
+            listed.data);
+    }
+    base_buf_free(&changed);
+    base_buf_free(&listed);
+    return rc;
+}
+
 /* The person's yes; their own words in place of the draft. False: no. */
-static bool ask_person(agent *a, const tool_staged *s, base_buf *message)
+static bool ask_person(agent *a, tool_staged *s, base_buf *message)
 {
     base_buf headline = {0}, changed = {0};
-    tool_commit_list_changed(a->workspace, &changed);
+    tool_commit_list_changed(a->workspace, s, &changed);
     if (changed.len) {
         base_buf_puts(&headline, "git runs or obeys what changed in this session: ");
-        for (const char *line = changed.data; *line;) {
-            const size_t n = strcspn(line, "\n");
-            base_buf_printf(&headline, "%s%.*s", line == changed.data ? "" : ", ", (int)n, line);
-            line += n + (line[n] == '\n');
-        }
+        put_with_commas(&headline, &changed);
         base_buf_puts(&headline, ". ");
     }
     base_buf_printf(&headline,
@@ -263,6 +292,7 @@ static int commit(agent *a, const tool_staged *s, const base_buf *message, base_
     int status = -1, rc = keep_message(a, message, &path, err);
     const bool is_kept = !rc;
     if (!rc) rc = check_same(a, s, err);
+    if (!rc) rc = check_told(a, s, err);
     if (!rc) agent__commit(a);
     if (!rc) rc = tool_commit_run(a->workspace, path, a->cancel, &output, &status, err);
     if (output.len) agent__notice(a, "%s", output.data);

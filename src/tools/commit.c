@@ -29,6 +29,7 @@ void tool_staged_free(tool_staged *s)
     for (uint32_t i = 0; i < s->n_files; i++) free(s->files[i].path);
     free(s->files);
     base_buf_free(&s->style);
+    tool__git_since_free(s->told);
     *s = (tool_staged){0};
 }
 
@@ -105,7 +106,12 @@ static int put_line(
     if (line->origin == GIT_DIFF_LINE_CONTEXT || line->origin == GIT_DIFF_LINE_ADDITION ||
         line->origin == GIT_DIFF_LINE_DELETION)
         base_buf_putc(&s->diff, line->origin);
-    base_buf_add(&s->diff, line->content, line->content_len);
+    /* One line may be longer than all that is kept. */
+    const size_t room = s->diff.len < MAX_DIFF ? MAX_DIFF - s->diff.len : 0;
+    s->is_cut = s->is_cut || line->content_len > room;
+    base_buf_add(&s->diff, line->content,
+        line->content_len > room ? base_utf8_whole(line->content, room) : line->content_len);
+    if (line->content_len > room) base_buf_putc(&s->diff, '\n');
     return 0;
 }
 
@@ -223,27 +229,45 @@ int tool_commit_look(tool_workspace *w, size_t style_bytes, tool_staged *ret, ba
     return rc;
 }
 
-void tool_commit_list_changed(tool_workspace *w, base_buf *out)
+void tool_commit_list_changed(tool_workspace *w, tool_staged *s, base_buf *out)
 {
-    tool__git_since_list(w, out);
+    tool__git_since_free(s->told);
+    s->told = tool__git_since_take(w); /* first: what changes from here on is in one of the two lists */
+    tool__git_since_list(w, w->git_since, out);
+}
+
+void tool_commit_list_since_told(tool_workspace *w, const tool_staged *s, base_buf *out)
+{
+    tool__git_since_list(w, s->told, out);
 }
 
 /* ---- git's own commit ---- */
 
+/*
+ * Of git's own variables these are the person's: who they are, which configuration and which git. All others choose what is
+ * committed (GIT_DIR, GIT_INDEX_FILE, GIT_WORK_TREE, GIT_OBJECT_DIRECTORY, ...), and that is what was drafted for: libgit2, which
+ * looked at it, reads none of them.
+ */
+static bool is_persons(const char *variable)
+{
+    static const char *const persons[] = {"GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_",
+        "GIT_EXEC_PATH=", "GIT_SSH=", "GIT_SSH_", "GIT_ASKPASS=", "GIT_TRACE"};
+    for (size_t i = 0; i < sizeof persons / sizeof *persons; i++)
+        if (!strncmp(variable, persons[i], strlen(persons[i]))) return true;
+    return strncmp(variable, "GIT_", 4) != 0;
+}
+
 /* The environment without what would draw on the terminal that the screen has: a question for a passphrase. */
 static char **environment(void)
 {
-    static const char *const without[] = {"GPG_TTY=", "GIT_TERMINAL_PROMPT="};
+    static const char terminal[] = "GPG_TTY=";
     extern char **environ;
     size_t n = 0, kept = 0;
     while (environ[n]) n++;
     char **all = base_xcalloc(n + 2, sizeof *all);
-    for (size_t i = 0; i < n; i++) {
-        bool goes = false;
-        for (size_t k = 0; k < sizeof without / sizeof *without; k++)
-            goes = goes || !strncmp(environ[i], without[k], strlen(without[k]));
-        if (!goes) all[kept++] = environ[i];
-    }
+    for (size_t i = 0; i < n; i++)
+        if (is_persons(environ[i]) && strncmp(environ[i], terminal, strlen(terminal)) != 0)
+            all[kept++] = environ[i];
     all[kept] = (char *)(uintptr_t) "GIT_TERMINAL_PROMPT=0";
     return all;
 }

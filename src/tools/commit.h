@@ -24,6 +24,8 @@ typedef struct tool_staged {
     base_buf style; /* the last messages: all subjects first, then what of the bodies has room */
     bool is_cut;
     char id[65]; /* of what would be committed: tool_commit_id */
+    struct tool_git_since
+        *told; /* what git runs and obeys as it was when tool_commit_list_changed told of it */
 } tool_staged;
 void tool_staged_free(tool_staged *s);
 
@@ -38,13 +40,16 @@ int tool_commit_id(tool_workspace *w, char ret[65], base_err *err);
 
 /*
  * Paths of hooks, configuration and attributes of git that are not what they were when the workspace was opened, a line
- * each ("made .git/hooks/pre-commit"); nothing when all is as it was.
+ * each ("made .git/hooks/pre-commit"); nothing when all is as it was. s remembers how they are now.
  */
-void tool_commit_list_changed(tool_workspace *w, base_buf *out);
+void tool_commit_list_changed(tool_workspace *w, tool_staged *s, base_buf *out);
+/* The same against what tool_commit_list_changed saw: what a yes to it does not hold for. */
+void tool_commit_list_since_told(tool_workspace *w, const tool_staged *s, base_buf *out);
 
 /*
- * Runs `git commit -F path` in the tree as the person would, outside of the sandbox, in their environment: no terminal and
- * nothing on its standard input. out gets what it prints, its last 64 KiB; *ret_status its exit status, 128 and more for a
+ * Runs `git commit -F path` in the tree as the person would, outside of the sandbox, in their environment, less what
+ * would make it another repository's commit or another index's (GIT_DIR, GIT_INDEX_FILE, ...): no terminal and nothing
+ * on its standard input. out gets what it prints, its last 64 KiB; *ret_status its exit status, 128 and more for a
  * signal. BASE_E_CANCELLED: it was ended because *cancel was set. BASE_E_NOT_FOUND: no git is installed.
  */
 int tool_commit_run(tool_workspace *w, const char *path, const atomic_bool *cancel, base_buf *out,

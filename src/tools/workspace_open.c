@@ -82,7 +82,7 @@ int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *opti
         w->grammars = code_grammars_open();
         w->index = code_index_new(w->grammars);
         w->indexer = tool__indexer_open(&w->root, w->index, options->store != NULL);
-        tool__git_since_take(w);
+        w->git_since = tool__git_since_take(w);
     }
     if (code) {
         tool_workspace_close(w);

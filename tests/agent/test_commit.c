@@ -2,7 +2,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "stage.h"
+#include "tools/commit.h"
 
 #define DRAFT "answer <<X\nAdd a greeting\n\nThe page had none.\nX\n"
 
@@ -247,6 +249,41 @@ static void test_commit__a_long_diff_comes_in_parts(void **state)
     base_buf_free(&script);
 }
 
+/* A name's own line end makes no second line of the list; the model reads every byte of it all the same. */
+static void test_commit__a_name_cannot_pass_for_a_line_of_the_list(void **state)
+{
+    put_file("a\nM forged.c\x1b[2J", "x\n");
+    run("git add -A");
+    host h = new_host();
+    h.answer = AGENT_NO;
+    agent_session *s = open_session(&h, "ctx 20000\n" DRAFT, AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "/commit"), 0);
+    assert_sent(s, "\nM forged.c", false);
+    assert_sent(s, "A a<LF>M forged.c<ESC>[2J\n", true);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_commit__one_long_line_is_cut(void **state)
+{
+    enum { LONG = 3 << 20 };
+    char *line = base_xcalloc(LONG + 1, 1);
+    memset(line, 'x', LONG);
+    put_file("long.txt", line);
+    run("git add -A");
+    base_err err;
+    tool_workspace *w = NULL;
+    tool_staged staged;
+    assert_int_equal(tool_workspace_open(&w, &(tool_workspace_options){.dir = tree}, &err), 0);
+    assert_int_equal(tool_commit_look(w, 1000, &staged, &err), 0);
+    assert_true(staged.is_cut);
+    assert_in_range(staged.diff.len, 1 << 20, (1 << 20) + 1);
+    assert_int_equal(staged.n_files, 2);
+    tool_staged_free(&staged);
+    tool_workspace_close(w);
+    free(line);
+}
+
 static void test_commit__an_answer_becomes_a_message(void **state)
 {
     static const char *const pairs[][2] = {{"Fix it", "Fix it\n"}, {"  \n\nFix it\n\n\n", "Fix it\n"},
@@ -282,6 +319,8 @@ int main(void)
         IN_REPOSITORY(test_commit__the_first_commit_and_no_identity),
         IN_REPOSITORY(test_commit__in_the_middle_of_a_merge_git_says_so),
         IN_REPOSITORY(test_commit__a_long_diff_comes_in_parts),
+        IN_REPOSITORY(test_commit__a_name_cannot_pass_for_a_line_of_the_list),
+        IN_REPOSITORY(test_commit__one_long_line_is_cut),
         cmocka_unit_test(test_commit__an_answer_becomes_a_message),
     };
     return RUN_ON_BOTH(tests);

@@ -131,6 +131,51 @@ class Between(Hostile):
                 self.assertEqual(self.get("src/one.c"), OTHER)
                 self.assertIn("src/one.c", self.git("diff", "--cached", "--name-only").stdout)
 
+    def stage(self):
+        self.git("reset", "-q", "--hard")
+        self.git("clean", "-qfd")
+        self.staged = getattr(self, "staged", 0) + 1
+        self.put("src/new.c", f"int new_{self.staged};\n")
+        self.git("add", "-A")
+        self.env.update(GIT_AUTHOR_NAME="Ada", GIT_AUTHOR_EMAIL="t@localhost", GIT_COMMITTER_NAME="t", GIT_COMMITTER_EMAIL="t@localhost")
+        return self.git("rev-parse", "HEAD").stdout
+
+    def hook(self, word):
+        self.put(".git/hooks/pre-commit", f"#!/bin/sh\necho {word} >> '{self.folder}/hooks'\n")
+        os.chmod(self.path(".git/hooks/pre-commit"), 0o755)
+
+    def test_a_hook_and_the_configuration_of_a_commit(self):
+        def configure():
+            self.git("config", "core.hooksPath", "/nowhere")
+        for between in (None, lambda: self.hook("second"), configure):
+            before = self.stage()
+            self.hook("first")
+            said = self.talk(["/commit"], "answer Add one\n", "ask", between)
+            self.assertEqual(self.git("rev-parse", "HEAD").stdout == before, between is not None, said)
+            self.assertEqual("while the question waited" in said, between is not None, said)
+        with open(os.path.join(self.folder, "hooks")) as f:
+            self.assertEqual(f.read(), "first\n")  # the control's; neither of the others ran
+
+    def test_no_variable_makes_a_commit_another(self):
+        other = os.path.join(self.folder, "other")
+        subprocess.run(["git", "init", "-q", other], check=True)
+        theirs = {"GIT_DIR": os.path.join(other, ".git"), "GIT_WORK_TREE": self.tree, "GIT_INDEX_FILE": os.path.join(self.folder, "index")}
+        for names in (["GIT_DIR", "GIT_WORK_TREE"], ["GIT_INDEX_FILE"]):
+            before = self.stage()
+            self.git("read-tree", "--index-output=" + theirs["GIT_INDEX_FILE"], "HEAD")
+            self.git("reset", "-q", "--soft")
+            self.git("add", "-A")
+            clean = dict(self.env)
+            chosen = {name: theirs[name] for name in names}
+            plain = subprocess.run(["git", "-C", self.tree, "commit", "--allow-empty", "-qm", "x"], env={**clean, **chosen}, check=False)
+            self.assertEqual(plain.returncode, 0)
+            self.assertNotIn("src/new.c", self.git("show", "--name-only", "--format=", "HEAD").stdout)  # the control: git alone obeys them
+            self.git("reset", "-q", "--soft", before.strip())
+            self.env.update(chosen)
+            said = self.talk(["/commit"], "answer Add one\n", "ask", None)
+            self.env = clean
+            self.assertEqual(self.git("show", "--name-only", "--format=%an", "HEAD").stdout.split(), ["Ada", "src/new.c"], said)
+
     def test_an_export(self):
         """It asks nobody and replaces nothing, a link that leads nowhere neither."""
         os.symlink("nowhere", self.path("link.md"))

@@ -1,6 +1,6 @@
 /*
  * What git runs and obeys in the tree's repository, as it was when the session began: somebody who lets git run (/commit)
- * is told first what of it changed meanwhile, whoever changed it. The guard undoes what commands plant; this
+ * is told first what of it changed meanwhile, whoever changed it, and nothing runs where it changed again behind the yes. The guard undoes what commands plant; this
  * sees also what the person, another program or an approved edit wrote.
  */
 #include "tools/guard/git_since.h"
@@ -18,18 +18,18 @@ struct tool_git_since {
     tool_kept_list here, there;
 };
 
-void tool__git_since_take(tool_workspace *w)
+tool_git_since *tool__git_since_take(const tool_workspace *w)
 {
     tool_git_since *s = base_xcalloc(1, sizeof *s);
     s->elsewhere.fd = -1;
-    w->git_since = s;
-    if (!w->repo) return;
+    if (!w->repo) return s;
     tool__git_guarded_keep(&w->root, w->root.is_bare ? "" : ".git", &s->here);
     s->elsewhere.path = tool__git_outside(w);
-    if (!s->elsewhere.path) return;
+    if (!s->elsewhere.path) return s;
     s->elsewhere.has_openat2 = w->root.has_openat2;
     s->elsewhere.fd = open(s->elsewhere.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s->elsewhere.fd >= 0) tool__git_guarded_keep(&s->elsewhere, "", &s->there);
+    return s;
 }
 
 static void put(base_buf *out, const char *what, const char *folder, const char *path)
@@ -67,9 +67,8 @@ static void list(
     tool__kept_free(&now);
 }
 
-void tool__git_since_list(const tool_workspace *w, base_buf *out)
+void tool__git_since_list(const tool_workspace *w, const tool_git_since *s, base_buf *out)
 {
-    const tool_git_since *s = w->git_since;
     if (!s || !w->repo) return;
     list(&w->root, w->root.is_bare ? "" : ".git", "", &s->here, out);
     if (s->elsewhere.fd >= 0) list(&s->elsewhere, "", s->elsewhere.path, &s->there, out);
