@@ -504,6 +504,41 @@ static void test_refactor__signature_parts_go_s_groups(void **state)
     tree_remove(&t);
 }
 
+static void test_refactor__move_takes_exports_along(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "shop/__init__.py", "from .total import add_up, twice\n\n__all__ = ['add_up', 'twice']\n");
+    tree_put(&t, "shop/total.py",
+        "__all__ = ['add_up', 'twice']\n\n\ndef add_up(prices):\n    return sum(prices)\n\n\ndef "
+        "twice(x):\n    return 2 * x\n");
+    tree_put(&t, "shop/sums.py",
+        "__all__ = [\n    \"zero\",\n    \"one\",\n]\n\n\ndef zero():\n    return 0\n\n\n"
+        "def one():\n    return 1\n");
+    /* A package that is called as the source is, and hands the name on. */
+    tree_put(&t, "total/__init__.py", "from shop.total import add_up\n");
+    tree_put(&t, "main.py", "from shop import add_up\n\nprint(add_up([1]))\n");
+    tree_put(&t, "far.py", "from total import add_up\n\nprint(add_up([1]))\n");
+    tree_open(&t);
+    free(refactor_with(
+        &t, "{\"operation\":\"move\",\"name\":\"shop/total.py:add_up\",\"to\":\"shop/sums.py\"}", TOOL_OK));
+    expect(&t, "shop/total.py", "__all__ = ['twice']\n\n\ndef twice(x):\n    return 2 * x\n");
+    expect(&t, "shop/sums.py",
+        "__all__ = [\n    \"zero\",\n    \"one\",\n    \"add_up\",\n]\n\n\ndef zero():\n    return "
+        "0\n\n\ndef one():\n    "
+        "return 1\n\n\ndef add_up(prices):\n    return sum(prices)\n");
+    expect(&t, "shop/__init__.py",
+        "from .sums import add_up\nfrom .total import twice\n\n__all__ = ['add_up', 'twice']\n");
+    expect(&t, "total/__init__.py", "from shop.sums import add_up\n");
+    expect(&t, "main.py", "from shop import add_up\n\nprint(add_up([1]))\n");
+    expect(&t, "far.py", "from total import add_up\n\nprint(add_up([1]))\n");
+    tree_put(&t, "shop/all.py", "from .total import *\n\nprint(twice(1))\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"move\",\"name\":\"twice\",\"to\":\"shop/sums.py\"}", TOOL_REFUSED,
+        "shop/all.py takes twice with an import of *");
+    tree_remove(&t);
+}
+
 static void test_refactor__move_takes_what_is_needed(void **state)
 {
     tree t;
@@ -709,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_refactor__signature_puts_the_default_into_the_body),
         cmocka_unit_test(test_refactor__signature_declares_as_the_language_does),
         cmocka_unit_test(test_refactor__move_takes_what_is_needed),
+        cmocka_unit_test(test_refactor__move_takes_exports_along),
         cmocka_unit_test(test_refactor__a_kill_leaves_all_old_or_all_new),
         cmocka_unit_test(test_refactor__what_somebody_changed_after_a_kill_stays),
         cmocka_unit_test(test_refactor__esc_between_two_files_takes_all_back),

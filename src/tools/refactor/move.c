@@ -120,6 +120,8 @@ static char *module_name(const mover *m, const char *from, const char *path)
     return base_buf_take(&out);
 }
 
+static const char *taken_by_star(const mover *m);
+
 static bool python_heads(mover *m)
 {
     const code_uses *u = m->from->uses;
@@ -169,6 +171,14 @@ static bool python_heads(mover *m)
         add_line(&m->heads, &m->to_file.text, line.data);
         free(module);
     }
+    const char *star = is_good ? taken_by_star(m) : NULL;
+    if (star) {
+        tool__say(m->x->result, TOOL_REFUSED,
+            "%s takes %s with an import of * from %s, and would have it no more: name there what it takes. "
+            "Nothing was changed.\n",
+            star, m->x->name, m->from->path);
+        is_good = false;
+    }
     if (is_good && is_back) {
         char *module = module_name(m, m->from->path, m->to);
         base_buf_printf(&m->back, "from %s import %s\n", module, m->x->name);
@@ -177,6 +187,139 @@ static bool python_heads(mover *m)
     base_buf_free(&needs);
     base_buf_free(&line);
     return is_good;
+}
+
+static bool is_listed(const mover *m, const char *path)
+{
+    bool found;
+    tool__listing_find(&m->x->w->listing, path, &found);
+    return found;
+}
+
+/* "a/b" and "a/b.py" or "a/b/__init__.py": the file of a module. */
+static bool is_module_file(const char *path, const char *module)
+{
+    static const char *const endings[] = {".py", "/__init__.py"};
+    const size_t n = strlen(module);
+    if (strncmp(path, module, n) != 0) return false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (!strcmp(path + n, endings[i])) return true;
+    return false;
+}
+
+/* Is there another file of the tree that the module, seen from the tree's root or from beside f, is? */
+static bool is_another(const mover *m, const char *folder, size_t n_folder, const char *module)
+{
+    base_buf path = {0};
+    bool is = false;
+    for (int i = 0; i < 4 && !is; i++) {
+        base_buf_clear(&path);
+        if (i >= 2) base_buf_add(&path, folder, n_folder);
+        base_buf_printf(&path, "%s%s", module, i & 1 ? "/__init__.py" : ".py");
+        is = strcmp(path.data, m->from->path) != 0 && is_listed(m, path.data);
+    }
+    base_buf_free(&path);
+    return is;
+}
+
+/* Does the import in f name the source itself, and not a package that hands on what it defines? By the whole path. */
+static bool is_direct(const mover *m, const refactor_file *f, const char *module)
+{
+    const char *slash = strrchr(f->path, '/');
+    size_t n_folder = slash ? (size_t)(slash + 1 - f->path) : 0;
+    const size_t n_dots = strspn(module, ".");
+    base_buf path = {0};
+    for (size_t i = 1; i < n_dots && n_folder; i++) /* one for its own folder, one more for each above */
+        do n_folder--;
+        while (n_folder && f->path[n_folder - 1] != '/');
+    if (n_dots) base_buf_add(&path, f->path, n_folder);
+    base_buf_puts(&path, module + n_dots);
+    for (size_t i = n_dots ? n_folder : 0; i < path.len; i++)
+        if (path.data[i] == '.') path.data[i] = '/';
+    while (path.len && path.data[path.len - 1] == '/') path.data[--path.len] = '\0'; /* from . import x */
+    bool is = is_module_file(m->from->path, path.data ? path.data : "");
+    if (!n_dots && !is && path.len) {
+        const bool is_taken = is_another(m, f->path, n_folder, path.data);
+        for (const char *at = m->from->path; !is && !is_taken && (at = strchr(at, '/'));)
+            is = is_module_file(++at, path.data); /* below a folder that the path of modules begins in */
+    }
+    base_buf_free(&path);
+    return is;
+}
+
+/* The name in the source's __all__. */
+static const refactor_place *exported_in_source(const mover *m)
+{
+    for (size_t i = 0; i < m->x->n_places; i++) {
+        const refactor_place *p = &m->x->places[i];
+        if (&m->x->files[p->file] == m->from && p->verdict == REFACTOR_SURE && p->use->is_exported &&
+            p->use->role == CODE_USE_STRING)
+            return p;
+    }
+    return NULL;
+}
+
+/* Puts the name into a text's own __all__, as its last item is written; a text without a plain one stays. */
+static void export_in_target(base_buf *text, const char *name)
+{
+    static const char all[] = "__all__";
+    size_t at = 0;
+    while (at < text->len && strncmp(text->data + at, all, sizeof all - 1) != 0)
+        at = tool__line_end(text->data, text->len, at) + 1;
+    if (at >= text->len) return;
+    size_t open = at + sizeof all - 1;
+    open += strspn(text->data + open, " =");
+    if (!text->data[open] || !strchr("[(", text->data[open])) return;
+    size_t last = 0, before = open, pos = open + 1;
+    char quote = '\'';
+    while (text->data[pos] && !strchr("])", text->data[pos])) {
+        if (text->data[pos] == '#') pos = tool__line_end(text->data, text->len, pos);
+        if (text->data[pos] == '"' || text->data[pos] == '\'') {
+            const char *end = strchr(text->data + pos + 1, text->data[pos]);
+            if (!end) return;
+            before = last ? last : open + 1;
+            quote = text->data[pos];
+            last = (size_t)(end - text->data) + 1;
+            pos = last;
+        } else if (text->data[pos]) {
+            pos++;
+        }
+    }
+    if (!text->data[pos] || (!last && text->data[open] == '(')) return;
+    base_buf out = {0};
+    base_buf_add(&out, text->data, last ? last : open + 1);
+    if (last) {
+        const char *line = memchr(text->data + before, '\n', last - before);
+        base_buf_putc(&out, ',');
+        const char *gap = line ? line : " ";
+        base_buf_add(&out, gap, line ? 1 + strspn(line + 1, " \t") : 1);
+    }
+    base_buf_printf(&out, "%c%s%c", quote, name, quote);
+    base_buf_add(&out, text->data + (last ? last : open + 1), text->len - (last ? last : open + 1));
+    base_buf_free(text);
+    *text = out;
+}
+
+/* Out of the source's __all__. */
+static void unexport_in_source(mover *m, const refactor_place *p)
+{
+    uint32_t from = p->use->from - 1, to = p->use->from + (uint32_t)strlen(m->x->name) + 1;
+    refactor__item_extent(&m->from->file.text, &from, &to);
+    refactor__edit(&m->source_edits, from, to, "");
+}
+
+/* `from source import *` brings the name no more: where, or NULL. */
+static const char *taken_by_star(const mover *m)
+{
+    const bool has_all = memmem(m->from->file.text.data, m->from->file.text.len, "__all__", 7) != NULL;
+    if (has_all ? !exported_in_source(m) : *m->x->name == '_') return NULL;
+    for (size_t k = 0; k < m->x->n_files + m->x->n_modules; k++) {
+        const refactor_file *f = k < m->x->n_files ? &m->x->files[k] : m->x->modules[k - m->x->n_files];
+        for (uint32_t i = 0; f->uses && i < f->uses->n_imports; i++)
+            if (!strcmp(f->uses->imports[i].name, "*") && is_direct(m, f, f->uses->imports[i].module))
+                return f->path;
+    }
+    return NULL;
 }
 
 /* Other files' `from source import name`: from the new module. */
@@ -192,11 +335,7 @@ static void python_imports(mover *m, tool_changes *ret)
             if (p->file != k || p->verdict != REFACTOR_SURE || p->use->import == UINT32_MAX) continue;
             const code_import *im = &f->uses->imports[p->use->import];
             /* Only what names the source itself; who imports it from elsewhere goes on doing so. */
-            char *direct = dotted(m->from->path);
-            const char *last = strrchr(im->module, '.'), *stem = strrchr(direct, '.');
-            const bool is_direct = !strcmp(last ? last + 1 : im->module, stem ? stem + 1 : direct);
-            free(direct);
-            if (!is_direct) continue;
+            if (!is_direct(m, f, im->module)) continue;
             char *module = *im->module == '.' ? module_name(m, f->path, m->to) : dotted(m->to);
             base_buf line = {0};
             base_buf_printf(&line, "from %s import %s", module, im->name);
@@ -499,6 +638,9 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
         const uint32_t top = m.back.len ? top_of(text, m.from->family, m.from->uses) : 0;
         if (m.back.len) refactor__edit(&m.source_edits, top, top, m.back.data);
         put_new_text(&m, &target);
+        const refactor_place *exported = !strcmp(m.from->family, "python") ? exported_in_source(&m) : NULL;
+        if (exported) unexport_in_source(&m, exported);
+        if (exported) export_in_target(&target, x->name);
         refactor__edits_apply(&m.source_edits, text, &source);
         tool__changes_add(ret, m.from->path, &m.from->file, &source);
         tool__changes_add(ret, m.to, m.is_new ? NULL : &m.to_file, &target);
