@@ -157,6 +157,22 @@ static const char *features_of(const remote_endpoint *e)
                                                      "the server tells it; no doubts, rows, lanes or scores";
 }
 
+static void tell_reuse(report *r, remote_endpoint *e)
+{
+    remote_reuse reuse;
+    base_err err = {0};
+    base_buf line = {0};
+    if (e->wire != &remote_wire_llama) return;
+    if (remote_endpoint_probe_reuse(e, &reuse, &err))
+        base_buf_printf(&line, "not known what stands behind one costs: %s", err.msg);
+    else
+        base_buf_printf(&line,
+            "what stands behind one is %s (n_cache_reuse): %u tokens found, %u in front of it, %u behind it",
+            reuse.works ? "moved, not computed again" : "computed again", reuse.found, reuse.n_kept,
+            reuse.n_behind);
+    tell_buf(r, "cuts", &line);
+}
+
 /* Asks it, sends nothing of any tree. */
 static int tell_endpoint(report *r, const endpoint_words *words, const char *served)
 {
@@ -178,6 +194,7 @@ static int tell_endpoint(report *r, const endpoint_words *words, const char *ser
         remote_endpoint_describe(e, &line);
         tell_buf(r, "endpoint", &line);
         tell(r, "there", features_of(e));
+        tell_reuse(r, e);
         if (e->why_chat) tell(r, "by chat", e->why_chat);
         if (e->differs) tell(r, "template", e->differs);
         base_buf_printf(&line, "%s; its text %s",

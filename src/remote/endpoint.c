@@ -346,6 +346,65 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)
     base_buf_puts(out, e->wire->has_ids ? ", asked by token ids" : ", asked by messages (chat)");
 }
 
+/* --- what a cut costs ----------------------------------------------------------------------------------- */
+
+/* Ids that nobody else asks for, whose stretches differ: numbers in words. */
+static int put_probe(remote_endpoint *e, size_t n, model_ids *out, base_err *err)
+{
+    base_buf text = {0};
+    for (int i = 0; i < 200; i++) base_buf_printf(&text, "kvist probe %d; ", 7919 * i % 1009);
+    int rc = remote_vocab_encode(e->vocab, text.data, text.len, false, out, err);
+    base_buf_free(&text);
+    if (!rc && out->n < n)
+        rc = base_fail(err, BASE_E_UNSUPPORTED, "%zu tokens are too few to ask with", out->n);
+    return rc;
+}
+
+/* How many of these ids it found; one token is written. */
+static int ask_found(remote_endpoint *e, const model_ids *ids, uint32_t reuse, uint32_t *ret, base_err *err)
+{
+    base_buf body = {0}, answer = {0};
+    base_json_doc *doc = NULL;
+    base_buf_puts(&body, "{\"prompt\":");
+    remote_wire_put_ids(ids->ids, (uint32_t)ids->n, &body);
+    base_buf_printf(&body, ",\"n_predict\":1,\"cache_prompt\":true,\"n_cache_reuse\":%u}", reuse);
+    int rc = remote_http_ask(e->http, e->wire->complete, body.data, NULL, &answer, err);
+    if (!rc) rc = base_json_parse(answer.data ? answer.data : "", answer.len, &doc, err);
+    const int64_t found = rc ? -1 : base_json_int(base_json_get(root_of(doc), "timings"), "cache_n", -1);
+    if (!rc && (found < 0 || found > (int64_t)ids->n))
+        rc = base_fail(err, BASE_E_UNSUPPORTED, "it does not tell what it found in its cache");
+    if (!rc) *ret = (uint32_t)found;
+    base_json_free(doc);
+    base_buf_free(&body);
+    base_buf_free(&answer);
+    return rc;
+}
+
+int remote_endpoint_probe_reuse(remote_endpoint *e, remote_reuse *ret, base_err *err)
+{
+    /* More than half of what the slot holds stays, so that no former prompt is looked for (remote/held.c). */
+    enum { KEPT = 160, CUT = 32, BEHIND = 64, NEW = 4, LEAST = 32, ALL = KEPT + CUT + BEHIND + NEW };
+    model_ids all = {0}, cut = {0};
+    uint32_t found = 0;
+    if (e->wire != &remote_wire_llama || (e->n_ctx && e->n_ctx < 2 * ALL))
+        return base_fail(err, BASE_E_UNSUPPORTED, "only a llama-server with room for it can be asked");
+    int rc = put_probe(e, ALL, &all, err);
+    if (!rc) {
+        for (size_t i = 0; i < ALL; i++)
+            if (i < KEPT || i >= KEPT + CUT) model_ids_add(&cut, all.ids[i]);
+        all.n = KEPT + CUT + BEHIND;
+        rc = ask_found(e, &all, 0, &found, err);
+    }
+    if (!rc) rc = ask_found(e, &cut, LEAST, &found, err);
+    /* A number or two may be the same by chance on both sides of the cut. */
+    if (!rc)
+        *ret = (remote_reuse){
+            .n_kept = KEPT, .n_behind = BEHIND, .found = found, .works = found >= KEPT + BEHIND / 2};
+    model_ids_free(&all);
+    model_ids_free(&cut);
+    return rc;
+}
+
 bool remote_endpoint_blames_grammar(long status, const base_err *why)
 {
     static const char *const words[] = {"rammar", "rigger", "ebnf", "EBNF"};

@@ -54,6 +54,7 @@ class Server:
         self.headers, self.cut = [], 0  # headers of each request; completions whose client went away
         self.break_every = 0            # every so many connections is closed without an answer
         self.n_connections = 0
+        self.moves, self.probes = False, []  # llama-server with n_cache_reuse; None: it tells nothing. Requests that do not stream
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -211,6 +212,18 @@ class Server:
             self.send(h, 200, {"content": bytes_of(data["tokens"]).decode(errors="replace")})
         elif path == "/apply-template":
             self.send(h, 200, {"prompt": self.render(data)})
+        elif path == "/completion" and not data.get("stream"):
+            self.probes.append(data)
+            ids, least = data["prompt"], data.get("n_cache_reuse", 0)
+            cached = min(common(self.held, ids), len(ids) - 1)
+            at = cached
+            while self.moves and least and at < len(self.held) and cached < len(ids):
+                same = common(self.held[at:], ids[cached:])
+                at += same if same >= least else 1
+                cached += same if same >= least else 0
+            self.held = ids
+            self.send(h, 200, {"content": "a", "tokens": [97], "stop": True} if self.moves is None else {
+                "content": "a", "stop": True, "timings": {"cache_n": min(cached, len(ids) - 1), "prompt_n": 1}})
         elif path == "/completion":
             row = self.next_row()
             self.requests.append(data)

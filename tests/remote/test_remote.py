@@ -538,6 +538,21 @@ class Remote(unittest.TestCase):
             self.assertEqual(out.strip(), b"" if word == "n" else b"One.")
             self.assertEqual(len(s.requests), i)
 
+    def test_doctor_asks_what_a_cut_costs(self):
+        for moves, words in ((True, "moved, not computed again (n_cache_reuse): 224 tokens found, 160"), (False, "is computed again"),
+                             (None, "it does not tell")):
+            s = self.serve("llama")
+            s.moves = moves
+            out = self.kvist("doctor", "--endpoint", s.url).stdout
+            self.assertIn(words, out)
+            self.assertEqual([len(p["prompt"]) for p in s.probes], [256] + [228] * (moves is not None))
+            self.assertEqual(s.requests, [])
+        s = self.serve("llama", n_ctx=300)
+        self.assertIn("not known", self.kvist("doctor", "--endpoint", s.url).stdout)
+        self.assertEqual(s.probes, [])
+        s = self.serve("vllm")
+        self.assertNotIn("cuts", self.kvist("doctor", "--endpoint", s.url).stdout)
+
     def test_a_path_as_the_name_of_a_model(self):
         for name, shown in (("/models/small/toy-1b.gguf", "toy-1b.gguf"), ("m/toy.gguf", "toy.gguf"), ("some/Toy-1B", "some/Toy-1B")):
             s = self.serve("llama", model=name)
