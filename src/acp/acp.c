@@ -462,11 +462,12 @@ static const struct {
 static void take_decision(acp *c, const base_json *root)
 {
     const base_json *outcome = base_json_get(base_json_get(root, "result"), "outcome");
-    const char *option = base_json_str(outcome, "optionId", "");
+    const char *word = base_json_str(outcome, "outcome", "");
+    const char *option = !strcmp(word, "selected") ? base_json_str(outcome, "optionId", "") : "";
     if (!c->permission || base_json_int(root, "id", 0) != c->permission) return;
     c->permission = 0;
     if (!c->worker) return;
-    if (!strcmp(base_json_str(outcome, "outcome", ""), "cancelled")) agent_worker_interrupt(c->worker);
+    if (!strcmp(word, "cancelled")) agent_worker_interrupt(c->worker);
     agent_worker_decide(c->worker,
         !strcmp(option, "yes")           ? AGENT_YES
         : !strcmp(option, "always")      ? AGENT_ALWAYS

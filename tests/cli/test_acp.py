@@ -306,6 +306,60 @@ class Acp(unittest.TestCase):
         self.assertFalse(os.path.exists(os.path.join(self.tree, "new.txt")))
         self.assertEqual(client.end(), (0, ""))
 
+    def test_a_late_yes_answers_nothing(self):
+        """For a question that was cancelled, answered before, never asked, taken back by the answer itself, or of a closed session."""
+        client = self.start(call("write", {"path": "new.txt"}, "hello") * 12, "--mode", "ask")
+        path, session = os.path.join(self.tree, "new.txt"), self.new(client)
+
+        def yes(number, outcome="selected"):
+            client.send({"id": number, "result": {"outcome": {"outcome": outcome, "optionId": "yes"}}})
+
+        def take():
+            """The next question, unanswered, or the answer to a request of ours."""
+            while True:
+                message = json.loads(client.lines.get(timeout=PATIENCE))
+                if message.get("method", "session/request_permission") == "session/request_permission":
+                    return message
+
+        def go():
+            client.send({"id": "go", "method": "session/prompt", "params": {"sessionId": session, "prompt": [{"type": "text", "text": "Write."}]}})
+            message = take()
+            self.assertIn("method", message, message)
+            return message["id"]
+
+        def cancel():
+            client.send({"method": "session/cancel", "params": {"sessionId": session}})
+
+        late = go()
+        cancel()
+        yes(late)
+        self.assertEqual(take()["result"]["stopReason"], "cancelled")
+        second = go()
+        self.assertNotEqual(second, late)
+        for number in (late, second + 7, str(second), None):
+            yes(number)
+        client.send({"id": second, "result": {"outcome": {"outcome": "selected", "optionId": "no"}}})
+        yes(second)
+        self.assertEqual(take()["result"]["stopReason"], "end_turn")
+        go()
+        yes(second)  # again, while the next one waits
+        cancel()
+        self.assertEqual(take()["result"]["stopReason"], "cancelled")
+        yes(go(), "cancelled")  # both words in one answer: it is none
+        self.assertEqual(take()["result"]["stopReason"], "cancelled")
+        self.assertFalse(os.path.exists(path))
+        late = go()
+        cancel()
+        self.assertEqual(take()["result"]["stopReason"], "cancelled")
+        client.result("session/close", sessionId=session)
+        yes(late)
+        session = self.new(client)
+        yes(late)
+        self.assertFalse(os.path.exists(path))
+        yes(go())  # the control: in time
+        take()
+        self.assertTrue(os.path.exists(path))
+
     def test_modes(self):
         client = self.start(call("write", {"path": "a.txt"}, "hello") + "answer Done.\n", "--mode", "plan")
         made = client.result("session/new", cwd=self.tree, mcpServers=[])
