@@ -646,12 +646,6 @@ static bool put_event(
 static int run_export(agent *a, const char *arguments, base_err *err)
 {
     if (!a->log) return base_fail(err, BASE_E_STATE, "this session is not logged");
-    if (!a->host.approve)
-        return deny_unasked(a,
-            "/export writes a file anywhere, and nobody can be asked in this run: kvist log export prints "
-            "the "
-            "same",
-            err);
     base_buf out = {0}, path = {0};
     base_buf_puts(&path, arguments);
     const bool is_asked = take_flag(&path, "--markdown");
@@ -675,10 +669,33 @@ static int run_mcp(agent *a, const char *arguments, base_err *err)
 /* --- the table ------------------------------------------------------------------------------------------ */
 
 static command_fn *const functions[] = {
-#define COMMAND(name, function, arguments, about) function,
+#define COMMAND(name, function, who, arguments, about) function,
 #include "agent/commands.def"
 #undef COMMAND
 };
+
+static const enum {
+    BY_ANYBODY,
+    BY_PERSON,
+    CHANGES_BY_PERSON
+} who[] = {
+#define COMMAND(name, function, who, arguments, about) who,
+#include "agent/commands.def"
+#undef COMMAND
+};
+
+static int run_command(agent *a, uint32_t i, const char *name, const char *arguments, base_err *err)
+{
+    base_buf sentence = {0};
+    if (a->host.approve || who[i] == BY_ANYBODY || (who[i] == CHANGES_BY_PERSON && !*arguments))
+        return functions[i](a, arguments, err);
+    base_buf_printf(&sentence, "/%s%s is for a person at the screen, and nobody can be asked in this run%s",
+        name, who[i] == BY_PERSON ? "" : " with words behind it",
+        functions[i] == run_export ? " (kvist log export prints the same)" : "");
+    const int rc = deny_unasked(a, sentence.data, err);
+    base_buf_free(&sentence);
+    return rc;
+}
 
 int agent__command(agent *a, const char *line, base_err *err)
 {
@@ -693,7 +710,7 @@ int agent__command(agent *a, const char *line, base_err *err)
     while (i < n_commands && (strlen(about[i].name) != n || strncmp(about[i].name, line + 1, n))) i++;
     bool is_told = false;
     int rc = i == n_commands ? agent__use_skill(a, line + 1, n, trimmed, &mine)
-             : functions[i]  ? functions[i](a, trimmed, &mine)
+             : functions[i]  ? run_command(a, i, about[i].name, trimmed, &mine)
                              : 0;
     if (i == n_commands && rc == BASE_E_NOT_FOUND)
         rc = base_fail(&mine, BASE_E_USAGE, "there is no command /%.*s: /help lists them",

@@ -216,8 +216,8 @@ class Configuration(Case):
             run = self.run_kvist("approvals", *words)
             self.assertEqual((run.returncode, run.stdout), (2, ""), words)
         self.assertIn("make<TAB>lint", self.run_kvist("-p", "/approvals", "--fake-script", self.script).stderr)
-        self.assertIn("taken back: 1", self.run_kvist("-p", "/approvals remove 1", "--fake-script", self.script).stderr)
-        self.assertIn("1 to 1", self.run_kvist("-p", "/approvals remove 7", "--fake-script", self.script).stderr)
+        self.assertIn("taken back: 1", self.run_kvist("--linear", "--fake-script", self.script, stdin="/approvals remove 1\n").stdout)
+        self.assertIn("1 to 1", self.run_kvist("--linear", "--fake-script", self.script, stdin="/approvals remove 7\n").stdout)
         self.assertEqual(self.run_kvist("approvals", "--dir", self.folder, "--json").stdout, "")  # another tree's
         self.assertEqual(self.run_kvist("approvals", "remove", "all").returncode, 0)
         self.assertEqual(self.run_kvist("approvals", "--json").stdout, "")

@@ -59,6 +59,16 @@ class Lines(Hostile):
         subprocess.run(["bash", "-c", ". ./aliases"], cwd=self.tree, stderr=subprocess.DEVNULL, check=False)
         self.assertTrue(self.has("ran"))  # and this is what such a file can do
 
+    def test_no_request_takes_back_what_a_person_allowed(self):
+        self.kvist("approvals", "allow", "make check")
+        for words in ("remove all", "remove 1", "x"):
+            run = self.stream("all", "/approvals " + words)
+            self.assertIn("nobody can be asked", run.stderr)
+            self.assertEqual(run.returncode, 3, words)
+            self.assertIn("make check", self.stream("plan", "/approvals").stderr)  # to look is anybody's
+        self.kvist("--linear", "--fake-script", self.script("answer Yes.\n"), stdin="/approvals remove all\n")
+        self.assertNotIn("make check", self.kvist("approvals").stdout)  # the control: a person does
+
     def test_undo_writes_files_so_it_asks_the_mode(self):
         _, events, results = self.ask(call("write", "hello", path="new.txt") + "answer Done.\n", "edits")
         self.assertTrue(self.has("new.txt"), results)
