@@ -128,7 +128,19 @@ static void cite(code_checked *c, size_t from, size_t n)
     c->was_cited_elsewhere = true;
 }
 
-/* The name in front of this place was said to be there: was it? */
+static void take_place(code_checked *c, const code_place *p)
+{
+    free(c->path);
+    free(c->what);
+    free(c->parent);
+    c->path = base_xstrdup(p->path);
+    c->what = base_xstrdup(p->what);
+    c->parent = base_xstrdup(p->parent);
+    c->line = p->line;
+    c->line_end = p->line_end;
+}
+
+/* The name in front of this place was said to be there: was it? Of several definitions that one is meant. */
 static void compare_cited(reader *r, const char *path, uint32_t line, size_t from, size_t length)
 {
     if (!is_cited_here(r, from)) return;
@@ -136,12 +148,15 @@ static void compare_cited(reader *r, const char *path, uint32_t line, size_t fro
     r->last_name = UINT32_MAX;
     code_place *places;
     const uint32_t n = code_index_define(r->x, c->name, &places);
-    bool right = n == 0;
-    for (uint32_t i = 0; i < n; i++)
-        right = right || (strcmp(places[i].path, path) == 0 &&
-                             (line == 0 || (line + 1 >= places[i].line && line <= places[i].line_end)));
+    uint32_t at = 0;
+    while (at < n && (strcmp(places[at].path, path) != 0 ||
+                         (line != 0 && (line + 1 < places[at].line || line > places[at].line_end))))
+        at++;
+    if (at < n && !places[at].is_declaration && strcmp(places[at].path, c->path) != 0)
+        take_place(c, &places[at]);
+    else if (at == n && n != 0)
+        cite(c, from, length);
     code_places_free(places, n);
-    if (!right) cite(c, from, length);
 }
 
 static bool check_path(reader *r, const char *word, size_t from, bool quoted)
@@ -330,11 +345,7 @@ static void check_name(reader *r, const char *name, size_t from, size_t to, bool
             if (strcmp(r->found[i].name, name) == 0) r->last_name = i;
         if (c != NULL) {
             c->state = CODE_PLACE_DEFINED;
-            c->path = base_xstrdup(places[at].path);
-            c->line = places[at].line;
-            c->line_end = places[at].line_end;
-            c->what = base_xstrdup(places[at].what);
-            c->parent = base_xstrdup(places[at].parent);
+            take_place(c, &places[at]);
             for (uint32_t i = 0; i < n_places; i++)
                 c->n_more += i != at && !places[i].is_declaration &&
                              is_small(places[i].what) == is_small(places[at].what);

@@ -96,6 +96,20 @@ static void test_places__names_are_found(void **state)
     check("It calls free() on it.", "free: used in this tree, defined elsewhere");
 }
 
+static void test_places__of_several_the_one_in_the_named_file(void **state)
+{
+    static const char first[] = "int load(void)\n{\n    return 1;\n}\n",
+                      second[] = "\n\nint load(void)\n{\n    return 2;\n}\n";
+    code_index *x = tree(NULL);
+    code_index_update(x, "src/first.c", first, sizeof first - 1);
+    code_index_update(x, "src/second.c", second, sizeof second - 1);
+    check_in(x, "It is `load` in src/second.c.", "load: src/second.c:3 (function), and 2 more\nsrc/second.c");
+    check_in(x, "It is `load` in src/first.c.", "load: src/first.c:1 (function), and 2 more\nsrc/first.c");
+    check_in(x, "It is `load` in src/hiredis.c.",
+        "load: src/first.c:1 (function), and 2 more, not where the answer says\nsrc/hiredis.c");
+    code_index_free(x);
+}
+
 static void test_places__what_does_not_exist_is_marked(void **state)
 {
     check("See `reply_free` and sdsFoo().", "no reply_free in this tree\nno sdsFoo in this tree");
@@ -162,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places__names_are_found),
+        cmocka_unit_test(test_places__of_several_the_one_in_the_named_file),
         cmocka_unit_test(test_places__what_does_not_exist_is_marked),
         cmocka_unit_test(test_places__a_wrong_place_is_noticed),
         cmocka_unit_test(test_places__a_field_in_backticks_counts),
