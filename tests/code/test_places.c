@@ -106,7 +106,7 @@ static void test_places__of_several_the_one_in_the_named_file(void **state)
     check_in(x, "It is `load` in src/second.c.", "load: src/second.c:3 (function), and 2 more\nsrc/second.c");
     check_in(x, "It is `load` in src/first.c.", "load: src/first.c:1 (function), and 2 more\nsrc/first.c");
     check_in(x, "It is `load` in src/hiredis.c.",
-        "load: src/first.c:1 (function), and 2 more, not where the answer says\nsrc/hiredis.c");
+        "load: src/config.rs:11 (function), and 2 more, not where the answer says\nsrc/hiredis.c");
     code_index_free(x);
 }
 
