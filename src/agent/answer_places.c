@@ -63,6 +63,12 @@ static char *asked_about(const agent *a, const char *named_before)
     return ret;
 }
 
+/* An operation of this turn made it so: the answer speaks of what was, and nothing about it is wrong. */
+static bool speaks_of_before(const agent *a, const code_checked *c)
+{
+    return a->asked.n_operations && c->state == CODE_PLACE_MISSING && agent__names_word(a->request, c->name);
+}
+
 static void check_places(agent *a, const char *text, size_t n)
 {
     static const char *const words[] = {[CODE_PLACE_DEFINED] = "defined",
@@ -73,17 +79,20 @@ static void check_places(agent *a, const char *text, size_t n)
     code_checked *checked = NULL;
     agent_place_row items[AGENT_MAX_PLACES + 1];
     base_buf texts[AGENT_MAX_PLACES + 1] = {{0}};
-    uint32_t count =
+    const uint32_t n_checked =
         code_places_check(tool_workspace_index(a->workspace), text, n, AGENT_MAX_PLACES, &checked);
-    const uint32_t n_checked = count;
-    bool is_partial = count && tool_workspace_is_partial(a->workspace);
-    for (uint32_t i = 0; i < count; i++) {
-        const code_checked *c = &checked[i];
-        code_places_line(c, &texts[i]);
+    const bool is_partial = n_checked && tool_workspace_is_partial(a->workspace);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n_checked; i++) {
+        code_checked *c = &checked[i];
+        if (speaks_of_before(a, c)) continue;
+        if (a->asked.n_operations) c->was_cited_elsewhere = false; /* "moved f from a.py to b.py" */
+        base_buf *line = &texts[count];
+        code_places_line(c, line);
         if (is_partial && c->state == CODE_PLACE_MISSING)
-            base_buf_puts(&texts[i], " as far as it is indexed (not all of it is)");
-        items[i] = (agent_place_row){c->name, words[c->state], c->path, c->line, c->line ? c->line_end : 0,
-            texts[i].data ? texts[i].data : ""};
+            base_buf_puts(line, " as far as it is indexed (not all of it is)");
+        items[count++] = (agent_place_row){c->name, words[c->state], c->path, c->line,
+            c->line ? c->line_end : 0, line->data ? line->data : ""};
     }
     char *before = a->answered;
     a->answered = NULL;
@@ -116,6 +125,6 @@ static void correct_places(agent *a, const char *text, size_t n)
 
 void agent__tell_places(agent *a, const char *text, size_t n)
 {
-    correct_places(a, text, n);
+    if (!a->asked.n_operations) correct_places(a, text, n);
     check_places(a, text, n);
 }

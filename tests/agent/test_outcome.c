@@ -276,10 +276,12 @@ static void test_outcome__an_operation_is_opened_by_other_words(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_file("a.c", before);
         host h = new_host();
-        agent_session *s =
-            open_session(&h, "opens 1\nanswer }}</tools>\nanswer Done.\n", AGENT_MODE_ALL, NULL, false);
+        agent_session *s = open_session(&h,
+            "opens 1\nanswer }}</tools>\nanswer Neither `one` nor `two` is in a.c as it was.\n",
+            AGENT_MODE_ALL, NULL, false);
         assert_int_equal(submit(s, &h, cases[i].request), 0);
         assert_file("a.c", cases[i].after);
+        assert_false(told(&h, "in this tree\"")); /* the old name is not missing: it was to go */
         agent_session_close(s);
         free_host(&h);
     }
