@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/fs.h"
+#include "bench/common/statistics.h"
 #include "bench/long/long_result.h"
 #include "bench/long/long_tree.h"
 #include "bench/long/long_turn.h"
@@ -170,13 +171,13 @@ static void test_bench_long__sessions_are_drawn_again(void **state)
     (void)state;
     double low, high, mean;
     const double same[] = {4, 4, 4}, mixed[] = {-10, 0, 0, 0, 0, 0, 0, 0, 0, 10};
-    long_bootstrap(same, 3, &mean, &low, &high);
+    bench_bootstrap(same, 3, 22, &mean, &low, &high);
     assert_true(mean == 4 && low == 4 && high == 4);
-    long_bootstrap(mixed, 10, &mean, &low, &high);
+    bench_bootstrap(mixed, 10, 22, &mean, &low, &high);
     assert_true(fabs(mean) < 1e-9);
     assert_true(
         low >= -4 && low <= -2 && high >= 2 && high <= 4); /* two of ten differ: 1.4 points of error */
-    long_bootstrap(NULL, 0, &mean, &low, &high);
+    bench_bootstrap(NULL, 0, 22, &mean, &low, &high);
     assert_true(mean == 0 && low == 0 && high == 0);
 }
 

@@ -10,7 +10,7 @@
 #include "bench/common/statistics.h"
 #include "bench/long/long_turn.h"
 
-enum { ARMS_MOST = 16, NAME_MOST = 96, N_DRAWS = 10000 };
+enum { ARMS_MOST = 16, NAME_MOST = 96, LONG_SEED = 22 };
 
 typedef struct sum {
     char kind[16], session[NAME_MOST], arm[NAME_MOST];
@@ -89,25 +89,6 @@ static bool is_whole(const sums *s, const char *session)
     return true;
 }
 
-void long_bootstrap(
-    const double *differences, uint32_t n, double *ret_mean, double *ret_low, double *ret_high)
-{
-    double *means = base_xcalloc(N_DRAWS, sizeof *means), all = 0;
-    uint64_t state = 22;
-    for (uint32_t i = 0; i < n; i++) all += differences[i];
-    for (uint32_t k = 0; k < N_DRAWS && n; k++) {
-        for (uint32_t i = 0; i < n; i++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            means[k] += differences[(state >> 33) % n] / n;
-        }
-    }
-    qsort(means, N_DRAWS, sizeof *means, bench_compare_doubles);
-    *ret_mean = n ? all / n : 0;
-    *ret_low = means[N_DRAWS / 40];
-    *ret_high = means[N_DRAWS - 1 - N_DRAWS / 40];
-    free(means);
-}
-
 static void print_arm(const sums *s, const char *kind, const char *arm, FILE *to)
 {
     sum t = {.n = 0};
@@ -144,7 +125,7 @@ static void print_arm(const sums *s, const char *kind, const char *arm, FILE *to
     fprintf(to, "  tokens new %.0f generated %.0f computed %.0f  rows %.3g M  peak %.0f MB", t.added,
         t.generated, t.computed, t.rows / 1e6, t.peak);
     if (n_different) {
-        long_bootstrap(differences, n_different, &mean, &low, &high);
+        bench_bootstrap(differences, n_different, LONG_SEED, &mean, &low, &high);
         fprintf(to, "  against full %+.1f points [%.1f, %.1f]", mean, low, high);
     }
     fputc('\n', to);

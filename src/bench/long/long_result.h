@@ -18,11 +18,4 @@ uint32_t long_result_next(
 /* Lines that are none of the bench's are passed over. */
 void long_summarise(const base_buf *lines, FILE *to);
 
-/*
- * Mean of n differences, one a session, and the 95% interval of it by drawing sessions again 10,000 times, from a
- * fixed seed.
- */
-void long_bootstrap(
-    const double *differences, uint32_t n, double *ret_mean, double *ret_low, double *ret_high);
-
 #endif

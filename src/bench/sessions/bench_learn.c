@@ -35,7 +35,7 @@ static const char usage[] =
     "  --summary FILE     no model: the table of such a file\n"
     "\n";
 
-enum { FILE_MOST = 256 << 20, HELD_OUT = 3, N_SHARES = 3, FIRST_SEED = 42, DRAWS = 10000 };
+enum { FILE_MOST = 256 << 20, HELD_OUT = 3, N_SHARES = 3, FIRST_SEED = 42 };
 static const double shares[N_SHARES] = {.1, .2, .3};
 
 typedef struct bench {
@@ -231,11 +231,9 @@ static void take_line(void *user, const char *line, size_t n)
 /* Mean difference over sessions, each the mean over its seeds (seed 0: all of them), with its 95% interval. */
 static void print_row(const results *all, double share, uint32_t seed)
 {
-    double *sums = base_xcalloc(all->n + 1, sizeof *sums), *means = base_xcalloc(DRAWS, sizeof *means),
-           rule = 0, learned = 0, newest = 0;
+    double *sums = base_xcalloc(all->n + 1, sizeof *sums), rule = 0, learned = 0, newest = 0, mean, low, high;
     uint32_t *counts = base_xcalloc(all->n + 1, sizeof *counts), *ids = base_xcalloc(all->n + 1, sizeof *ids),
              n = 0, n_lines = 0, better = 0, worse = 0;
-    uint64_t state = 1;
     for (size_t i = 0; i < all->n; i++) {
         const result *r = &all->items[i];
         uint32_t at = 0;
@@ -255,20 +253,14 @@ static void print_row(const results *all, double share, uint32_t seed)
         better += sums[i] > 1e-9;
         worse += sums[i] < -1e-9;
     }
-    for (int draw = 0; draw < DRAWS && n; draw++)
-        for (uint32_t i = 0; i < n; i++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            means[draw] += sums[(state >> 33) % n] / n;
-        }
-    qsort(means, DRAWS, sizeof *means, bench_compare_doubles);
+    bench_bootstrap(sums, n, 1, &mean, &low, &high);
     char name[16] = "all seeds";
     if (seed) snprintf(name, sizeof name, "%u", seed);
     if (n)
         printf("%3.0f%%  %-9s %3u  %.3f   %.3f  %.3f    %+.3f [%+.3f, %+.3f]  %u, %u\n", share * 100, name, n,
-            newest / n_lines, rule / n_lines, learned / n_lines, (learned - rule) / n_lines,
-            means[DRAWS / 40], means[DRAWS - DRAWS / 40 - 1], better, worse);
+            newest / n_lines, rule / n_lines, learned / n_lines, (learned - rule) / n_lines, low, high,
+            better, worse);
     free(sums);
-    free(means);
     free(counts);
     free(ids);
 }
