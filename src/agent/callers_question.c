@@ -52,13 +52,6 @@ static bool is_any(const char *s, word w, const char *const *words)
     return false;
 }
 
-static bool has_any(const char *text, const char *const *words)
-{
-    for (; *words; words++)
-        if (agent__has_word(text, *words)) return true;
-    return false;
-}
-
 static bool looks_like_name(const char *s, word w)
 {
     bool found = false;
@@ -89,7 +82,8 @@ static size_t described_to(const char *s, size_t at)
 bool agent_read_callers_question(const char *request, agent_callers_question *ret)
 {
     *ret = (agent_callers_question){0};
-    if (!has_any(request, says_called) && !(has_any(request, says_call) && !has_any(request, turns_round)))
+    if (!agent__has_any_word(request, says_called) &&
+        !(agent__has_any_word(request, says_call) && !agent__has_any_word(request, turns_round)))
         return false;
     const char *s = request;
     word before = {0}, w, behind;

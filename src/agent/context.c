@@ -223,19 +223,12 @@ static int append_names(gathering *g, base_err *err)
     return rc;
 }
 
-static bool has_any(const char *text, const char *const *words)
-{
-    for (; *words; words++)
-        if (agent__has_word(text, *words)) return true;
-    return false;
-}
-
 static bool speaks_of_change(const char *request)
 {
     static const char *const words[] = {"add", "change", "convert", "correct", "create", "delete", "edit",
         "fix", "implement", "improve", "insert", "make", "modify", "move", "optimize", "refactor", "remove",
         "rename", "repair", "replace", "rewrite", "simplify", "update", "write", NULL};
-    return has_any(request, words);
+    return agent__has_any_word(request, words);
 }
 
 /* A request that may end in writing some of what it gets once more, which takes all its rows. */

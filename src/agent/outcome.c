@@ -371,12 +371,10 @@ static const code_place *place_meant(const code_place *places, uint32_t n, const
 static bool asks_for_behaviour(const agent *a)
 {
     static const char *const others[] = {
-        "add", "write", "create", "new", "rename", "call it", "move", "delete", "remove", "drop"};
+        "add", "write", "create", "new", "rename", "call it", "move", "delete", "remove", "drop", NULL};
     for (uint32_t i = 0; i < a->asked.n_wishes; i++)
         if (a->asked.wishes[i].kind != AGENT_WISH_CHANGES) return false;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (agent__has_word(a->request, others[i])) return false;
-    return !a->asked.test;
+    return !a->asked.test && !agent__has_any_word(a->request, others);
 }
 
 bool agent__aim_at_said(agent *a, const char *text)

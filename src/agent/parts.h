@@ -398,6 +398,7 @@ void agent__tell_visits(agent *a);
 bool agent__is_content_word(const char *word, size_t n); /* no "the", "and", "please" */
 /* The word stands there by itself, in any case of letters. */
 bool agent__has_word(const char *text, const char *word);
+bool agent__has_any_word(const char *text, const char *const *words); /* words: NULL-terminated */
 /* The name stands there by itself, in these letters; names of one or two letters never do. */
 bool agent__names_word(const char *words, const char *name);
 

@@ -89,10 +89,8 @@ static bool says_place(const char *request, const char *parent, const char *path
 
 static bool says_both(const char *request)
 {
-    static const char *const words[] = {"both", "alike", "as well", "either"};
-    bool is_so = false;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) is_so |= agent__has_word(request, words[i]);
-    return is_so;
+    static const char *const words[] = {"both", "alike", "as well", "either", NULL};
+    return agent__has_any_word(request, words);
 }
 
 /* The next line without the blanks around it; lines of one character ("}") say nothing. false: there is none. */

@@ -43,6 +43,13 @@ bool agent__has_word(const char *text, const char *word)
     return false;
 }
 
+bool agent__has_any_word(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (agent__has_word(text, *words)) return true;
+    return false;
+}
+
 bool agent__names_word(const char *words, const char *name)
 {
     size_t n = strlen(name);
