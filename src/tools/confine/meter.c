@@ -107,7 +107,7 @@ typedef struct group {
     size_t n, cap;
     uint32_t n_tasks;
     uint64_t bytes;
-    bool uses_shares; /* PSS, not RSS */
+    bool uses_shares; /* a page that several hold counts once (PSS, not RSS) */
 } group;
 
 static void add_process(group *g, pid_t pid)
@@ -116,17 +116,20 @@ static void add_process(group *g, pid_t pid)
     g->pids[g->n++] = pid;
 }
 
-static void add_memory(group *g, pid_t pid)
+/*
+ * What it holds: its share of each page where that is wanted and the kernel says it, else all that is in memory.
+ * 0 when it has ended.
+ */
+static uint64_t memory_of(pid_t pid, bool wants_share)
 {
     char path[64], text[4096];
-    snprintf(path, sizeof path, g->uses_shares ? "/proc/%d/smaps_rollup" : "/proc/%d/statm", pid);
-    if (read_small(path, text, sizeof text) < 0) return;
-    if (g->uses_shares) {
-        g->bytes += field_kb(text, "\nPss:");
-        return;
-    }
     unsigned long pages = 0;
-    if (sscanf(text, "%*u %lu", &pages) == 1) g->bytes += (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
+    if (wants_share && read_small(path, text, sizeof text) > 0 && strstr(text, "\nPss:"))
+        return field_kb(text, "\nPss:");
+    snprintf(path, sizeof path, "/proc/%d/statm", pid);
+    if (read_small(path, text, sizeof text) <= 0 || sscanf(text, "%*u %lu", &pages) != 1) return 0;
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* The children of each thread: the kernel lists them by who made them. */
@@ -174,7 +177,7 @@ static void measure(group *g, pid_t supervisor, uint32_t most_tasks)
         add_session(g, supervisor);
     g->n_tasks = 0; /* the supervisor's own */
     for (size_t i = 0; i < g->n && (!most_tasks || g->n_tasks <= most_tasks); i++) {
-        add_memory(g, g->pids[i]);
+        g->bytes += memory_of(g->pids[i], g->uses_shares);
         add_children(g, g->pids[i]);
     }
 }
@@ -220,12 +223,13 @@ bool tool__meter_is_within(const tool_meter *m, pid_t supervisor, char *ret_why,
     if (!tool__meter_was_within(m, ret_why, cap)) return false;
     uint64_t unmapped = unmapped_shared(m);
     measure(&g, supervisor, l->processes);
-    if (l->memory && g.bytes + unmapped > l->memory) {
-        uint64_t whole = g.bytes;
-        g.uses_shares = true;
+    /*
+     * Shares are slow to read, so only when all together is too much. They are read twice: processes are
+     * looked at one after another, and one that ends in between leaves its share to those behind it.
+     */
+    g.uses_shares = true;
+    for (int i = 0; i < 2 && l->memory && g.bytes + unmapped > l->memory; i++)
         measure(&g, supervisor, l->processes);
-        if (!g.bytes) g.bytes = whole; /* a kernel that does not say what is shared */
-    }
     if (l->processes && g.n_tasks > l->processes) {
         say_processes(l, ret_why, cap);
         good = false;
