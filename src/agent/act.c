@@ -73,24 +73,26 @@ static void remember_call(agent *a, const agent_running *r, uint64_t key, uint32
         (r->tool && r->tool->power != TOOL_READS) || r->result.status == TOOL_DENIED};
 }
 
-/* A rename that was refused is told in the turn's last line, until an operation is carried out after all. */
-static void remember_rename(agent *a, const agent_running *r, bool wrote)
+/* An operation that was refused is told in the turn's last line, until one is carried out after all. */
+static void remember_refusal(agent *a, const agent_running *r, bool wrote)
 {
-    agent_asked *x = &a->asked;
+    agent_refusal *x = &a->asked.refusal;
+    const char *operation = base_json_str(r->call.arguments, "operation", "");
     const char *name = base_json_str(r->call.arguments, "name", NULL);
     const char *to = base_json_str(r->call.arguments, "to", NULL);
-    const bool is_refused = r->result.status == TOOL_REFUSED || r->result.status == TOOL_FAILED;
-    if (strcmp(r->name, "refactor") != 0 || (!wrote && !is_refused)) return;
-    free(x->not_renamed);
-    free(x->not_to);
-    free(x->why_not);
-    x->not_renamed = x->not_to = x->why_not = NULL;
-    if (wrote || !name || !to || strcmp(base_json_str(r->call.arguments, "operation", ""), "rename") != 0)
-        return;
+    const bool is_rename = !strcmp(operation, "rename"), is_refactor = !strcmp(r->name, "refactor");
+    /* A call of the others that only lacks something is no refusal: the model says it again, or otherwise. */
+    const bool is_refused =
+        r->result.status == TOOL_REFUSED || (is_rename && r->result.status == TOOL_FAILED);
+    if (!is_refactor || (!wrote && !is_refused)) return;
+    agent__refusal_free(x);
     const char *said = r->result.text.data ? r->result.text.data : "";
-    x->not_renamed = base_xstrdup(name);
-    x->not_to = base_xstrdup(to);
-    x->why_not = base_xstrndup(said, strcspn(said, "\n"));
+    const bool is_step = strstr(said, "Next: rewrite ") != NULL; /* by hand is what it asks for */
+    if (wrote || !name || (is_rename && !to) || is_step) return;
+    *x = (agent_refusal){.operation = base_xstrdup(operation),
+        .name = base_xstrdup(name),
+        .to = to ? base_xstrdup(to) : NULL,
+        .why = base_xstrndup(said, strcspn(said, "\n"))};
 }
 
 static bool has_name(const char *text, size_t n, const char *name)
@@ -101,18 +103,49 @@ static bool has_name(const char *text, size_t n, const char *name)
     return false;
 }
 
+static const char *last_part(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+static bool has_callers(const agent *a, const char *name)
+{
+    code_caller *callers = NULL;
+    const uint32_t n = code_index_callers(tool_workspace_index(a->workspace), last_part(name), 1, &callers);
+    code_callers_free(callers, n < 1 ? n : 1);
+    return n > 0;
+}
+
 /*
- * Would this text do by hand what rename refused? It changes one place, leaves all others with the old name, and looks
+ * Would this text do by hand what an operation refused? It changes one place, leaves all others as they were, and looks
  * done. A strong model sees to the other places itself.
  */
-static bool is_rename_by_hand(const agent_running *r)
+static bool is_by_hand(const agent_running *r)
 {
-    const agent_asked *x = &r->a->asked;
-    if (!x->why_not || r->a->info.strong || !strcmp(r->name, "refactor")) return false;
-    bool is_it = r->call.payload.ptr && has_name(r->call.payload.ptr, r->call.payload.len, x->not_to);
+    const agent_refusal *x = &r->a->asked.refusal;
+    if (!x->why || r->a->info.strong || !strcmp(r->name, "refactor")) return false;
+    const base_str text = r->call.payload;
     const char *name = base_json_str(r->call.arguments, "name", NULL);
-    is_it |= name && (has_name(name, strlen(name), x->not_to) || !strcmp(name, x->not_renamed));
+    const char *path = base_json_str(r->call.arguments, "path", NULL);
+    const bool is_itself = name && !strcmp(last_part(name), last_part(x->name));
+    bool is_it = is_itself;
+    if (!strcmp(x->operation, "rename"))
+        is_it |= (text.ptr && has_name(text.ptr, text.len, x->to)) ||
+                 (name && has_name(name, strlen(name), x->to));
+    else if (!strcmp(x->operation, "move")) /* the one that stays would be a second one */
+        is_it |= path && x->to && !strcmp(path, x->to) && text.ptr &&
+                 has_name(text.ptr, text.len, last_part(x->name));
+    else if (!strcmp(x->operation, "signature"))
+        is_it = is_itself && has_callers(r->a, x->name);
     return is_it;
+}
+
+/* "rename seen to main", "move seen to b.py", "delete seen" */
+static void put_refused(const agent_refusal *x, base_buf *out)
+{
+    const bool has_to = x->to && (!strcmp(x->operation, "rename") || !strcmp(x->operation, "move"));
+    base_buf_printf(out, "%s of %s%s%s", x->operation, x->name, has_to ? " to " : "", has_to ? x->to : "");
 }
 
 /* Guard, preparation, permission, run. Afterwards the result is settled and told. */
@@ -123,14 +156,18 @@ static int perform(agent_running *r, uint64_t key, bool *ret_stop, base_err *err
                                 ? NULL
                                 : agent__forbids_change(r->a, base_json_str(r->call.arguments, "path", NULL));
     if (forbidden) agent__running_say(r, TOOL_REFUSED, "Refused: %s.\n", forbidden);
-    const bool by_hand =
-        !repeated && !forbidden && r->tool && r->tool->power == TOOL_WRITES && is_rename_by_hand(r);
-    if (by_hand)
+    const bool by_hand = !repeated && !forbidden && r->tool && r->tool->power == TOOL_WRITES && is_by_hand(r);
+    if (by_hand) {
+        const agent_refusal *x = &r->a->asked.refusal;
+        base_buf what = {0};
+        put_refused(x, &what);
         agent__running_say(r, TOOL_REFUSED,
-            "Refused: %s was not renamed to %s, and a text that does it in one place leaves the others. "
-            "Nothing was "
-            "changed. Next: tell the person what rename said: %s\n",
-            r->a->asked.not_renamed, r->a->asked.not_to, r->a->asked.why_not);
+            "Refused: the %s was refused, and a text that does it in one place leaves the others. Nothing "
+            "was "
+            "changed. Next: tell the person why: %s\n",
+            what.data, x->why);
+        base_buf_free(&what);
+    }
     const int rc = repeated || forbidden || by_hand ? 0 : agent__running_prepare(r, err);
     return rc ? rc : agent__running_carry_out(r, agent__running_permit, err);
 }
@@ -540,7 +577,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         agent__wish_twins(a, &old);
         a->asked.n_operations += !strcmp(r.name, "refactor");
     }
-    if (!rc && r.tool) remember_rename(a, &r, wrote);
+    if (!rc && r.tool) remember_refusal(a, &r, wrote);
     bool tried = !rc && r.tool && r.tool->power == TOOL_WRITES;
     if (tried && !wrote && r.result.status != TOOL_DENIED && r.result.status != TOOL_CANCELLED) {
         if (r.result.status == TOOL_FAILED) remember_target(a, &r);

@@ -214,6 +214,15 @@ void agent__ask(agent *a, const char *request)
                    agent__has_word(request, "and");
 }
 
+void agent__refusal_free(agent_refusal *x)
+{
+    free(x->operation);
+    free(x->name);
+    free(x->to);
+    free(x->why);
+    *x = (agent_refusal){0};
+}
+
 void agent__asked_free(agent *a)
 {
     agent_asked *x = &a->asked;
@@ -223,9 +232,7 @@ void agent__asked_free(agent *a)
     }
     for (size_t i = 0; i < x->n_changed; i++) free(x->changed[i]);
     free(x->changed);
-    free(x->not_renamed);
-    free(x->not_to);
-    free(x->why_not);
+    agent__refusal_free(&x->refusal);
     for (uint32_t i = 0; i < x->n_listed; i++) free(x->listed[i]);
     agent_new_test *t = &x->new_test;
     free(t->path);
@@ -423,6 +430,11 @@ static void tell_judge(const agent *a, const char *says, base_buf *out)
         base_buf_printf(out, " %s: %s.", says, agent__judge_words(command));
 }
 
+static void tell_refusal(const agent_asked *x, base_buf *out)
+{
+    if (x->refusal.why) base_buf_printf(out, " The %s was refused: %s", x->refusal.operation, x->refusal.why);
+}
+
 void agent__tell_outcome(agent *a)
 {
     const agent_asked *x = &a->asked;
@@ -434,7 +446,7 @@ void agent__tell_outcome(agent *a)
         base_buf_puts(&text, a->denied || x->refused
                                  ? "Nothing was changed: the change was not approved."
                                  : "Nothing was changed in the tree, whatever the answer says.");
-        if (x->why_not) base_buf_printf(&text, " The rename was refused: %s", x->why_not);
+        tell_refusal(x, &text);
     } else {
         base_buf_puts(&text, "Changed: ");
         for (size_t i = 0; i < x->n_changed; i++)
@@ -447,7 +459,8 @@ void agent__tell_outcome(agent *a)
         if (list_wishes(a, AGENT_WISH_CHANGES, &same)) base_buf_printf(&text, " As it was: %s.", same.data);
         if (lacks_test(a))
             base_buf_puts(&text, a->asked.test ? " No test was added." : " No test was changed.");
-        bool is_partial = missing.len || left.len || same.len || lacks_test(a);
+        tell_refusal(x, &text);
+        bool is_partial = missing.len || left.len || same.len || lacks_test(a) || x->refusal.why;
         if (a->test.command && a->fix.failing) {
             tell_judge(a, "Its test fails", &text);
             state = "failing";

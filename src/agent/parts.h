@@ -191,6 +191,12 @@ typedef struct agent_new_test {
     uint32_t n_put_right; /* literals in it that are what the code gave, not what the model wrote */
 } agent_new_test;
 
+/* An operation that the tool refused, and its words (act.c); why NULL: none. */
+typedef struct agent_refusal {
+    char *operation, *name, *to, *why;
+} agent_refusal;
+void agent__refusal_free(agent_refusal *x);
+
 /* What this turn's request asks to be changed, and what came of it (outcome.c). */
 typedef struct agent_asked {
     bool change;    /* it asks for a change */
@@ -201,7 +207,7 @@ typedef struct agent_asked {
     uint32_t n_listed;
     uint32_t n_operations; /* refactor calls that changed something */
     uint32_t again; /* how often it was asked again, since nothing or not all of it stood in the tree */
-    char *not_renamed, *not_to, *why_not; /* a rename that the tool refused, and its words; NULL: none */
+    agent_refusal refusal;
     bool refused; /* the person said no to something: that is an answer, and nothing is asked again */
     agent_wish wishes[AGENT_MAX_WISHES];
     uint32_t n_wishes;

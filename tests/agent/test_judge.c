@@ -197,7 +197,7 @@ static void test_judge__a_refused_rename_is_not_done_by_hand(void **state)
         "answer Renamed.\n" NOTHING NOTHING NOTHING,
         AGENT_MODE_ALL, false);
     assert_int_equal(submit(s, &h, "twice should be called main from now on"), 0);
-    if (!told(&h, "twice was not renamed to main, and a text that does it in one place"))
+    if (!told(&h, "the rename of twice to main was refused, and a text that does it in one place"))
         fail_msg("%s", h.json.data);
     assert_file("twice.c", C_FILE);
     assert_true(told(&h, "whatever the answer says. The rename was refused: "));

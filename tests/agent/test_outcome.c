@@ -356,6 +356,51 @@ static void test_outcome__a_parameter_comes_and_goes_by_words(void **state)
     }
 }
 
+#define TWICE                                                                                                \
+    "static int twice(int x)\n{\n    return x + x;\n}\n\nint main(void)\n{\n    return twice(2);\n}\n"
+
+/* A second definition, another list of parameters than the callers give. */
+static void test_outcome__what_was_refused_is_not_done_by_hand(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    static const struct {
+        const char *request, *call, *write, *said;
+    } cases[] = {
+        {"Move twice to other.py", "\"move\", \"name\": \"twice\", \"to\": \"other.py\"",
+            "\"write\", \"arguments\": {\"path\": \"other.py\"}}</tools>\n```python\ndef twice(x):\n    "
+            "return "
+            "2 * x\n",
+            "the move of twice to other.py was refused"},
+        {"Remove twice", "\"delete\", \"name\": \"twice\"",
+            "\"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
+            "\"twice\"}}</tools>\n```c\nstatic int twice(int x)\n{\n    return 0;\n}\n",
+            "the delete of twice was refused"},
+        {"twice should take one parameter only", "\"signature\", \"name\": \"twice\", \"parameter\": \"3,1\"",
+            "\"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
+            "\"twice\"}}</tools>\n```c\nstatic int twice(void)\n{\n    return 4;\n}\n",
+            "the signature of twice was refused"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script,
+            "answer <tools>{\"name\": \"refactor\", \"arguments\": {\"operation\": %s}}</tools>\n"
+            "answer <<X\n<tools>{\"name\": %s```\nX\nanswer Done.\n" NO NO NO NO,
+            cases[i].call, cases[i].write);
+        put_file("twice.c", TWICE);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        assert_int_equal(submit(s, &h, cases[i].request), 0);
+        if (!told(&h, cases[i].said)) fail_msg("%s\n%s", cases[i].said, h.json.data);
+        assert_file("twice.c", TWICE);
+        assert_file("other.py", "(missing)");
+        assert_true(told(&h, "\"state\":\"nothing\""));
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 /* Rust's tests stand in the file itself, in a module; JavaScript's are calls, so a new one gets a file. */
 static void test_outcome__a_new_test_finds_its_place(void **state)
 {
@@ -425,6 +470,7 @@ int main(void)
         TEST_CASE(test_outcome__an_operation_is_opened_by_other_words),
         TEST_CASE(test_outcome__parameters_are_turned_round_with_their_calls),
         TEST_CASE(test_outcome__a_parameter_comes_and_goes_by_words),
+        TEST_CASE(test_outcome__what_was_refused_is_not_done_by_hand),
         TEST_CASE(test_outcome__a_new_test_finds_its_place),
     };
     find_grammars();
