@@ -38,7 +38,7 @@ static bool is_all_active(const agent *a, uint32_t from, uint32_t to)
 static bool answer_repeated(agent_running *r, uint64_t key, bool *ret_stop)
 {
     agent_made_call *made = agent__find_made(r->a, key);
-    if (!made) return false;
+    if (!made || agent__is_aside(r->a, made->from, made->to)) return false;
     made->times++;
     if (made->times > STOP_AT) {
         agent__notice(r->a, "stopped: the same call was made %u times in a row", made->times);

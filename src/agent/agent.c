@@ -144,6 +144,9 @@ void agent_close(agent *a)
     free(a->made.calls);
     free(a->transcript.turn_starts);
     free(a->ledger.turns);
+    free(a->aside.loose);
+    free(a->aside.wanted);
+    base_buf_free(&a->aside.list);
     base_buf_free(&a->notes.shell);
     base_buf_free(&a->notes.map);
     base_buf_free(&a->notes.skill);

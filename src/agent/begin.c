@@ -213,6 +213,7 @@ void agent__clear_session(agent *a)
     a->turn = 0;
     a->thoughts.n = 0;
     a->transcript.open_role = -1;
+    agent__truncate_aside(a, 0);
     agent__asked_free(a);
     agent__fix_free(a);
     agent__forget_values(a);

@@ -116,16 +116,17 @@ static int run_mode(agent *a, const char *arguments, base_err *err)
 
 static int run_budget(agent *a, const char *arguments, base_err *err)
 {
-    kv_session *session;
     kv_stats s;
     int rc = 0;
     if (*arguments) {
         kv_budget budget;
         if ((rc = kv_budget_parse(arguments, &budget, err))) return rc;
-        const kv_limit limit = kv_budget_rows(
-            &budget, a->info.model_n_ctx, a->info.row_bytes, model_memory_available(), a->info.measured);
-        rc = agent__get_session(a, &session, err);
-        if (!rc) rc = kv_session_set_budget(session, limit, err);
+        rc = agent__set_budget(a, &budget, err);
+    }
+    if (!rc && agent__is_priced(a)) {
+        agent__tell_span_budget(a);
+        if (*arguments) agent__ledger(a);
+        return 0;
     }
     a->engine->ops->stats(a->engine, &s);
     char grace[80] = "";
@@ -177,7 +178,8 @@ static int run_settings(agent *a, const char *arguments, base_err *err)
     base_buf_printf(
         &now, "in force now: mode %s, tries %u", agent_mode_word(a->settings.mode), agent__tries(a));
     if (s.budget)
-        base_buf_printf(&now, ", budget %u rows a lane", s.budget);
+        base_buf_printf(
+            &now, ", budget %u %s", s.budget, agent__is_priced(a) ? "tokens of a request" : "rows a lane");
     else
         base_buf_puts(&now, ", no budget");
     if (s.state_bytes)

@@ -125,7 +125,8 @@ static bool is_shown(const agent *a, const char *path, uint32_t line, uint32_t l
 {
     for (size_t i = 0; i < a->transcript.n_segments; i++) {
         const agent_segment *p = &a->transcript.segments[i];
-        if (!p->stale && p->path && !strcmp(p->path, path) && p->line <= line && p->line_end >= line_end)
+        if (!p->stale && p->path && !strcmp(p->path, path) && p->line <= line && p->line_end >= line_end &&
+            !agent__is_aside(a, p->from, p->to))
             return true;
     }
     return false;

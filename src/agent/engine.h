@@ -40,8 +40,9 @@ enum {
     /*
      * An engine without a session that leaves out spans of what it sends. Without this, and without a
      * session, text that went stale or failed stays in view, and the words that tell the model so have to do.
-     * set_active, is_active. The log does not say what was left out: a resumed session is asked with all of
-     * it, but for text of files that changed.
+     * set_active, is_active. Where leaving out has a price (to_compute), the agent gathers what may go and
+     * cuts at pauses (aside.c), by plans that the log keeps. Where it has none, everything is rendered anew for
+     * each request: text leaves at once, and a resumed session is asked with all of it, but for text of files that changed.
      */
     ENGINE_SPANS = 32,
 };
@@ -100,8 +101,8 @@ typedef struct engine_ops {
     void (*close)(engine *e);
     void (*info)(const engine *e, engine_info *ret);
     /*
-     * What is there and what it cost; without a session n_tokens, n_ctx, n_lanes 1, active, reused (sent, not
-     * computed), computed.
+     * What is there and what it cost; without a session n_tokens, n_ctx (where the sequence ends, what is left out
+     * counted), n_lanes 1, active, host (left out), budget, reused (sent, not computed), computed.
      */
     void (*stats)(const engine *e, kv_stats *ret);
 
@@ -185,6 +186,14 @@ typedef struct engine_ops {
     /* ENGINE_SPANS: what of the sequence the next answer is asked with. All is at first. */
     int (*set_active)(engine *e, uint32_t from, uint32_t to, bool active, base_err *err);
     bool (*is_active)(const engine *e, uint32_t index);
+    /*
+     * ENGINE_SPANS: of the sequence without these tokens ([n_tokens] left_out, beside those that are left out
+     * already), how many a request would have to compute, by what is known of the engine's cache. *ret_at_most: it
+     * may be fewer. NULL: there is no such thing.
+     */
+    uint32_t (*to_compute)(const engine *e, const bool *left_out, bool *ret_at_most);
+    /* With to_compute: tokens of a request from which on the agent cuts, 0: none. Only kept and told (kv_stats.budget). */
+    void (*set_budget)(engine *e, uint32_t n_tokens);
 } engine_ops;
 
 struct engine {
@@ -223,7 +232,7 @@ typedef struct engine_options {
      * Called once the model is loaded, with its context, because a budget may be a share of that; NULL:
      * kv.budget as it is.
      */
-    /* measured: what kv_pace_limit says of this machine, for `auto`; {0}: nothing */
+    /* row_bytes 0: an engine elsewhere, whose rows are tokens. measured: what kv_pace_limit says, for `auto`; {0}: nothing */
     int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured, kv_limit *ret,
         base_err *err);
     const void *budget_user;

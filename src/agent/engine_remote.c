@@ -2,6 +2,9 @@
  * An engine across HTTP that takes token ids (llama-server, vLLM). The sequence is ours: every request sends
  * all of it, so what was sent before is sent again unchanged, and the engine finds it in its own cache.
  *
+ * Of the sequence, spans may be left out of what is sent (ENGINE_SPANS); indices are those of the sequence, and what
+ * is sent is what is left of it, in its order.
+ *
  * Appending costs nothing until an answer is asked for. An answer is one stream; tokens come out of it one by
  * one, and whatever changes the sequence in another way closes it. A stream that breaks is asked for again
  * with what came of it, so nothing of an answer is lost and nothing is said twice. Engine thread only.
@@ -23,8 +26,13 @@ enum {
     ANSWER_AT_ONCE =
         4096,        /* tokens a request asks for where nothing else is told; behind them another goes on */
     MOST_BREAKS = 5, /* in a row, without a token between them */
-    MOST_REPORTS = 16
+    MOST_REPORTS = 16,
+    REUSE =
+        32 /* tokens of a stretch that llama-server is to move behind a cut; shorter ones may stand there twice */
 };
+
+/* Does this llama-server move what stands behind a cut? Its first request behind one tells. */
+typedef enum moving { MOVES_UNKNOWN, MOVES, MOVES_NOT } moving;
 
 typedef struct remote {
     engine base;
@@ -37,6 +45,12 @@ typedef struct remote {
     uint32_t n_ctx, max_answer;
     model_ids ids, trunk; /* trunk: the sequence while a branch of it is in place */
     bool is_branch;
+    bool *out; /* [ids.n] left out of what is sent */
+    size_t cap_out;
+    uint32_t n_out, budget;
+    model_ids sent; /* by the newest request */
+    moving moves;
+    uint32_t found_moved, found_unmoved; /* by that request, where a cut stands in it */
 
     base_buf grammar;        /* rules of calls */
     engine_hold *hold;       /* this answer's; NULL: it is free */
@@ -51,7 +65,6 @@ typedef struct remote {
     remote_sse sse;
     model_ids came;      /* its tokens */
     size_t taken;        /* of them in the sequence */
-    uint32_t asked;      /* length of the sequence that it was asked with */
     int64_t n_told;      /* tokens that the engine says it wrote */
     int64_t n_prefilled; /* of the prompt, as it says */
     model_ids withheld;  /* their text was not told yet */
@@ -114,6 +127,37 @@ static bool remote_is_control(const engine *e, int32_t id)
 
 /* --- the sequence --------------------------------------------------------------------------------------- */
 
+static uint32_t n_active(const remote *r)
+{
+    return (uint32_t)r->ids.n - r->n_out;
+}
+
+static void add_id(remote *r, int32_t id)
+{
+    base_grow(&r->out, &r->cap_out, r->ids.n + 1, sizeof *r->out);
+    r->out[r->ids.n] = false;
+    model_ids_add(&r->ids, id);
+}
+
+static void cut_back(remote *r, size_t n)
+{
+    while (r->ids.n > n) r->n_out -= r->out[--r->ids.n];
+}
+
+/* What a request sends; left_out: beside what is out already, NULL: nothing. */
+static void put_active(const remote *r, const bool *left_out, model_ids *ret)
+{
+    ret->n = 0;
+    for (size_t i = 0; i < r->ids.n; i++)
+        if (!r->out[i] && !(left_out && left_out[i])) model_ids_add(ret, r->ids.ids[i]);
+}
+
+/* Only of a sequence with a cut: elsewhere nothing is to be taken out of another's context. */
+static uint32_t reuse_of(const remote *r, bool has_cut)
+{
+    return has_cut && r->endpoint->wire == &remote_wire_llama && r->moves != MOVES_NOT ? REUSE : 0;
+}
+
 static engine_request *report(remote *r)
 {
     return r->n_reports ? &r->reports[r->n_reports - 1] : NULL;
@@ -130,15 +174,26 @@ static void tell_truncated(remote *r)
                   "all of this session. A server with a larger context, or /compact, helps");
 }
 
+/* Where a cut stands in a request, what was found of it says whether this server moves rows. */
+static void learn_moving(remote *r, const engine_request *q)
+{
+    if (r->moves != MOVES_UNKNOWN || !q || q->cached < 0 || r->found_moved == r->found_unmoved) return;
+    if (q->cached >= r->found_moved)
+        r->moves = MOVES;
+    else if (q->cached <= r->found_unmoved)
+        r->moves = MOVES_NOT;
+}
+
 /* The stream is over, or of no use any more. */
 static void close_stream(remote *r)
 {
     if (r->is_streaming) {
         const engine_request *q = report(r);
+        learn_moving(r, q);
         if (r->is_truncated)
             tell_truncated(r);
         else if (r->came.n)
-            remote_held_set(&r->held, r->ids.ids, r->asked, r->came.ids, (uint32_t)r->came.n);
+            remote_held_set(&r->held, r->sent.ids, (uint32_t)r->sent.n, r->came.ids, (uint32_t)r->came.n);
         if (q && q->computed > 0) r->n_computed += (uint64_t)q->computed;
         r->n_computed += r->came.n;
         remote_http_stop(r->endpoint->http);
@@ -157,13 +212,13 @@ static const int32_t *remote_ids(const engine *e, uint32_t *ret_n)
 static int remote_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)
 {
     remote *r = as_remote(e);
-    if (n > r->n_ctx || r->ids.n > r->n_ctx - n)
+    if (n > r->n_ctx || n_active(r) > r->n_ctx - n || r->ids.n > INT32_MAX - n)
         return base_fail(err, BASE_E_LIMIT,
             "the endpoint's context ends at %u tokens; /compact starts a smaller session", r->n_ctx);
     int rc = remote_vocab_learn(r->endpoint->vocab, ids, n, err); /* of a log they may be news */
     if (rc) return rc;
     close_stream(r);
-    for (uint32_t i = 0; i < n; i++) model_ids_add(&r->ids, ids[i]);
+    for (uint32_t i = 0; i < n; i++) add_id(r, ids[i]);
     return 0;
 }
 
@@ -172,7 +227,7 @@ static int remote_truncate(engine *e, uint32_t n, base_err *err)
     remote *r = as_remote(e);
     if (n > r->ids.n) return base_fail(err, BASE_E_USAGE, "cannot cut %zu tokens back to %u", r->ids.n, n);
     close_stream(r);
-    r->ids.n = n;
+    cut_back(r, n);
     return 0;
 }
 
@@ -180,8 +235,48 @@ static int remote_restart(engine *e, const char *row_file, base_err *err)
 {
     remote *r = as_remote(e);
     close_stream(r);
-    r->ids.n = 0;
+    cut_back(r, 0);
     return 0;
+}
+
+static int remote_set_active(engine *e, uint32_t from, uint32_t to, bool active, base_err *err)
+{
+    remote *r = as_remote(e);
+    if (from >= to || to > r->ids.n)
+        return base_fail(
+            err, BASE_E_USAGE, "tokens %u to %u are not in this session of %zu", from, to, r->ids.n);
+    close_stream(r);
+    for (uint32_t i = from; i < to; i++) {
+        r->n_out -= r->out[i];
+        r->out[i] = !active;
+        r->n_out += r->out[i];
+    }
+    return 0;
+}
+
+static bool remote_is_active(const engine *e, uint32_t index)
+{
+    return !as_remote(e)->out[index];
+}
+
+static uint32_t remote_to_compute(const engine *e, const bool *left_out, bool *ret_at_most)
+{
+    const remote *r = as_remote(e);
+    model_ids ids = {0};
+    bool has_cut = r->n_out > 0;
+    for (size_t i = 0; i < r->ids.n && !has_cut && left_out; i++) has_cut = left_out[i];
+    put_active(r, left_out, &ids);
+    const uint32_t n = (uint32_t)ids.n, reuse = reuse_of(r, has_cut);
+    const uint32_t found = remote_held_find(&r->held, ids.ids, n, r->moves == MOVES ? reuse : 0);
+    *ret_at_most =
+        reuse && r->moves == MOVES_UNKNOWN && remote_held_find(&r->held, ids.ids, n, reuse) > found;
+    model_ids_free(&ids);
+    return n - found;
+}
+
+static void remote_set_budget(engine *e, uint32_t n_tokens)
+{
+    as_remote(e)->budget = n_tokens;
 }
 
 static int remote_fork(engine *e, base_err *err)
@@ -199,8 +294,10 @@ static void remote_unfork(engine *e)
     remote *r = as_remote(e);
     if (!r->is_branch) return;
     close_stream(r);
-    r->ids.n = 0;
-    add_all(&r->trunk, &r->ids);
+    /* A branch appends behind the trunk, or gives up a part of it: what is out of it stays out. */
+    const size_t n_same = r->ids.n < r->trunk.n ? r->ids.n : r->trunk.n;
+    cut_back(r, n_same);
+    for (size_t i = n_same; i < r->trunk.n; i++) add_id(r, r->trunk.ids[i]);
     r->is_branch = false;
 }
 
@@ -213,7 +310,7 @@ static void remote_info(const engine *e, engine_info *ret)
     *ret = (engine_info){.model = p->model,
         .model_hash = r->hash,
         .quantisation = p->format ? p->format : "not told",
-        .policy = "the endpoint's",
+        .policy = "spans",
         .backend = p->kind,
         .notice = r->n_notices ? r->notices[r->n_notices - 1] : NULL,
         .tools = p->tools,
@@ -230,12 +327,16 @@ static void remote_info(const engine *e, engine_info *ret)
 static void remote_stats(const engine *e, kv_stats *ret)
 {
     const remote *r = as_remote(e);
+    const uint32_t active = n_active(r);
     *ret = (kv_stats){.n_tokens = (uint32_t)r->ids.n,
-        .n_ctx = r->n_ctx,
+        .n_ctx = r->n_ctx + r->n_out,
         .n_lanes = 1,
-        .active = (uint32_t)r->ids.n,
-        .active_min = (uint32_t)r->ids.n,
-        .active_max = (uint32_t)r->ids.n,
+        .active = active,
+        .active_min = active,
+        .active_max = active,
+        .host = r->n_out,
+        .budget = r->budget,
+        .endless = r->budget > 0,
         .reused = (uint32_t)r->ids.n, /* none is computed before it is asked for */
         .computed = (uint32_t)r->n_computed};
 }
@@ -255,8 +356,11 @@ static void begin_report(remote *r)
 {
     if (r->n_reports == MOST_REPORTS)
         memmove(r->reports, r->reports + 1, --r->n_reports * sizeof *r->reports);
-    r->reports[r->n_reports++] = (engine_request){.sent = (uint32_t)r->ids.n,
-        .predicted = remote_held_ask(&r->held, r->ids.ids, (uint32_t)r->ids.n),
+    const uint32_t n = (uint32_t)r->sent.n, reuse = reuse_of(r, r->n_out > 0);
+    r->found_moved = remote_held_find(&r->held, r->sent.ids, n, reuse);
+    r->found_unmoved = remote_held_find(&r->held, r->sent.ids, n, 0);
+    r->reports[r->n_reports++] = (engine_request){.sent = n,
+        .predicted = remote_held_ask(&r->held, r->sent.ids, n, r->moves == MOVES ? reuse : 0),
         .cached = -1,
         .computed = -1};
 }
@@ -280,7 +384,7 @@ static bool is_inside_call(const remote *r)
 
 static uint32_t most_tokens(const remote *r)
 {
-    const size_t room = r->n_ctx - r->ids.n;
+    const size_t room = r->n_ctx - n_active(r);
     const uint32_t most = r->hold && r->hold->n_tokens < r->max_answer ? r->hold->n_tokens : r->max_answer;
     return (uint32_t)(room < most ? room : most);
 }
@@ -298,8 +402,9 @@ static int send_request(remote *r, bool with_grammar, long *status, base_err *er
                                    .calls = r->hold && r->hold->calls},
             &grammar);
     r->endpoint->wire->put_request(&(remote_request){.model = r->endpoint->model,
-                                       .ids = r->ids.ids,
-                                       .n_ids = (uint32_t)r->ids.n,
+                                       .ids = r->sent.ids,
+                                       .n_ids = (uint32_t)r->sent.n,
+                                       .reuse = reuse_of(r, r->n_out > 0),
                                        .max_tokens = most_tokens(r),
                                        .sampling = r->sampling,
                                        .grammar = grammar.data,
@@ -321,8 +426,9 @@ static int open_stream(remote *r, base_err *err)
             "start a "
             "new session",
             r->endpoint->model);
-    if (r->ids.n >= r->n_ctx)
+    if (n_active(r) >= r->n_ctx)
         return base_fail(err, BASE_E_LIMIT, "the context of %u tokens is full", r->n_ctx);
+    put_active(r, NULL, &r->sent);
     long status = 0;
     base_err why = {0};
     bool with_grammar = r->grammar.len && !r->is_grammar_refused && !r->is_grammar_off &&
@@ -348,7 +454,6 @@ static int open_stream(remote *r, base_err *err)
         return rc;
     }
     r->is_streaming = true;
-    r->asked = (uint32_t)r->ids.n;
     r->n_told = r->n_prefilled = 0;
     r->is_truncated = false;
     return 0;
@@ -428,7 +533,7 @@ static int take_ids(remote *r, const remote_piece *p, base_err *err)
 /* An event without a token, and without more of the prompt, is a sign of life and no more. */
 static void note_progress(remote *r, const remote_piece *p, size_t n_before)
 {
-    const bool is_further = p->done > r->n_prefilled && p->done <= (int64_t)r->ids.n;
+    const bool is_further = p->done > r->n_prefilled && p->done <= (int64_t)r->sent.n;
     if (is_further) r->n_prefilled = p->done;
     if (is_further || r->came.n + r->withheld.n > n_before) remote_http_progress(r->endpoint->http);
 }
@@ -514,7 +619,7 @@ static int await_token(remote *r, base_err *err)
     int rc = r->is_streaming ? 0 : open_stream(r, err);
     while (!rc && r->taken == r->came.n) {
         if (r->has_ended && r->is_cut) {
-            if (r->ids.n >= r->n_ctx)
+            if (n_active(r) >= r->n_ctx)
                 return base_fail(err, BASE_E_LIMIT, "the context of %u tokens is full", r->n_ctx);
             rc = open_stream(r, err);
         } else if (r->has_ended) {
@@ -578,7 +683,7 @@ static int remote_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_
                (r->has_ended && !r->is_cut && r->taken == r->came.n &&
                    remote_vocab_is_control(r->endpoint->vocab, id));
     r->breaks = 0;
-    model_ids_add(&r->ids, id);
+    add_id(r, id);
     if (*ret_end) {
         /* The last numbers come behind the last token. */
         base_err why = {0};
@@ -641,6 +746,8 @@ static void remote_close(engine *e)
     remote_endpoint_close(r->endpoint);
     model_ids_free(&r->ids);
     model_ids_free(&r->trunk);
+    model_ids_free(&r->sent);
+    free(r->out);
     model_ids_free(&r->came);
     model_ids_free(&r->withheld);
     remote_held_free(&r->held);
@@ -673,6 +780,10 @@ static const engine_ops remote_ops = {
     .set_tools = remote_set_tools,
     .fork = remote_fork,
     .unfork = remote_unfork,
+    .set_active = remote_set_active,
+    .is_active = remote_is_active,
+    .to_compute = remote_to_compute,
+    .set_budget = remote_set_budget,
 };
 
 /* The model, and how its messages are written: ids of a log mean the same where both are equal. */
@@ -691,16 +802,21 @@ static char *make_hash(const remote_endpoint *p)
     return base_buf_take(&all);
 }
 
+static uint32_t n_ctx_of(const remote_endpoint *endpoint, const engine_options *options)
+{
+    const uint32_t told = endpoint->n_ctx ? endpoint->n_ctx : 8192, wanted = options->kv.n_ctx;
+    return wanted && wanted < told ? wanted : told;
+}
+
 static engine *open_ids(remote_endpoint *endpoint, const engine_options *options)
 {
     remote *r = base_xcalloc(1, sizeof *r);
-    const uint32_t told = endpoint->n_ctx ? endpoint->n_ctx : 8192, wanted = options->kv.n_ctx;
     r->base.ops = &remote_ops;
-    r->base.can = ENGINE_IDS | ENGINE_BRANCH | (endpoint->wire->grammar ? ENGINE_GRAMMAR : 0);
+    r->base.can = ENGINE_IDS | ENGINE_BRANCH | ENGINE_SPANS | (endpoint->wire->grammar ? ENGINE_GRAMMAR : 0);
     r->endpoint = endpoint;
     r->cancel = options->cancel;
     r->sampling = options->sampling;
-    r->n_ctx = wanted && wanted < told ? wanted : told;
+    r->n_ctx = n_ctx_of(endpoint, options);
     r->max_answer = options->max_answer ? options->max_answer : ANSWER_AT_ONCE;
     r->hash = make_hash(endpoint);
     r->held =
@@ -740,7 +856,15 @@ int engine_remote_open(engine **ret, const remote_endpoint_options *endpoint, co
     }
     if (rc) return rc;
     remote_http_set_waits(e->http, NULL, NULL); /* the options are gone soon */
+    kv_limit limit = {0};
+    if (options->budget && e->wire->has_ids)
+        rc = options->budget(options->budget_user, n_ctx_of(e, options), 0, (kv_limit){0}, &limit, err);
+    if (rc) {
+        remote_endpoint_close(e);
+        return rc;
+    }
     if (why_not) *why_not = (base_err){.code = BASE_E_UNSUPPORTED, .msg = "an endpoint keeps no session"};
     *ret = e->wire->has_ids ? open_ids(e, options) : engine_remote_chat_open(e, options);
+    if (e->wire->has_ids) remote_set_budget(*ret, limit.rows);
     return 0;
 }

@@ -324,12 +324,17 @@ int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids,
 
 int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err)
 {
-    if (from >= to || !a->engine->session) return 0;
+    if (from >= to || (!a->engine->session && !agent__is_priced(a))) return 0;
     uint32_t n;
     const int32_t *ids = a->engine->ops->ids(a->engine, &n);
     if (to > n) return 0;
     base_buf text = {0};
     put_text(a, ids + from, to - from, &text);
+    if (!a->engine->session) {
+        const int rc = agent__hold_budget(a, text.data ? text.data : "", err);
+        base_buf_free(&text);
+        return rc;
+    }
     agent_token_map m = agent__map_tokens(a, ids + from, to - from);
     uint32_t ends[AGENT_MAX_QUERIES], queries[AGENT_MAX_QUERIES], n_queries = 0;
     uint32_t n_ends = agent__pick_queries(text.data ? text.data : "", text.len, ends);

@@ -62,6 +62,11 @@ static kv_reason reason_of_cause(kv_cause c)
 
 void agent_moved_count(agent_moved *m, const kv_session *s, const kv_plan *p)
 {
+    for (uint32_t i = 0; !s && i < p->n_runs; i++) {
+        const kv_plan_run *r = &p->runs[i];
+        m->rows[r->action == KV_PROMOTE ? AGENT_PROMOTED : AGENT_EVICTED][r->reason] += r->to - r->from;
+    }
+    if (!s) return;
     uint32_t *counts[AGENT_N_SIDES];
     for (int side = 0; side < AGENT_N_SIDES; side++)
         counts[side] = base_xcalloc(p->n_tokens + 1, sizeof *counts[side]);

@@ -16,7 +16,7 @@ typedef struct agent_moved {
     uint64_t rows[AGENT_N_SIDES][KV_N_REASONS]; /* of all lanes, exact */
 } agent_moved;
 
-/* Adds what the plan does; before it is applied. */
+/* Adds what the plan does; before it is applied. s NULL: an engine of one lane whose plan's runs are exact. */
 void agent_moved_count(agent_moved *m, const kv_session *s, const kv_plan *p);
 /*
  * Appends "evicted 512 budget, 40 stale": rows per lane by the plans' own reasons, behind "; " where something

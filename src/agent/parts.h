@@ -29,10 +29,12 @@
  *     context.c  what stands in front of a request: AGENTS.md, @files, retrieved excerpts; staleness
  *     outside.c  tools of other programs: told of in front of a request
  *     room.c     how much of it one message may bring
+ *     back.c     what comes back, of what an engine elsewhere is not sent any more
  *     insert.c   text -> tokens -> engine, `append` and `span` events; messages; asking for evicted rows
  *     spans.c    bytes of a text to tokens: line starts and structure
  *     words.c    which words say what a text asks for
  *     active.c   what of the sequence the model reads: plans of the session, else spans
+ *     aside.c    the budget in spans of an engine elsewhere: what is put aside, and its price
  *     visits.c   which evicted rows tokens read
  *     leaving.c  which files do not leave this machine unasked
  *     requests.c what requests across HTTP cost, and where the engine's cache parted from ours
@@ -56,6 +58,7 @@
 #include "agent/operation_words.h"
 #include "agent/prompt.h"
 #include "agent/token_map.h"
+#include "kv/core/budget.h"
 #include "mcp/mcp.h"
 
 /* --- the session's state -------------------------------------------------------------------------------- */
@@ -222,6 +225,32 @@ typedef struct agent_notes {
     base_buf skill; /* the text of the tree's skill that it uses */
 } agent_notes;
 
+/* Tokens [from, to) that the harness or a person would have in another place. */
+typedef struct agent_loose {
+    uint32_t from, to;
+    kv_reason reason;
+} agent_loose;
+
+/* A price that was shown and is paid with the next request. */
+typedef struct agent_price {
+    bool is_open, at_most;
+    uint32_t shown;
+    uint32_t before, n_active; /* tokens to compute without the cut, and those sent behind it */
+} agent_price;
+
+/* What is put aside of what an engine elsewhere is sent (aside.c). */
+typedef struct agent_aside {
+    agent_loose *loose; /* failed attempts and thoughts: they leave with the next cut */
+    size_t n_loose, cap_loose;
+    agent_loose *wanted; /* comes back in front of the next request */
+    size_t n_wanted, cap_wanted;
+    base_buf list; /* what the model was not told of yet */
+    agent_price waiting;
+    bool always; /* cuts are not asked for any more */
+    uint32_t
+        refused_at; /* tokens that were sent when the person would not have a cut; 0: they did not say so */
+} agent_aside;
+
 /* Sums since the turn began, for its ledger. */
 typedef struct agent_sums {
     uint32_t n_before, generated;
@@ -265,6 +294,7 @@ struct agent {
     agent_fix fix;
     agent_asked asked;
     agent_notes notes;
+    agent_aside aside;
     agent_account ledger;
 
     uint32_t turn;
@@ -373,10 +403,13 @@ extern const char *const agent__role_words[];
 
 /* Its bytes; NULL for a control token. */
 const char *agent__piece(const agent *a, int32_t id, size_t *ret_n);
+/* The text of tokens [from, to), control tokens apart. */
+void agent__put_words(const agent *a, uint32_t from, uint32_t to, base_buf *out);
 
 /* --- active.c --- */
 /* The engine's session; an engine without one is a sentence. */
 int agent__get_session(const agent *a, kv_session **ret, base_err *err);
+int agent__set_budget(agent *a, const kv_budget *wish, base_err *err);
 int agent__manual(agent *a, kv_manual what, uint32_t from, uint32_t to, base_err *err); /* a person's hand */
 /* The harness's, which does without where an engine cannot. */
 int agent__bring_back(agent *a, uint32_t from, uint32_t to, base_err *err);
@@ -387,6 +420,28 @@ int agent__put_failed(
     agent *a, uint32_t from, uint32_t to, base_err *err); /* an attempt that came to nothing */
 void agent__active_lanes(const agent *a, uint32_t *ret);  /* how many lanes hold each token, [n_tokens] */
 void agent__set_turn(agent *a, uint32_t turn);
+
+/* --- aside.c --- */
+/* Of this engine spans may leave, and that has a price. */
+bool agent__is_priced(const agent *a);
+/* Is some of it put aside? Never where the engine is not priced. */
+bool agent__is_aside(const agent *a, uint32_t from, uint32_t to);
+/* Above the budget: one cut, by what the message asks for. */
+int agent__hold_budget(agent *a, const char *message, base_err *err);
+void agent__put_segment_name(const agent_segment *p, base_buf *out); /* "src/a.c:1-20", "test of turn 3" */
+void agent__leave_later(agent *a, uint32_t from, uint32_t to, kv_reason reason); /* with the next cut */
+void agent__want_back(
+    agent *a, uint32_t from, uint32_t to); /* where it is put aside, in front of the next request */
+int agent__put_aside(agent *a, uint32_t from, uint32_t to, base_err *err); /* now, by a person */
+int agent__apply_aside(agent *a, const kv_plan *p, base_err *err);         /* a logged one */
+void agent__tell_span_budget(agent *a);
+/* Behind the price that was shown: what was paid, once. */
+void agent__put_paid(agent *a, const engine_request *r, base_buf *out);
+void agent__truncate_aside(agent *a, uint32_t n); /* forgets what is behind token n */
+
+/* --- back.c --- */
+/* In front of a request, in its message: a cut where one is due, what was put aside, what the request asks for of it. */
+int agent__append_aside(agent *a, const char *request, base_err *err);
 
 /* --- leaving.c --- */
 /* Why this file is not sent to an engine elsewhere unasked; NULL: it may be. */

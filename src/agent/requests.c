@@ -24,13 +24,24 @@ static void put_place(const agent *a, uint32_t index, base_buf *out)
     }
 }
 
+/* The token of the sequence that is sent as number `sent`; the sequence's length: none is. */
+static uint32_t index_of(const agent *a, uint32_t sent, uint32_t n)
+{
+    uint32_t i = 0;
+    const bool has_spans = a->engine->can & ENGINE_SPANS;
+    for (; i < n; i++)
+        if ((!has_spans || a->engine->ops->is_active(a->engine, i)) && !sent--) break;
+    return i;
+}
+
 /* Why the engine found less than it held; nothing where it did not. */
 static void put_why(const agent *a, const engine_request *r, base_buf *out)
 {
     uint32_t n;
     const int32_t *ids = a->engine->ops->ids(a->engine, &n);
     if (r->cached < 0 || r->cached >= r->predicted || r->cached >= n) return;
-    const uint32_t first = (uint32_t)r->cached;
+    const uint32_t first = index_of(a, (uint32_t)r->cached, n);
+    if (first == n) return;
     size_t len = 0;
     const char *piece = a->engine->ops->piece(a->engine, ids[first], &len);
     base_buf_printf(out, "computed again from token %u on (\"", first);
@@ -47,6 +58,7 @@ void agent__tell_requests(agent *a)
     while (a->engine->ops->take_request(a->engine, &r)) {
         base_buf why = {0};
         put_why(a, &r, &why);
+        agent__put_paid(a, &r, &why);
         agent__emit(a, &(agent_event){.type = AGENT_EVENT_request,
                            .request = {.turn = a->turn,
                                .sent = r.sent,

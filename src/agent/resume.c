@@ -64,6 +64,7 @@ static int apply(agent *a, kv_plan *p, base_err *err)
 {
     kv_session *session;
     kv_stats s;
+    if (!a->engine->session) return agent__apply_aside(a, p, err);
     int rc = agent__get_session(a, &session, err);
     if (rc) return rc;
     a->engine->ops->stats(a->engine, &s);
@@ -231,6 +232,7 @@ static void restore_segment(history *h, const agent_event *e, uint64_t seq)
 static void restore_rewind(agent *a, const agent_event *e)
 {
     agent__truncate_segments(a, e->rewind.n > 0 ? (uint32_t)e->rewind.n : 0);
+    agent__truncate_aside(a, e->rewind.n > 0 ? (uint32_t)e->rewind.n : 0);
     a->turn = e->rewind.turn > 0 ? (uint32_t)e->rewind.turn - 1 : 0;
     agent__rewind_sums(a);
 }
@@ -430,6 +432,8 @@ static void keep_budget(agent *a, int64_t rows, int64_t until)
     base_err why = {0};
     a->engine->ops->stats(a->engine, &now);
     if (until < 0 || until > UINT32_MAX) until = 0; /* logged before there was such a number */
+    if (!session && agent__is_priced(a) && rows >= 0 && rows <= UINT32_MAX)
+        a->engine->ops->set_budget(a->engine, (uint32_t)rows);
     if (!session || rows < 0 || rows > UINT32_MAX || (rows == now.budget && until == now.until)) return;
     if (kv_session_set_budget(session, (kv_limit){(uint32_t)rows, (uint32_t)until}, &why))
         agent__notice(a, "%s", why.msg);

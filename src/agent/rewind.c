@@ -35,6 +35,7 @@ static int rewind_conversation(agent *a, uint32_t turn, uint32_t *ret_n, base_er
     const int rc = a->engine->ops->truncate(a->engine, *ret_n, err);
     if (rc) return rc;
     agent__truncate_segments(a, *ret_n);
+    agent__truncate_aside(a, *ret_n);
     a->made.n_calls = 0;
     return 0;
 }

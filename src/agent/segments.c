@@ -31,6 +31,17 @@ const char *agent__piece(const agent *a, int32_t id, size_t *ret_n)
     return a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, ret_n);
 }
 
+void agent__put_words(const agent *a, uint32_t from, uint32_t to, base_buf *out)
+{
+    uint32_t n;
+    const int32_t *ids = a->engine->ops->ids(a->engine, &n);
+    for (uint32_t i = from; i < to && i < n; i++) {
+        size_t len;
+        const char *piece = agent__piece(a, ids[i], &len);
+        if (piece) base_buf_add(out, piece, len);
+    }
+}
+
 size_t agent__add_segment(agent *a, const agent_text *t, uint32_t from, uint32_t to)
 {
     base_grow(&a->transcript.segments, &a->transcript.cap_segments, a->transcript.n_segments + 1,

@@ -342,6 +342,7 @@ static int append_request(agent *a, const char *request, base_err *err)
     agent__notice_changes(a, &told);
     int rc = agent__open_message(a, MODEL_ROLE_USER, err);
     if (!rc) rc = agent__append_outside(a, err);
+    if (!rc) rc = agent__append_aside(a, request, err);
     bool about_changes = agent__asks_about_changes(request);
     if (!rc && about_changes) rc = agent__append_changes(a, request, err);
     if (!rc && !about_changes) rc = agent__append_context(a, request, err);
@@ -668,7 +669,7 @@ static void turn_ends(agent *a, const char *status)
     a->unsaved = true;
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
-    if (s.n_tokens > s.n_ctx / 10 * 9)
+    if (!s.endless && s.n_tokens > s.n_ctx / 10 * 9)
         agent__notice(a, "%u of %u tokens of the context are used: /compact goes on in a smaller session",
             s.n_tokens, s.n_ctx);
 }

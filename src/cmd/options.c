@@ -464,6 +464,12 @@ int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, 
     base_err why = {0};
     if (kv_budget_parse(o->budget ? o->budget : "auto", &budget, &why))
         return base_fail(err, BASE_E_USAGE, "--kv-budget: %s", why.msg);
+    if (!row_bytes) {
+        *ret = (kv_limit){0};
+        if (kv_budget_tokens(&budget, n_ctx, &ret->rows, &why))
+            return base_fail(err, BASE_E_USAGE, "--kv-budget: %s", why.msg);
+        return BASE_OK;
+    }
     *ret = kv_budget_rows(&budget, n_ctx, row_bytes, model_memory_available(), measured);
     return BASE_OK;
 }

@@ -111,7 +111,7 @@ int options_model_path(const common_options *o, char **ret, base_err *err);
 
 /*
  * --kv-budget as rows per lane, 0: no limit; kv/core/budget.h has the forms. With "auto", of the memory that
- * is free now.
+ * is free now. row_bytes 0: an engine elsewhere, and tokens of a request.
  */
 int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured,
     kv_limit *ret, base_err *err);

@@ -48,8 +48,8 @@ static void save_slot(remote_held *h)
     h->prompts[h->n_prompts++] = copy;
 }
 
-/* The former prompt that is nearer to the request than the slot, in its place. */
-static void load_best(remote_held *h, const int32_t *ids, uint32_t n)
+/* The former prompt that is nearer to the request than the slot; n_prompts: there is none. */
+static uint32_t best_prompt(const remote_held *h, const int32_t *ids, uint32_t n)
 {
     const size_t in_slot = common(&h->slot, ids, n);
     float keep = h->slot.n ? share(in_slot, h->slot.n) : -1, near = share(in_slot, n);
@@ -62,23 +62,59 @@ static void load_best(remote_held *h, const int32_t *ids, uint32_t n)
         near = nearness;
         best = i;
     }
-    if (best == h->n_prompts) return;
-    model_ids_free(&h->slot);
-    h->slot = take(h, best);
+    return best;
 }
 
-uint32_t remote_held_ask(remote_held *h, const int32_t *ids, uint32_t n)
+/* Would the slot lose so much to this request that a former prompt is looked for? */
+static bool looks_further(const remote_held *h, const int32_t *ids, uint32_t n)
 {
-    if (!n) return 0;
-    size_t same = common(&h->slot, ids, n);
+    const size_t same = common(&h->slot, ids, n);
     const bool is_near = h->slot.n && share(same, n) > near_enough;
-    if (h->keeps_prompts && (!is_near || share(same, h->slot.n) < keeps_slot)) {
-        if (h->slot.n) save_slot(h);
-        load_best(h, ids, n);
-        same = common(&h->slot, ids, n);
+    return h->keeps_prompts && (!is_near || share(same, h->slot.n) < keeps_slot);
+}
+
+/* Behind the first `found` tokens: stretches of what is held that continue the request, moved there. */
+static size_t moved(const model_ids *held, const int32_t *ids, size_t n, size_t found, uint32_t least)
+{
+    size_t at = found, n_moved = 0;
+    while (least && at < held->n && found + n_moved < n) {
+        const size_t to = found + n_moved;
+        size_t same = 0;
+        while (at + same < held->n && to + same < n && held->ids[at + same] == ids[to + same]) same++;
+        n_moved += same >= least ? same : 0;
+        at += same >= least ? same : 1;
     }
+    return n_moved;
+}
+
+static uint32_t found_in(
+    const remote_held *h, const model_ids *slot, const int32_t *ids, uint32_t n, uint32_t reuse)
+{
+    size_t same = common(slot, ids, n);
+    same += moved(slot, ids, n, same, reuse);
     if (same == n) same--;
     return (uint32_t)(same - same % (h->block ? h->block : 1));
+}
+
+uint32_t remote_held_find(const remote_held *h, const int32_t *ids, uint32_t n, uint32_t reuse)
+{
+    if (!n) return 0;
+    const uint32_t best = looks_further(h, ids, n) ? best_prompt(h, ids, n) : h->n_prompts;
+    return found_in(h, best < h->n_prompts ? &h->prompts[best] : &h->slot, ids, n, reuse);
+}
+
+uint32_t remote_held_ask(remote_held *h, const int32_t *ids, uint32_t n, uint32_t reuse)
+{
+    if (!n) return 0;
+    if (looks_further(h, ids, n)) {
+        if (h->slot.n) save_slot(h);
+        const uint32_t best = best_prompt(h, ids, n);
+        if (best < h->n_prompts) {
+            model_ids_free(&h->slot);
+            h->slot = take(h, best);
+        }
+    }
+    return found_in(h, &h->slot, ids, n, reuse);
 }
 
 void remote_held_set(

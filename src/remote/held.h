@@ -22,10 +22,13 @@ typedef struct remote_held {
 } remote_held;
 
 /*
- * How many of these tokens a request with them finds computed: whole blocks, and never the last token. Changes
- * what is held as the request does.
+ * How many of these tokens a request with them finds computed: whole blocks, and never the last token. reuse: behind a
+ * cut, stretches of at least this many tokens are moved to their new place instead of computed (llama-server's
+ * n_cache_reuse: what is held is walked once, each stretch of it that continues the request is taken); 0: none are.
  */
-uint32_t remote_held_ask(remote_held *h, const int32_t *ids, uint32_t n);
+uint32_t remote_held_find(const remote_held *h, const int32_t *ids, uint32_t n, uint32_t reuse);
+/* The same, and changes what is held as the request does. */
+uint32_t remote_held_ask(remote_held *h, const int32_t *ids, uint32_t n, uint32_t reuse);
 /* Behind the answer: what was asked, and the answer's tokens but the last, which the engine has not read. */
 void remote_held_set(
     remote_held *h, const int32_t *asked, uint32_t n_asked, const int32_t *answer, uint32_t n_answer);

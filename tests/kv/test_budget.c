@@ -168,9 +168,27 @@ static void test_other_words_are_refused_with_the_forms(void **state)
     }
 }
 
+static void test_tokens_of_an_engine_elsewhere(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t tokens; /* UINT32_MAX: refused */
+    } rows[] = {{"auto", 6000}, {"full", 0}, {"4096", 4096}, {"50%", 4000}, {"100%", 8000}, {"20000", 8000},
+        {"200M", UINT32_MAX}, {"4096/2048", UINT32_MAX}, {"1023", UINT32_MAX}, {"1%", UINT32_MAX}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kv_budget b;
+        uint32_t tokens;
+        assert_int_equal(kv_budget_parse(rows[i].text, &b, NULL), BASE_OK);
+        const int rc = kv_budget_tokens(&b, 8000, &tokens, NULL);
+        assert_int_equal(rc, rows[i].tokens == UINT32_MAX ? BASE_E_USAGE : BASE_OK);
+        if (!rc) assert_int_equal(tokens, rows[i].tokens);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tokens_of_an_engine_elsewhere),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_auto_is_a_quarter_of_free_memory_within_bounds),
         cmocka_unit_test(test_auto_leaves_room_behind_it_only_where_there_is_some),

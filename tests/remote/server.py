@@ -188,9 +188,18 @@ class Server:
             row = self.answers.pop(0) if self.answers else "Done."
         return row if isinstance(row, dict) else {"text": row}
 
-    def begin(self, ids, row):
+    def find(self, ids, least):
+        """What of ids is held; behind a cut, where the server moves rows, stretches of at least `least` count too."""
+        cached = at = common(self.held, ids)
+        while self.moves and least and at < len(self.held) and cached < len(ids):
+            same = common(self.held[at:], ids[cached:])
+            at += same if same >= least else 1
+            cached += same if same >= least else 0
+        return min(cached, len(ids) - 1)
+
+    def begin(self, ids, row, least=0):
         """What of ids was held; from now on they are. Returns (cached, the answer's ids)."""
-        cached = min(common(self.held, ids), len(ids) - 1)
+        cached = self.find(ids, least)
         if row.get("forgets"):
             cached = min(cached, row["forgets"])
         answer = tokens_of(row["text"], False) + ([] if row.get("no_end") else [END])
@@ -214,16 +223,11 @@ class Server:
             self.send(h, 200, {"prompt": self.render(data)})
         elif path == "/completion" and not data.get("stream"):
             self.probes.append(data)
-            ids, least = data["prompt"], data.get("n_cache_reuse", 0)
-            cached = min(common(self.held, ids), len(ids) - 1)
-            at = cached
-            while self.moves and least and at < len(self.held) and cached < len(ids):
-                same = common(self.held[at:], ids[cached:])
-                at += same if same >= least else 1
-                cached += same if same >= least else 0
+            ids = data["prompt"]
+            cached = self.find(ids, data.get("n_cache_reuse", 0))
             self.held = ids
             self.send(h, 200, {"content": "a", "tokens": [97], "stop": True} if self.moves is None else {
-                "content": "a", "stop": True, "timings": {"cache_n": min(cached, len(ids) - 1), "prompt_n": 1}})
+                "content": "a", "stop": True, "timings": {"cache_n": cached, "prompt_n": 1}})
         elif path == "/completion":
             row = self.next_row()
             self.requests.append(data)
@@ -236,7 +240,7 @@ class Server:
                 self.fail(h, 400, "Failed to parse grammar")
                 self.answers.insert(0, row["text"])
                 return True
-            cached, answer = self.begin(ids, row)
+            cached, answer = self.begin(ids, row, data.get("n_cache_reuse", 0))
             pieces = [{"index": 0, "content": "", "tokens": [-1], "stop": False, "prompt_progress": {
                 "total": len(ids), "cache": cached, "processed": len(ids), "time_ms": 1}}]
             text, told = b"", 0

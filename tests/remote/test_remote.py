@@ -435,6 +435,144 @@ class Remote(unittest.TestCase):
         print(f"{s.n_connections} connections, {s.n_connections // 100} of them broken, {time.monotonic() - begun:.0f} s")
         self.assertGreater(s.n_connections, 100)  # else none was broken
 
+    # --- a budget in spans ---
+
+    FILES = 8
+
+    def put_big_files(self):
+        """Of 1,500 bytes each, so of as many tokens here, each with a name of its own in it."""
+        for i in range(self.FILES):
+            body = "".join(f"    total{i} += step{i}({k});\n" for k in range(48))
+            self.put(f"src/f{i}.c", f"int walrus{i}(int x)\n{{\n{body}    return x;\n}}\n")
+
+    def long_session(self, server, *words, more=()):
+        """One file a turn; what the log says, request by request."""
+        self.put_big_files()
+        lines = [f"What does @src/f{i}.c do?" for i in range(self.FILES)] + list(more)
+        run = self.kvist("--linear", "--endpoint", server.url, "--context", "off", *(() if "--mode" in words else ("--mode", "edits")),
+                         *words, stdin="\n".join(lines) + "\n")
+        log = [json.loads(line) for line in self.kvist("log", "export", self.last_session()).stdout.splitlines()]
+        return run, log
+
+    def is_part(self, part, whole):
+        rest = iter(whole)
+        return all(any(x == y for y in rest) for x in part)
+
+    def cuts(self, log):
+        return [e for e in self.of(log, "plan") if e["cause"] == "evict"]
+
+    def check_requests(self, log, budget):
+        """Never above the budget by more than a message; each hit as predicted, but for the first that shows whether rows move."""
+        requests = self.of(log, "request")
+        for r in requests:
+            self.assertLess(r["sent"], budget + 2500)
+        return requests
+
+    def test_what_is_sent_is_held_to_a_budget(self):
+        budget = 9000
+        s = self.serve("llama", [f"It sums {i}." for i in range(20)])
+        run, log = self.long_session(s, "--kv-budget", str(budget))
+        self.assertEqual(len(s.requests), self.FILES, run.stdout + run.stderr)
+        cuts = self.cuts(log)
+        self.assertGreaterEqual(len(cuts), 2, run.stdout)
+        for cut in cuts:
+            self.assertTrue(cut["runs"])
+            self.assertEqual(cut["evicted"], sum(r[1] - r[0] for r in cut["runs"]))
+        requests = self.check_requests(log, budget)
+        paid = [r for r in requests if "were shown" in r.get("why", "")]
+        self.assertEqual(len(paid), len(cuts))
+        for r in paid:  # this server moves nothing: at most so much was shown first, and exactly so much later
+            shown, cost = self.shown_and_paid(r)
+            self.assertEqual(shown, cost, r["why"])
+        for r in requests:
+            self.assertEqual(r["cached"], r["predicted"], r)
+        whole = bytes_of(s.requests[0]["prompt"]).decode()
+        last = bytes_of(s.requests[-1]["prompt"]).decode()
+        self.assertEqual(last[:whole.index("<|im_start|>user")], whole[:whole.index("<|im_start|>user")])  # the fixed prompt
+        self.assertIn("int walrus7", last)
+        self.assertLess(sum(f"int walrus{i}(" in last for i in range(self.FILES)), self.FILES - 1)
+        self.assertIn("Put aside for lack of room", "".join(bytes_of(r["prompt"]).decode() for r in s.requests))
+        self.assertEqual(last.count("<|im_start|>"), last.count("<|im_end|>") + 1)  # messages stay whole
+
+    def shown_and_paid(self, request):
+        words = request["why"].replace("at most ", "").split("a cut: ")[1].split()
+        return int(words[0]), int(words[words.index("shown,") + 1])
+
+    def test_a_server_that_moves_rows(self):
+        """The first cut tells; from then on nothing is shown and nothing is paid."""
+        s = self.serve("llama", [f"It sums {i}." for i in range(20)])
+        s.moves = True
+        run, log = self.long_session(s, "--kv-budget", "9000")
+        paid = [self.shown_and_paid(r) for r in self.of(log, "request") if "were shown" in r.get("why", "")]
+        self.assertGreaterEqual(len(paid), 2, run.stdout)
+        self.assertGreater(paid[0][0], paid[0][1])
+        for shown, cost in paid[1:]:
+            self.assertEqual(shown, cost)
+            self.assertLess(cost, 100)
+        self.assertEqual(["n_cache_reuse" in r for r in s.requests[:6]], [False] * 4 + [True] * 2)  # only behind a cut
+
+    def test_what_was_put_aside_comes_back(self):
+        s = self.serve("llama", [f"It sums {i}." for i in range(20)])
+        run, log = self.long_session(s, "--kv-budget", "9000")
+        seen = bytes_of(s.requests[-1]["prompt"]).decode()
+        gone = next(i for i in range(self.FILES) if f"int walrus{i}(" not in seen)
+        run, events = self.ask(s, "--resume", "--context", "off", text=f"What does walrus{gone} return for step{gone}?")
+        last = bytes_of(s.requests[-1]["prompt"]).decode()
+        self.assertIn(f"From earlier in this session (src/f{gone}.c:1-", last, run.stderr)
+        self.assertTrue(last.startswith(seen))  # in front of the request, behind all that was sent
+        back = [e for e in self.of(events, "append") if e.get("label") == "back"]
+        self.assertEqual([e["path"] for e in back], [f"src/f{gone}.c"])
+        self.ask(s, "--resume", "--context", "off", text="What is the weather like?")
+        self.assertTrue(bytes_of(s.requests[-1]["prompt"]).decode().startswith(last))
+
+    def test_a_resumed_session_sends_what_it_sent(self):
+        s = self.serve("llama", [f"It sums {i}." for i in range(20)])
+        self.long_session(s, "--kv-budget", "9000")
+        before = s.requests[-1]["prompt"]
+        run, events = self.ask(s, "--resume", "--context", "off", text="And?")
+        after = s.requests[-1]["prompt"]
+        self.assertEqual(after[:len(before)], before, run.stderr)
+        self.assertEqual(self.of(events, "ledger")[-1]["budget"], 9000)
+
+    def test_a_rewind_takes_tokens_that_are_out_along(self):
+        s = self.serve("llama", [f"It sums {i}." for i in range(20)])
+        run, log = self.long_session(s, "--kv-budget", "9000", more=["/rewind 2", "What now?"])
+        last = bytes_of(s.requests[-1]["prompt"]).decode()
+        self.assertIn("What now?", last, run.stdout)
+        self.assertNotIn("walrus3", last)
+
+    def test_the_price_is_asked_for(self):
+        """In mode ask: no, then nothing until there is a tenth more; then yes."""
+        self.put_big_files()
+        s = self.serve("llama", [f"It sums {i}." for i in range(20)])
+        lines = [f"What does @src/f{i}.c do?" for i in range(5)] + ["n"] + ["What does @src/f5.c do?", "y", "And?"]
+        run = self.kvist("--linear", "--endpoint", s.url, "--context", "off", "--mode", "ask", "--kv-budget", "9000",
+                         stdin="\n".join(lines) + "\n")
+        log = [json.loads(line) for line in self.kvist("log", "export", self.last_session()).stdout.splitlines()]
+        asked = self.of(log, "approval_request")
+        self.assertEqual([e["decision"] for e in self.of(log, "approval")], ["no", "yes"], run.stdout)
+        self.assertRegex(asked[0]["headline"], r"put aside \d+ of \d+ tokens; at most \d+ tokens behind the cut are computed again")
+        self.assertEqual([len(self.cuts(log)), len(s.requests)], [1, 7], run.stdout)
+
+    def test_budgets_that_mean_nothing_elsewhere(self):
+        s = self.serve("llama", ["Fine."])
+        for words, said in (("200M", "held to a budget of tokens"), ("8192/4096", "held to a budget of tokens"),
+                            ("300", "no room for the fixed prompt"), ("many", "a budget is rows")):
+            run = self.kvist("-p", "x", "--endpoint", s.url, "--ephemeral", "--kv-budget", words)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn(said, run.stderr)
+        self.assertEqual(s.requests, [])
+
+    def test_the_budget_is_told(self):
+        s = self.serve("llama", [f"It sums {i}." for i in range(20)])
+        run, log = self.long_session(s, "--kv-budget", "full", more=["/budget", "/budget 9000", "/budget 3%", "And?", "/budget full"])
+        self.assertIn("no budget: all ", run.stdout)
+        self.assertRegex(run.stdout, r"budget 9000 tokens of a request; \d+ are sent, 0 are put aside")
+        self.assertRegex(run.stdout, r"a cut to 6300 now would put \d+ tokens aside \(.*at most \d+ tokens behind the cut are computed again")
+        self.assertEqual(len(self.cuts(log)), 1)
+        run = self.kvist("--linear", "--resume", self.last_session(), "--endpoint", s.url, stdin="/budget 12M\n")
+        self.assertIn("held to a budget of tokens", run.stdout + run.stderr)
+
     # --- models and keys ---
 
     def test_several_models(self):

@@ -76,3 +76,22 @@ kv_limit kv_budget_rows(
     if (!measured.rows || measured.rows >= rule.rows) return rule;
     return (kv_limit){measured.rows, measured.until < rule.rows ? measured.until : rule.rows};
 }
+
+int kv_budget_tokens(const kv_budget *b, uint32_t n_ctx, uint32_t *ret, base_err *err)
+{
+    enum { LEAST = 1024 }; /* the fixed prompt and a message */
+    const double shares[] = {[KV_BUDGET_AUTO] = .75, [KV_BUDGET_SHARE] = b->amount};
+    *ret = 0;
+    if (b->kind == KV_BUDGET_FULL) return BASE_OK;
+    if (b->kind == KV_BUDGET_BYTES || b->until > 0)
+        return base_fail(err, BASE_E_USAGE,
+            "an engine elsewhere is held to a budget of tokens: a number of them (8192), a share of its "
+            "context (50%%), auto or full");
+    const double tokens = b->kind == KV_BUDGET_ROWS ? b->amount : shares[b->kind] * n_ctx;
+    if (b->kind != KV_BUDGET_AUTO && tokens < LEAST)
+        return base_fail(err, BASE_E_USAGE,
+            "a budget of %.0f tokens has no room for the fixed prompt and a message: %d is the least", tokens,
+            LEAST);
+    *ret = (uint32_t)(tokens < n_ctx ? tokens : n_ctx);
+    return BASE_OK;
+}

@@ -46,4 +46,11 @@ int kv_budget_parse(const char *text, kv_budget *ret, base_err *err);
 kv_limit kv_budget_rows(
     const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes, kv_limit measured);
 
+/*
+ * For an engine elsewhere, whose rows nobody here sees: tokens of a request from which on a part of the conversation is
+ * put aside; 0: none ever is. "auto" is three quarters of the context, so that a message and its answer have room.
+ * BASE_E_USAGE: bytes, and rows behind more of them, mean nothing there.
+ */
+int kv_budget_tokens(const kv_budget *b, uint32_t n_ctx, uint32_t *ret, base_err *err);
+
 #endif
