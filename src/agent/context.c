@@ -407,84 +407,59 @@ static void add_file(gathering *g, const char *path, bool asked)
     base_buf_free(&text);
 }
 
-static bool is_name_byte(char c)
+/* "look at @src/main.c", and not "write to me@example.com". */
+static bool is_asked(const char *request, agent_word w)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("_./-+", c);
-}
-
-/* The next word that could be a name or a path; *at moves behind it. false: no more. */
-static bool next_word(const char **at, base_buf *word, bool *asked)
-{
-    const char *p = *at;
-    while (*p && !is_name_byte(*p) && *p != '@') p++;
-    *asked = *p == '@' && is_name_byte(p[1]) && (p == *at || p[-1] == ' ' || p[-1] == '\n' || p[-1] == '(');
-    if (*p == '@') p++;
-    const char *start = p;
-    while (*p && is_name_byte(*p)) p++;
-    size_t n = (size_t)(p - start);
-    while (n && strchr(".-/+", start[n - 1])) n--; /* the sentence's full stop */
-    base_buf_clear(word);
-    base_buf_add(word, start, n);
-    *at = p;
-    return *start != 0;
-}
-
-static bool looks_like_name(const char *word)
-{
-    size_t n = strlen(word);
-    bool under = strchr(word, '_') != NULL, mixed = false;
-    for (size_t i = 1; i < n; i++)
-        mixed = mixed || (word[i] >= 'A' && word[i] <= 'Z' && word[i - 1] >= 'a' && word[i - 1] <= 'z');
-    return n >= 3 && (under || mixed);
+    if (!w.from || request[w.from - 1] != '@') return false;
+    return w.from == 1 || strchr(" \n(", request[w.from - 2]);
 }
 
 /* What the person named by @ behind the last name that was looked at: not there without a word. */
-static void tell_left_out(const gathering *g, const char *at)
+static void tell_left_out(const gathering *g, size_t at)
 {
-    base_buf word = {0}, names = {0};
-    bool asked;
+    base_buf names = {0};
+    agent_word w;
     uint32_t n = 0;
-    while (next_word(&at, &word, &asked)) {
-        if (!asked || !word.len) continue;
-        base_buf_printf(&names, "%s@%s", n ? ", " : "", word.data);
-        n++;
+    for (; agent__next_mention(g->request, at, &w); at = w.to) {
+        if (!is_asked(g->request, w)) continue;
+        base_buf_puts(&names, n++ ? ", @" : "@");
+        base_buf_add(&names, g->request + w.from, w.to - w.from);
     }
     if (n)
         agent__notice(g->a,
             "%s %s not looked at: a request brings at most %d files and names; ask for %s in the next",
             names.data, n == 1 ? "was" : "were", MAX_MENTIONS, n == 1 ? "it" : "them");
     base_buf_free(&names);
-    base_buf_free(&word);
 }
 
 static void add_mentions(gathering *g)
 {
-    base_buf word = {0};
-    bool asked;
+    agent_word w = {0};
     uint32_t n = 0;
     code_index *index = tool_workspace_index(g->a->workspace);
-    const char *at = g->request;
-    while (n < MAX_MENTIONS && next_word(&at, &word, &asked)) {
-        if (!word.len) continue;
-        char *path = asked || strchr(word.data, '.') || strchr(word.data, '/')
-                         ? code_index_path(index, word.data)
-                         : NULL;
-        if (asked && !path && code_index_is_defined(index, word.data)) { /* @name */
-            add_definitions(g, word.data, 2);
+    while (n < MAX_MENTIONS && agent__next_mention(g->request, w.to, &w)) {
+        const bool asked = is_asked(g->request, w);
+        char *word = agent__copy_word(g->request, w);
+        char *path = asked || strpbrk(word, "./") ? code_index_path(index, word) : NULL;
+        if (asked && !path && code_index_is_defined(index, word)) { /* @name */
+            add_definitions(g, word, 2);
             n++;
         } else if (path || asked) {
-            add_file(g, path ? path : word.data, asked);
+            add_file(g, path ? path : word, asked);
             n++;
         }
         free(path);
+        free(word);
     }
-    tell_left_out(g, at);
-    for (at = g->request; n < MAX_MENTIONS && next_word(&at, &word, &asked);)
-        if (word.len && looks_like_name(word.data) && !strchr(word.data, '/')) {
-            add_definitions(g, word.data, 2);
-            n++;
-        }
-    base_buf_free(&word);
+    tell_left_out(g, w.to);
+    for (w.to = 0; n < MAX_MENTIONS && agent__next_mention(g->request, w.to, &w);) {
+        if (!agent__looks_like_name(g->request, w) || memchr(g->request + w.from, '/', w.to - w.from))
+            continue;
+        char *word = agent__copy_word(g->request, w);
+        add_definitions(g, word, 2);
+        n++;
+        free(word);
+    }
     agent_named named = {0};
     if (asks_for_change(g->a, g->request) && !g->a->fix.wanted) agent__find_named(g->a, g->request, &named);
     for (uint32_t i = 0; i < named.n && i < MAX_NAMED; i++) add_definitions(g, named.items[i].name, 2);
@@ -593,11 +568,10 @@ static void add_hits(gathering *g)
 /* "thanks" and "go on" ask for nothing that the tree could answer. */
 static bool has_content(const char *request)
 {
-    base_buf word = {0};
-    bool asked, found = false;
-    for (const char *at = request; !found && next_word(&at, &word, &asked);)
-        found = word.len && agent__is_content_word(word.data, word.len);
-    base_buf_free(&word);
+    agent_word w = {0};
+    bool found = false;
+    while (!found && agent__next_mention(request, w.to, &w))
+        found = agent__is_content_word(request + w.from, w.to - w.from);
     return found;
 }
 

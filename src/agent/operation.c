@@ -28,96 +28,60 @@ static const struct operation {
 static const char *const other_things[] = {
     "file", "files", "folder", "directory", "branch", "tag", "repository", "repo", "column", "table", NULL};
 
-static bool is_word_char(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
-}
-
-/* The verb as whole words; behind it, or NULL. */
-static const char *behind_verb(const char *request, const char *verb)
-{
-    const size_t n = strlen(verb);
-    for (const char *at = request; *at; at++) {
-        if (at > request && is_word_char(at[-1])) continue;
-        if (!strncasecmp(at, verb, n) && !is_word_char(at[n])) return at + n;
-    }
-    return NULL;
-}
-
-/* The next word at or behind *at; false at the end. */
-static bool next_word(const char **at, base_buf *word)
-{
-    const char *p = *at;
-    base_buf_clear(word);
-    while (*p && !is_word_char(*p)) p++;
-    while (is_word_char(*p)) base_buf_putc(word, *p++);
-    *at = p;
-    return word->len > 0;
-}
-
 static bool is_other_thing(const char *behind)
 {
-    base_buf word = {0};
+    agent_word w = {0};
     bool found = false;
-    for (int n = 0; n < 2 && next_word(&behind, &word); n++)
-        for (size_t i = 0; other_things[i]; i++) found = found || !strcasecmp(word.data, other_things[i]);
-    base_buf_free(&word);
+    for (int n = 0; n < 2 && agent__next_word(behind, w.to, &w); n++)
+        found |= agent__is_any_word(behind, w, other_things);
     return found;
+}
+
+static bool is_defined(const agent *a, const char *text, agent_word w)
+{
+    char *name = agent__copy_word(text, w);
+    const bool is = w.to - w.from >= 3 && code_index_is_defined(tool_workspace_index(a->workspace), name);
+    free(name);
+    return is;
 }
 
 /* A word among the next few that the tree defines, in the form of a name. */
 static bool names_symbol(const agent *a, const char *behind)
 {
     enum { NEAR = 6 };
-    base_buf word = {0};
+    agent_word w = {0};
     bool found = false;
-    for (int n = 0; n < NEAR && !found && next_word(&behind, &word); n++)
-        found = word.len >= 3 && code_index_is_defined(tool_workspace_index(a->workspace), word.data);
-    base_buf_free(&word);
+    for (int n = 0; n < NEAR && !found && agent__next_word(behind, w.to, &w); n++)
+        found = is_defined(a, behind, w);
     return found;
-}
-
-static bool is_filler(const char *word)
-{
-    static const char *const fillers[] = {"the", "both", "function", "functions", "method", "methods",
-        "class", "classes", "helper", "helpers", "macro", "macros", "type", "types", "struct", "unused",
-        "static", "definition", "definitions", "of", NULL};
-    for (size_t i = 0; fillers[i]; i++)
-        if (!strcasecmp(word, fillers[i])) return true;
-    return false;
 }
 
 /* "A and B", "the functions A, B and C": the names of the tree in the list behind the verb; returns how many. */
 static uint32_t list_names(const agent *a, const char *behind, char **ret, uint32_t most)
 {
-    base_buf word = {0};
+    static const char *const fillers[] = {"the", "both", "function", "functions", "method", "methods",
+        "class", "classes", "helper", "helpers", "macro", "macros", "type", "types", "struct", "unused",
+        "static", "definition", "definitions", "of", "and", NULL};
+    agent_word w = {0};
     uint32_t n = 0;
-    const char *at = behind;
-    while (n < most && next_word(&at, &word)) {
-        if (is_filler(word.data) || !strcasecmp(word.data, "and")) continue;
-        const bool is_name = word.len >= 3 && (*at != '.' || !isalnum((unsigned char)at[1])) &&
-                             code_index_is_defined(tool_workspace_index(a->workspace), word.data);
-        if (!is_name) break;
-        ret[n++] = base_xstrdup(word.data);
-        const char *next = at + strspn(at, "`\"' ");
-        if (*next != ',' && strncasecmp(next, "and ", 4) != 0) break;
+    while (n < most && agent__next_word(behind, w.to, &w)) {
+        const char *after = behind + w.to;
+        if (agent__is_any_word(behind, w, fillers)) continue;
+        if ((*after == '.' && isalnum((unsigned char)after[1])) || !is_defined(a, behind, w)) break;
+        ret[n++] = agent__copy_word(behind, w);
+        after += strspn(after, "`\"' ");
+        if (*after != ',' && strncasecmp(after, "and ", 4) != 0) break;
     }
-    base_buf_free(&word);
     return n;
 }
 
 /* "Turn the parameters round", "swap the arguments of f". */
 static bool asks_for_order(const char *request)
 {
-    static const char *const things[] = {"parameters", "arguments", "params"};
+    static const char *const things[] = {"parameters", "arguments", "params", NULL};
     static const char *const verbs[] = {
-        "swap", "exchange", "reverse", "turn", "other way round", "change the order"};
-    bool has_thing = false, has_verb = false;
-    for (size_t i = 0; i < sizeof things / sizeof *things; i++)
-        has_thing |= behind_verb(request, things[i]) != NULL;
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        has_verb |= behind_verb(request, verbs[i]) != NULL;
-    return has_thing && has_verb;
+        "swap", "exchange", "reverse", "turn", "other way round", "change the order", NULL};
+    return agent__has_any_word(request, things) && agent__has_any_word(request, verbs);
 }
 
 /* The operation that the request asks for, and what stands behind its verb; NULL: none. */
@@ -126,8 +90,9 @@ static const struct operation *asked_operation(const agent *a, const char *reque
     if (a->settings.mode == AGENT_MODE_PLAN || a->fix.wanted || !a->asked.change) return NULL;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (const char *const *verb = operations[i].verbs; *verb; verb++) {
-            const char *behind = behind_verb(request, *verb);
-            if (!behind || is_other_thing(behind)) continue;
+            const size_t to = agent__find_phrase(request, 0, *verb);
+            const char *behind = request + to;
+            if (!to || is_other_thing(behind)) continue;
             *ret_behind = behind;
             if (!operations[i].needs_symbol || names_symbol(a, behind)) return &operations[i];
         }
@@ -222,20 +187,17 @@ static bool is_it(const function *f, const agent_parameter_words *w)
 static bool find_function(const agent *a, const char *request, const agent_parameter_words *w, function *ret)
 {
     static const char *const in_front[] = {"to", "of", "from", "let", "give", "function", "method", NULL};
-    base_buf word = {0}, last = {0};
+    agent_word last = {0}, word;
     bool found = false;
-    for (const char *at = request; !found && next_word(&at, &word);) {
-        for (size_t i = 0; in_front[i] && !found; i++)
-            found = last.data && !strcasecmp(last.data, in_front[i]) && look_up(a, word.data, ret);
-        if (found && !is_it(ret, w)) {
-            function_free(ret);
-            found = false;
-        }
-        base_buf_clear(&last);
-        base_buf_puts(&last, word.data);
+    for (; !found && agent__next_word(request, last.to, &word); last = word) {
+        if (!agent__is_any_word(request, last, in_front)) continue;
+        char *name = agent__copy_word(request, word);
+        found = look_up(a, name, ret);
+        free(name);
+        if (!found || is_it(ret, w)) continue;
+        function_free(ret);
+        found = false;
     }
-    base_buf_free(&word);
-    base_buf_free(&last);
     agent_named named;
     agent__find_named(a, request, &named);
     for (uint32_t i = 0; i < named.n && !found && named.items[i].score >= AGENT_NAMED_SURE; i++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/request_words.h"
 #include "base/mem.h"
 
 /*
@@ -63,39 +64,23 @@ static const char *const no_names[] = {"a", "an", "the", "it", "once", "twice", 
     "when", "if", "in", "on", "at", "as", "something", "somehow", "differently", "better", "consistently",
     "more", "less", "faster", "shorter", "clear", "clearer", "to", "for", NULL};
 
-static bool is_word_byte(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
-}
-
-static bool is_any(const char *s, size_t n, const char *const *list)
-{
-    for (; *list; list++)
-        if (strlen(*list) == n && !strncasecmp(s, *list, n)) return true;
-    return false;
-}
-
 static size_t word_length(const char *s)
 {
     size_t n = 0;
-    while (is_word_byte(s[n]) || (n && s[n] == '\'' && isalpha((unsigned char)s[n + 1]))) n++;
+    while (agent__is_in_word(s, n) || (n && s[n] == '\'' && isalpha((unsigned char)s[n + 1]))) n++;
     return n;
-}
-
-static bool is_quote(char c)
-{
-    return c == '`' || c == '"' || c == '\'';
 }
 
 /* A name or a file, in quotes or bare; behind it, or NULL. */
 static const char *read_item(const char *s, bool is_file, const char **ret, size_t *ret_n, bool *is_quoted)
 {
-    const char quote = is_quote(*s) ? *s : '\0';
+    const char quote = agent__is_mark(*s) ? *s : '\0';
     size_t n = 0;
     s += quote != '\0';
-    while (is_word_byte(s[n]) || (n && s[n] == '.' && is_word_byte(s[n + 1])) || /* Class.name, name.py */
+    while (agent__is_in_word(s, n) ||
+           (n && s[n] == '.' && agent__is_in_word(s, n + 1)) || /* Class.name, name.py */
            (is_file && strchr("./-", s[n]) && s[n] &&
-               (is_word_byte(s[n + 1]) || s[n + 1] == '/' || s[n + 1] == '.')))
+               (agent__is_in_word(s, n + 1) || s[n + 1] == '/' || s[n + 1] == '.')))
         n++;
     *ret = s;
     *ret_n = n;
@@ -104,15 +89,7 @@ static const char *read_item(const char *s, bool is_file, const char **ret, size
     if (!is_file && s[0] == '(' && s[1] == ')') s += 2;
     if (quote && *s != quote) return NULL;
     s += quote != '\0';
-    return !n || is_word_byte(*s) || (s[0] == '\'' && s[1] == 's') ? NULL : s;
-}
-
-static bool is_shaped(const char *s, size_t n)
-{
-    bool is = false;
-    for (size_t i = 1; i + 1 < n; i++)
-        is |= s[i] == '_' || (islower((unsigned char)s[i]) && isupper((unsigned char)s[i + 1]));
-    return is;
+    return !n || agent__is_in_word(s, 0) || (s[0] == '\'' && s[1] == 's') ? NULL : s;
 }
 
 static bool has_ending(const char *s, size_t n)
@@ -128,7 +105,8 @@ static const char *read_slot(char slot, const char *s, const agent_names *names,
     const char *item;
     size_t n;
     bool is_quoted;
-    for (size_t k; (slot == 'X' || is_file) && (k = word_length(s)) && s[k] == ' ' && is_any(s, k, fillers);)
+    for (size_t k; (slot == 'X' || is_file) && (k = word_length(s)) && s[k] == ' ' &&
+                   agent__is_any_word(s, (agent_word){0, k}, fillers);)
         s += k + strspn(s + k, " ");
     const char *end = read_item(s, is_file, &item, &n, &is_quoted);
     if (!end || (is_file && !has_ending(item, n))) return NULL;
@@ -137,9 +115,11 @@ static const char *read_slot(char slot, const char *s, const agent_names *names,
     if (slot == 'X')
         fits = n >= 3 && names->count(names->ctx, text) == 1;
     else if (!is_file)
-        fits = !isdigit((unsigned char)*text) && !strchr(text, '.') && !is_any(text, n, no_names);
+        fits = !isdigit((unsigned char)*text) && !strchr(text, '.') &&
+               !agent__is_any_word(text, (agent_word){0, n}, no_names);
     if (fits && slot == 'N')
-        fits = (is_quoted || is_shaped(text, n)) && !names->count(names->ctx, text);
+        fits = (is_quoted || agent__looks_like_name(text, (agent_word){0, n})) &&
+               !names->count(names->ctx, text);
     else if (fits && slot == 'U')
         fits = !names->mentions(names->ctx, text);
     if (!fits || slot == 'F') {
@@ -158,7 +138,7 @@ static bool is_end(const char *s, bool may_ask)
     if (*s && strchr(".,;:!?)", *s) && s[1] && !isspace((unsigned char)s[1])) return false;
     if (*s == ' ') {
         s += strspn(s, " ");
-        if (*s && *s != '-' && !is_any(s, word_length(s), behind)) return false;
+        if (*s && *s != '-' && !agent__is_any_word(s, (agent_word){0, word_length(s)}, behind)) return false;
     }
     s += strcspn(s, ".!?\n");
     return *s != '?' || may_ask;
@@ -197,10 +177,10 @@ static bool is_in_front(const char *request, size_t at, bool *may_ask)
         size_t to = at;
         while (to > 0 && strchr(" ,", request[to - 1])) to--;
         size_t from = to;
-        while (from > 0 && (is_word_byte(request[from - 1]) || request[from - 1] == '\'')) from--;
+        while (from > 0 && (agent__is_in_word(request, from - 1) || request[from - 1] == '\'')) from--;
         if (from == to) return to == 0 || (to < at && strchr(".;:!?\n", request[to - 1]));
-        const bool is_polite = is_any(request + from, to - from, polite);
-        if (!is_polite && !is_any(request + from, to - from, in_front)) return false;
+        const bool is_polite = agent__is_any_word(request, (agent_word){from, to}, polite);
+        if (!is_polite && !agent__is_any_word(request, (agent_word){from, to}, in_front)) return false;
         *may_ask |= is_polite;
         at = from;
     }
@@ -213,7 +193,7 @@ bool agent_read_operation_words(const char *request, const agent_names *names, a
     for (size_t i = 0; i < sizeof wordings / sizeof *wordings; i++)
         for (size_t at = 0; request[at]; at++) {
             bool may_ask;
-            const bool begins = (is_word_byte(request[at]) || is_quote(request[at])) &&
+            const bool begins = (agent__is_in_word(request, at) || agent__is_mark(request[at])) &&
                                 (at == 0 || isspace((unsigned char)request[at - 1]));
             if (!begins || !is_in_front(request, at, &may_ask)) continue;
             const bool is_it = fits(wordings[i].words, request + at, names, may_ask, ret);

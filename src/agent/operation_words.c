@@ -6,61 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/request_words.h"
 #include "base/mem.h"
-
-static bool is_name_byte(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
-}
-
-typedef struct word {
-    size_t from, to;
-} word;
-
-/* The next word at or behind `at`: letters, or what stands in backticks. false: the sentence is over (when it has to be). */
-static bool next_word(const char *s, size_t at, word *ret)
-{
-    while (s[at] && !is_name_byte(s[at])) at++;
-    ret->from = at;
-    while (is_name_byte(s[at])) at++;
-    ret->to = at;
-    return ret->to > ret->from;
-}
-
-static bool word_before(const char *s, size_t at, word *ret)
-{
-    while (at > 0 && !is_name_byte(s[at - 1])) {
-        at--;
-        if (strchr(".;:!?", s[at])) return false;
-    }
-    ret->to = at;
-    while (at > 0 && is_name_byte(s[at - 1])) at--;
-    ret->from = at;
-    return ret->to > ret->from;
-}
-
-static bool is_any(const char *s, word w, const char *const *list)
-{
-    for (; *list; list++)
-        if (strlen(*list) == w.to - w.from && !strncasecmp(s + w.from, *list, w.to - w.from)) return true;
-    return false;
-}
-
-static char *copy(const char *s, word w)
-{
-    return base_xstrndup(s + w.from, w.to - w.from);
-}
-
-/* Of words in their order; behind the last one, or 0: they do not follow each other at or behind `at`. */
-static size_t find_phrase(const char *s, size_t at, const char *phrase)
-{
-    const size_t n = strlen(phrase);
-    for (; s[at]; at++)
-        if ((at == 0 || !is_name_byte(s[at - 1])) && !strncasecmp(s + at, phrase, n) &&
-            !is_name_byte(s[at + n]))
-            return at + n;
-    return 0;
-}
 
 /* The end of the sentence, or of the part of one in front of a semicolon, that holds byte `at`. */
 static size_t part_end(const char *s, size_t at)
@@ -76,21 +23,17 @@ static char *read_value(const char *s, size_t at)
 {
     static const char *const articles[] = {
         "a", "an", "the", "of", "is", "to", "being", "value", "them", "it", "its", NULL};
-    word w;
+    agent_word w;
     for (;;) {
         at += strspn(s + at, " \t:=(");
-        if (!is_name_byte(s[at])) break;
-        if (!next_word(s, at, &w) || !is_any(s, w, articles)) break;
+        if (!agent__is_in_word(s, at)) break;
+        if (!agent__next_word(s, at, &w) || !agent__is_any_word(s, w, articles)) break;
         at = w.to;
     }
-    const char quote = s[at];
-    if (quote == '`' || quote == '"' || quote == '\'') {
-        const char *end = strchr(s + at + 1, quote);
-        if (!end) return NULL;
-        const size_t n = (size_t)(end - s) - at;
-        return quote == '`' ? base_xstrndup(s + at + 1, n - 1) : base_xstrndup(s + at, n + 1);
-    }
-    size_t end = at;
+    size_t end = agent__read_marked(s, at, &w);
+    if (end) return agent__copy_word(s, s[at] == '`' ? w : (agent_word){at, end});
+    if (agent__is_mark(s[at])) return NULL;
+    end = at;
     int depth = 0;
     while (s[end] && (depth || !isspace((unsigned char)s[end]))) {
         if (s[end] == '(') depth++;
@@ -122,19 +65,21 @@ static const char *const ordinals[] = {"first", "second", "third", "fourth", "fi
 /* What is in backticks behind byte `at`, with nothing but blanks between; the caller frees; NULL. */
 static char *in_backticks(const char *s, size_t at, size_t *ret_to)
 {
+    agent_word code;
     at += strspn(s + at, " ");
-    const char *end = s[at] == '`' ? strchr(s + at + 1, '`') : NULL;
-    if (!end) return NULL;
-    *ret_to = (size_t)(end - s) + 1;
-    return base_xstrndup(s + at + 1, (size_t)(end - s) - at - 1);
+    const size_t to = s[at] == '`' ? agent__read_marked(s, at, &code) : 0;
+    if (!to) return NULL;
+    *ret_to = to;
+    return agent__copy_word(s, code);
 }
 
-static void read_name(const char *s, word parameter, agent_parameter_words *w)
+static void read_name(const char *s, agent_word parameter, agent_parameter_words *w)
 {
-    word next, before;
+    agent_word next, before;
     size_t at = parameter.to;
     const size_t end = part_end(s, at);
-    if (next_word(s, at, &next) && (is_any(s, next, (const char *const[]){"called", "named", NULL})))
+    if (agent__next_word(s, at, &next) &&
+        (agent__is_any_word(s, next, (const char *const[]){"called", "named", NULL})))
         at = next.to;
     w->to = at;
     char *code = in_backticks(s, at, &w->to);
@@ -142,20 +87,22 @@ static void read_name(const char *s, word parameter, agent_parameter_words *w)
         w->declared = code;
     } else if (code) {
         w->name = code;
-    } else if (next_word(s, at, &next) && next.from < end && strspn(s + at, " '\"") == next.from - at &&
-               !is_any(s, next, no_names) && !isdigit((unsigned char)s[next.from])) {
-        w->name = copy(s, next);
+    } else if (agent__next_word(s, at, &next) && next.from < end &&
+               strspn(s + at, " '\"") == next.from - at && !agent__is_any_word(s, next, no_names) &&
+               !isdigit((unsigned char)s[next.from])) {
+        w->name = agent__copy_word(s, next);
         w->to = next.to;
-    } else if (word_before(s, parameter.from, &before) && !is_any(s, before, no_names) &&
-               !is_any(s, before, types) && !is_any(s, before, adding) && !is_any(s, before, removing)) {
-        w->name = copy(s, before); /* "the mode parameter" */
+    } else if (agent__word_before(s, parameter.from, &before) && !agent__is_any_word(s, before, no_names) &&
+               !agent__is_any_word(s, before, types) && !agent__is_any_word(s, before, adding) &&
+               !agent__is_any_word(s, before, removing)) {
+        w->name = agent__copy_word(s, before); /* "the mode parameter" */
     }
 }
 
-static void read_type(const char *s, word parameter, agent_parameter_words *w)
+static void read_type(const char *s, agent_word parameter, agent_parameter_words *w)
 {
-    word before;
-    size_t at = find_phrase(s, w->to, "of type");
+    agent_word before;
+    size_t at = agent__find_phrase(s, w->to, "of type");
     if (at) {
         size_t end = at, skip;
         w->type = in_backticks(s, at, &skip);
@@ -167,10 +114,10 @@ static void read_type(const char *s, word parameter, agent_parameter_words *w)
         if (!w->type && end > at) w->type = base_xstrndup(s + at, end - at);
     } else if (s[w->to] == ' ' && s[w->to + 1] == '(' && strchr(s + w->to, ')')) {
         const size_t n = strcspn(s + w->to + 2, ")");
-        word inner = {w->to + 2, w->to + 2 + n};
-        if (is_any(s, inner, types)) w->type = copy(s, inner);
-    } else if (word_before(s, parameter.from, &before) && is_any(s, before, types)) {
-        w->type = copy(s, before);
+        agent_word inner = {w->to + 2, w->to + 2 + n};
+        if (agent__is_any_word(s, inner, types)) w->type = agent__copy_word(s, inner);
+    } else if (agent__word_before(s, parameter.from, &before) && agent__is_any_word(s, before, types)) {
+        w->type = agent__copy_word(s, before);
     }
     if (w->type && !strcasecmp(w->type, "integer")) memcpy(w->type, "int", 4);
 }
@@ -180,7 +127,7 @@ static void read_default(const char *s, agent_parameter_words *w)
     static const char *const phrases[] = {"default value of", "default value", "defaults to", "defaulting to",
         "default to", "default of", "default", NULL};
     for (const char *const *p = phrases; *p && !w->value; p++) {
-        const size_t at = find_phrase(s, 0, *p);
+        const size_t at = agent__find_phrase(s, 0, *p);
         if (at) w->value = read_value(s, at);
     }
 }
@@ -191,24 +138,26 @@ static void read_callers(const char *s, agent_parameter_words *w)
     enum { NEAR = 4 };
     static const char *const verbs[] = {"pass", "passes", "passing", "hand", "hands", "give", "gives", NULL};
     static const char *const who[] = {"callers", "caller", "calls", "called", "call", "everywhere", NULL};
-    word v, other;
-    for (size_t at = 0; next_word(s, at, &v) && !w->callers; at = v.to) {
-        if (!is_any(s, v, verbs)) continue;
+    agent_word v, other;
+    for (size_t at = 0; agent__next_word(s, at, &v) && !w->callers; at = v.to) {
+        if (!agent__is_any_word(s, v, verbs)) continue;
         const size_t end = part_end(s, v.to);
         bool is_theirs = false;
-        for (size_t k = v.from, n = 0; n < NEAR && word_before(s, k, &other); k = other.from, n++)
-            is_theirs |= is_any(s, other, who);
-        if (!is_any(s, v, verbs + 5)) /* "give f a parameter, everywhere" says nothing of what callers give */
-            for (size_t k = v.to; next_word(s, k, &other) && other.from < end; k = other.to)
-                is_theirs |= is_any(s, other, who);
+        for (size_t k = v.from, n = 0; n < NEAR && agent__word_before(s, k, &other); k = other.from, n++)
+            is_theirs |= agent__is_any_word(s, other, who);
+        if (!agent__is_any_word(
+                s, v, verbs + 5)) /* "give f a parameter, everywhere" says nothing of what callers give */
+            for (size_t k = v.to; agent__next_word(s, k, &other) && other.from < end; k = other.to)
+                is_theirs |= agent__is_any_word(s, other, who);
         if (is_theirs) w->callers = read_value(s, v.to);
     }
 }
 
-static void read_place(const char *s, word parameter, agent_parameter_words *w)
+static void read_place(const char *s, agent_word parameter, agent_parameter_words *w)
 {
-    word before;
-    for (size_t at = parameter.from, n = 0; n < 3 && word_before(s, at, &before); at = before.from, n++)
+    agent_word before;
+    for (size_t at = parameter.from, n = 0; n < 3 && agent__word_before(s, at, &before);
+         at = before.from, n++)
         for (size_t i = 0; i < sizeof ordinals / sizeof *ordinals; i++)
             if (strlen(ordinals[i]) == before.to - before.from &&
                 !strncasecmp(s + before.from, ordinals[i], before.to - before.from))
@@ -219,7 +168,7 @@ static void read_place(const char *s, word parameter, agent_parameter_words *w)
  * Does the sentence up to the word say that one comes or goes: "add an optional parameter", "drop the unused argument", and
  * not "add a method that takes a parameter", "add a check of the argument"?
  */
-static agent_parameter_change change_of(const char *s, word parameter)
+static agent_parameter_change change_of(const char *s, agent_word parameter)
 {
     enum { NEAR = 6 };
     static const char *const breaks[] = {"that", "which", "if", "when", "whether", "for", "check", NULL};
@@ -229,30 +178,31 @@ static agent_parameter_change change_of(const char *s, word parameter)
         "additional", "first", "second", "third", "fourth", "fifth", "sixth", NULL};
     agent_parameter_change change = AGENT_PARAMETER_STAYS;
     bool is_new = false;
-    word w;
+    agent_word w;
     size_t n = 0;
-    for (size_t at = parameter.from; word_before(s, at, &w) && !change && n < NEAR + 4; at = w.from, n++) {
-        if (is_any(s, w, breaks)) break;
-        if (n < 3) is_new |= is_any(s, w, indefinite);
-        if (is_any(s, w, removing) && n < NEAR)
+    for (size_t at = parameter.from; agent__word_before(s, at, &w) && !change && n < NEAR + 4;
+         at = w.from, n++) {
+        if (agent__is_any_word(s, w, breaks)) break;
+        if (n < 3) is_new |= agent__is_any_word(s, w, indefinite);
+        if (agent__is_any_word(s, w, removing) && n < NEAR)
             change = AGENT_PARAMETER_GOES;
-        else if (is_any(s, w, adding) && is_new)
+        else if (agent__is_any_word(s, w, adding) && is_new)
             change = AGENT_PARAMETER_COMES;
-        if (!change && is_any(s, w, others) && n < 3) break;
+        if (!change && agent__is_any_word(s, w, others) && n < 3) break;
     }
     /* "Add a function f that ... " in front of it: its parameters come with it. */
-    for (size_t at = change == AGENT_PARAMETER_COMES ? w.from : 0; word_before(s, at, &w); at = w.from)
-        if (is_any(s, w, (const char *const[]){"add", "write", "create", "implement", NULL}))
+    for (size_t at = change == AGENT_PARAMETER_COMES ? w.from : 0; agent__word_before(s, at, &w); at = w.from)
+        if (agent__is_any_word(s, w, (const char *const[]){"add", "write", "create", "implement", NULL}))
             change = AGENT_PARAMETER_STAYS;
     return change;
 }
 
 bool agent_read_parameter_words(const char *request, agent_parameter_words *ret)
 {
-    word w, parameter = {0};
+    agent_word w, parameter = {0};
     *ret = (agent_parameter_words){0};
-    for (size_t at = 0; next_word(request, at, &w) && !parameter.to; at = w.to) {
-        if (!is_any(request, w, parameter_words)) continue;
+    for (size_t at = 0; agent__next_word(request, at, &w) && !parameter.to; at = w.to) {
+        if (!agent__is_any_word(request, w, parameter_words)) continue;
         ret->change = change_of(request, w);
         if (ret->change) parameter = w;
     }
@@ -296,17 +246,18 @@ bool agent_read_instead_words(const char *request, agent_instead_words *ret)
         "instead", "of", "its", "only", "to", "is", "sites", NULL};
     bool is_said = false;
     *ret = (agent_instead_words){0};
-    for (const char *const *p = whose; *p; p++) is_said |= find_phrase(request, 0, *p) != 0;
+    for (const char *const *p = whose; *p; p++) is_said |= agent__find_phrase(request, 0, *p) != 0;
     for (const char *const *p = phrases; *p && is_said && !ret->name; p++) {
-        word w;
-        for (size_t at = 0; !ret->name && (at = find_phrase(request, at, *p));) {
+        agent_word w;
+        for (size_t at = 0; !ret->name && (at = agent__find_phrase(request, at, *p));) {
             const size_t begin = at + strspn(request + at, " `");
-            if (!next_word(request, begin, &w) || w.from != begin || is_any(request, w, no_function))
+            if (!agent__next_word(request, begin, &w) || w.from != begin ||
+                agent__is_any_word(request, w, no_function))
                 continue;
-            while (request[w.to] == '.' && is_name_byte(request[w.to + 1]))
-                for (w.to++; is_name_byte(request[w.to]); w.to++)
+            while (request[w.to] == '.' && agent__is_in_word(request, w.to + 1))
+                for (w.to++; agent__is_in_word(request, w.to); w.to++)
                     ;
-            ret->name = copy(request, w);
+            ret->name = agent__copy_word(request, w);
             size_t end = w.to;
             int depth = 0;
             do {

@@ -58,6 +58,7 @@
 #include "agent/operation_words.h"
 #include "agent/prompt.h"
 #include "agent/token_map.h"
+#include "agent/request_words.h"
 #include "kv/core/budget.h"
 #include "mcp/mcp.h"
 
@@ -454,14 +455,6 @@ void agent__tell_requests(agent *a);
 /* --- visits.c --- */
 /* Which evicted rows tokens read since this was told last. */
 void agent__tell_visits(agent *a);
-
-/* --- words.c --- */
-bool agent__is_content_word(const char *word, size_t n); /* no "the", "and", "please" */
-/* The word stands there by itself, in any case of letters. */
-bool agent__has_word(const char *text, const char *word);
-bool agent__has_any_word(const char *text, const char *const *words); /* words: NULL-terminated */
-/* The name stands there by itself, in these letters; names of one or two letters never do. */
-bool agent__names_word(const char *words, const char *name);
 
 /* --- spans.c --- */
 enum { AGENT_MAX_SPANS = 1024 };

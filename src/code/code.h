@@ -121,10 +121,9 @@ uint32_t code_find_definition(const code_file *f, const char *name, uint32_t *re
  */
 uint32_t code_definition_at(const code_file *f, uint32_t byte);
 
-/*
- * The next identifier at or behind *pos (ASCII letters, digits, _, $ and any byte >= 0x80; not starting with
- * a digit): false at the end.
- */
+/* ASCII letters, digits, _, $ and any byte >= 0x80. */
+bool code_is_name_byte(char c);
+/* The next identifier (of name bytes, not starting with a digit) at or behind *pos: false at the end. */
 bool code_next_identifier(const char *text, size_t n, size_t *pos, size_t *from, size_t *to);
 /* A keyword of a common language ("if", "return", "struct", ...): no name. */
 bool code_is_keyword(const char *word, size_t n);

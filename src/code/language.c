@@ -61,12 +61,13 @@ const char *code_kind_word(code_kind k)
     return (unsigned)k < CODE_N_KINDS ? kind_words[k] : "";
 }
 
-/* Letters, digits, _, $ and every byte >= 0x80, a bit each: a file's bytes all pass here at every edit. */
-static bool is_word(unsigned char c)
+/* A bit each: a file's bytes all pass here at every edit. */
+bool code_is_name_byte(char c)
 {
     static const uint32_t bits[8] = {
         0, 0x03ff0010, 0x87fffffe, 0x07fffffe, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff};
-    return bits[c >> 5] >> (c & 31) & 1;
+    const unsigned char byte = (unsigned char)c;
+    return bits[byte >> 5] >> (byte & 31) & 1;
 }
 
 bool code_is_keyword(const char *word, size_t n)
@@ -89,12 +90,12 @@ bool code_next_identifier(const char *text, size_t n, size_t *pos, size_t *from,
 {
     size_t i = *pos;
     while (i < n) {
-        if (!is_word((unsigned char)text[i])) {
+        if (!code_is_name_byte(text[i])) {
             i++;
             continue;
         }
         const size_t start = i;
-        while (i < n && is_word((unsigned char)text[i])) i++;
+        while (i < n && code_is_name_byte(text[i])) i++;
         if (text[start] >= '0' && text[start] <= '9') continue;
         *from = start;
         *to = *pos = i;

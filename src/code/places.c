@@ -25,12 +25,6 @@ typedef struct reader {
     size_t last_name_to;
 } reader;
 
-static bool is_word_byte(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '$' || (unsigned char)c >= 0x80;
-}
-
 static bool is_lower(char c)
 {
     return c >= 'a' && c <= 'z';
@@ -89,7 +83,7 @@ static bool has_shape_of_path(const char *path)
                *dot = strrchr(name, '.');
     if (dot == NULL || dot == name || dot[1] == '\0' || strlen(dot) > 6) return false;
     for (const char *p = path; *p != '\0'; p++)
-        if (!is_word_byte(*p) && strchr("./-+@", *p) == NULL) return false;
+        if (!code_is_name_byte(*p) && strchr("./-+@", *p) == NULL) return false;
     return code_language(path, NULL, 0) != NULL;
 }
 
@@ -99,7 +93,7 @@ static bool speaks_of_use(const char *text, size_t from, size_t to)
     static const char *const words[] = {
         "call", "called", "caller", "callers", "calls", "invoked", "used", "uses"};
     for (size_t end; from < to; from = end + 1) {
-        for (end = from; end < to && is_word_byte(text[end]); end++) {
+        for (end = from; end < to && code_is_name_byte(text[end]); end++) {
         }
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
             if (strlen(words[i]) == end - from && memcmp(text + from, words[i], end - from) == 0) return true;
@@ -206,11 +200,11 @@ typedef struct shape {
 static bool shape_of(const char *s, shape *ret)
 {
     *ret = (shape){.capital = is_upper(s[0])};
-    if (!is_word_byte(s[0]) || (s[0] >= '0' && s[0] <= '9')) return false;
+    if (!code_is_name_byte(s[0]) || (s[0] >= '0' && s[0] <= '9')) return false;
     for (size_t i = 0; s[i] != '\0'; i++) {
-        if (is_word_byte(s[i])) {
+        if (code_is_name_byte(s[i])) {
             if ((unsigned char)s[i] >= 0x80) return false;
-            if (s[i] == '_' && i != 0 && is_word_byte(s[i + 1])) ret->snake = true;
+            if (s[i] == '_' && i != 0 && code_is_name_byte(s[i + 1])) ret->snake = true;
             if (i != 0 && is_upper(s[i]) && (is_lower(s[i - 1]) || (s[i - 1] >= '0' && s[i - 1] <= '9')))
                 ret->camel = true;
             continue;
@@ -220,7 +214,7 @@ static bool shape_of(const char *s, shape *ret)
         if (!joins) return false;
         ret->scoped = s[i] == ':';
         i += s[i] == ':' || s[i] == '-';
-        if (!is_word_byte(s[i + 1]) || (s[i + 1] >= '0' && s[i + 1] <= '9')) return false;
+        if (!code_is_name_byte(s[i + 1]) || (s[i + 1] >= '0' && s[i + 1] <= '9')) return false;
         ret->qualified = true;
     }
     return true;
@@ -444,8 +438,9 @@ uint32_t code_places_check(
         }
         const size_t from = i;
         while (i < n && !breaks_word(answer[i])) i++;
-        const bool called = i + 1 < n && answer[i] == '(' && is_word_byte(answer[i - 1]) &&
-                            (answer[i + 1] == ')' || is_word_byte(answer[i + 1]) || answer[i + 1] == '*');
+        const bool called =
+            i + 1 < n && answer[i] == '(' && code_is_name_byte(answer[i - 1]) &&
+            (answer[i + 1] == ')' || code_is_name_byte(answer[i + 1]) || answer[i + 1] == '*');
         /* "word(s)" is English: a call has nothing in its brackets, or a comma, or the word is compound. */
         const bool empty = called && answer[i + 1] == ')';
         check_word(&r, answer, from, i, false, empty);

@@ -1,73 +1,18 @@
 /*
- * Which words of a text say what it asks for. Pure; any thread.
+ * Which words of any text ask for evicted rows (contract: token_map.h). Logs that are executed again have to find the same
+ * ones, so what a word is here stays as it was when they were written.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/token_map.h"
+#include "agent/request_words.h"
 #include "base/mem.h"
 
 static bool is_word_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            (unsigned char)c >= 0x80;
-}
-
-/* Words that say nothing about which rows matter. */
-static const char *const stop_words[] = {"about", "after", "again", "all", "also", "and", "any", "are",
-    "assert", "because", "been", "before", "but", "can", "could", "defined", "does", "each", "else", "error",
-    "fails", "file", "files", "find", "fix", "for", "from", "function", "get", "give", "has", "have", "here",
-    "how", "into", "its", "just", "line", "lines", "make", "many", "more", "must", "name", "not", "now",
-    "off", "one", "only", "other", "our", "out", "please", "request", "return", "run", "same", "should",
-    "show", "some", "tell", "test", "tests", "than", "that", "the", "their", "them", "then", "there", "these",
-    "they", "this", "use", "used", "uses", "using", "was", "were", "what", "when", "where", "which", "while",
-    "who", "why", "will", "with", "work", "works", "would", "you", "your"};
-
-static int compare_word(const void *key, const void *row)
-{
-    return strcmp(key, *(const char *const *)row);
-}
-
-/* Of an identifier, no part is a word of its own: `add_one` speaks of no adding. */
-static bool is_in_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-bool agent__has_word(const char *text, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *at = text; (at = strcasestr(at, word)); at += n)
-        if ((at == text || !is_in_word(at[-1])) && !is_in_word(at[n])) return true;
-    return false;
-}
-
-bool agent__has_any_word(const char *text, const char *const *words)
-{
-    for (; *words; words++)
-        if (agent__has_word(text, *words)) return true;
-    return false;
-}
-
-bool agent__names_word(const char *words, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = words; n >= 3 && (p = strstr(p, name)); p++)
-        if ((p == words || !is_word_byte(p[-1])) && !is_word_byte(p[n])) return true;
-    return false;
-}
-
-bool agent__is_content_word(const char *word, size_t n)
-{
-    char lower[24];
-    if (n < 3) return false;
-    if (n >= sizeof lower) return true;
-    for (size_t i = 0; i < n; i++)
-        lower[i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] + 32 : word[i]);
-    lower[n] = 0;
-    return !bsearch(
-        lower, stop_words, sizeof stop_words / sizeof *stop_words, sizeof *stop_words, compare_word);
 }
 
 /* Identifiers outrank words, longer outranks shorter. */

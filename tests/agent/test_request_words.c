@@ -1,0 +1,134 @@
+/* What a word of a request is: a row a text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/request_words.h"
+#include "base/buf.h"
+
+typedef bool (*reader)(const char *text, size_t at, agent_word *ret);
+
+/* The pieces with a bar behind each. */
+static void check_pieces(reader next, const char *text, const char *should)
+{
+    base_buf got = {0};
+    agent_word w;
+    base_buf_puts(&got, "");
+    for (size_t at = 0; next(text, at, &w); at = w.to) {
+        base_buf_add(&got, text + w.from, w.to - w.from);
+        base_buf_putc(&got, '|');
+    }
+    if (strcmp(got.data ? got.data : "", should) != 0) fail_msg("\"%s\": %s, not %s", text, got.data, should);
+    base_buf_free(&got);
+}
+
+static void test_request_words__are_runs_of_name_bytes(void **state)
+{
+    check_pieces(agent__next_word, "", "");
+    check_pieces(agent__next_word, " .,; ", "");
+    check_pieces(agent__next_word, "Rename read_line to readLine.", "Rename|read_line|to|readLine|");
+    check_pieces(agent__next_word, "src/net.c: f(a, $b)", "src|net|c|f|a|$b|");
+    check_pieces(agent__next_word, "Größe und naïve", "Größe|und|naïve|");
+}
+
+static void test_request_words__leave_typographic_punctuation_out(void **state)
+{
+    check_pieces(agent__next_word, "Rename “read_line” to ‘b’…", "Rename|read_line|to|b|");
+    check_pieces(agent__next_word, "«oom»—gone", "oom|gone|");
+    check_pieces(agent__next_mention, "in “src/net.c” and", "in|src/net.c|and|");
+    assert_true(agent__has_word("remove “oom”", "oom"));
+    assert_true(agent__names_word("‘oom’ is gone", "oom"));
+    /* letters that begin with the same byte */
+    check_pieces(agent__next_word, "Ⅳ €x", "Ⅳ|€x|");
+}
+
+static void test_request_words__mention_paths(void **state)
+{
+    check_pieces(agent__next_mention, "see src/net.c, a-b and c++.", "see|src/net.c|a-b|and|c||");
+    check_pieces(agent__next_mention, "@docs/kv.md (or ./x.py)", "docs/kv.md|or|./x.py|");
+    check_pieces(agent__next_mention, "find it ... then - stop", "find|it||then||stop|");
+    check_pieces(agent__next_mention, "...", "|");
+}
+
+static void test_request_words__look_back_in_a_part_of_a_sentence(void **state)
+{
+    const char *s = "Drop it. The mode parameter";
+    agent_word w;
+    assert_true(agent__word_before(s, strlen(s) - strlen(" parameter"), &w));
+    assert_true(agent__is_any_word(s, w, (const char *const[]){"x", "MODE", NULL}));
+    assert_true(agent__word_before(s, w.from, &w));
+    assert_true(agent__is_any_word(s, w, (const char *const[]){"the", NULL}));
+    assert_false(agent__word_before(s, w.from, &w));
+    assert_false(agent__word_before(s, 0, &w));
+}
+
+static void test_request_words__compare_whole_and_in_any_case(void **state)
+{
+    assert_true(agent__has_word("Add one", "add"));
+    assert_false(agent__has_word("add_one", "add"));
+    assert_false(agent__has_word("$add", "add"));
+    assert_false(agent__has_word("readd", "add"));
+    assert_true(agent__has_word("readd, add", "add"));
+    assert_true(agent__names_word("where is Ring used", "Ring"));
+    assert_false(agent__names_word("where is ring used", "Ring"));
+    assert_false(agent__names_word("of x only", "x"));
+    assert_int_equal(agent__find_phrase("call it: Call It x", 1, "call it"), 16);
+    assert_int_equal(agent__find_phrase("recall it", 0, "call it"), 0);
+}
+
+static void test_request_words__look_like_names(void **state)
+{
+    static const struct {
+        const char *word;
+        bool is;
+    } rows[] = {{"read_line", true}, {"readLine", true}, {"xOf", true}, {"_x1", true}, {"Line", false},
+        {"HTTP", false}, {"aB", false}, {"line2", false}, {"", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (agent__looks_like_name(rows[i].word, (agent_word){0, strlen(rows[i].word)}) != rows[i].is)
+            fail_msg("%s", rows[i].word);
+}
+
+static void test_request_words__say_what_a_request_is_about(void **state)
+{
+    assert_true(agent__is_content_word("ring", 4));
+    assert_false(agent__is_content_word("Please", 6));
+    assert_false(agent__is_content_word("ok", 2));
+}
+
+static void test_request_words__stand_in_marks(void **state)
+{
+    static const struct {
+        const char *text, *inside;
+        size_t to;
+    } rows[] = {{"`a b` c", "a b", 5}, {"\"it's\"", "it's", 6}, {"''", "", 2}, {"`open", NULL, 0},
+        {"a", NULL, 0}, {"", NULL, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        agent_word w;
+        assert_int_equal(agent__read_marked(rows[i].text, 0, &w), rows[i].to);
+        if (!rows[i].inside) continue;
+        char *inside = agent__copy_word(rows[i].text, w);
+        assert_string_equal(inside, rows[i].inside);
+        free(inside);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_request_words__are_runs_of_name_bytes),
+        cmocka_unit_test(test_request_words__leave_typographic_punctuation_out),
+        cmocka_unit_test(test_request_words__mention_paths),
+        cmocka_unit_test(test_request_words__look_back_in_a_part_of_a_sentence),
+        cmocka_unit_test(test_request_words__compare_whole_and_in_any_case),
+        cmocka_unit_test(test_request_words__look_like_names),
+        cmocka_unit_test(test_request_words__say_what_a_request_is_about),
+        cmocka_unit_test(test_request_words__stand_in_marks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
