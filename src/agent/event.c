@@ -269,13 +269,15 @@ void agent_event_schema(base_buf *out)
 /* --- reading -------------------------------------------------------------------------------------------- */
 
 /* No event has more lists. */
-enum { MAX_LISTS = 4 };
+/* A text of two million tokens, with the bytes of each: what a changed log holds beyond that is not read. */
+enum { MAX_LISTS = 4, MAX_VALUES = 1 << 22 };
 
 struct agent_event_doc {
     base_json_doc *json;
     char *raw; /* J fields, each NUL-terminated, one behind the other */
     char *lists[MAX_LISTS];
     size_t n_lists;
+    size_t bytes; /* of all that */
 };
 
 typedef struct reading {
@@ -326,6 +328,7 @@ static void read_rows(reading *r, const base_json *value, field f)
     *f.n = 0;
     if (!value || value->type != BASE_JSON_ARRAY || r->doc->n_lists == MAX_LISTS) return;
     char *rows = base_xcalloc(value->n + 1, t->size);
+    r->doc->bytes += (value->n + 1) * t->size;
     size_t n = 0;
     for (const base_json *v = value->first; v; v = v->next) {
         reading row = {.shape = t->shape, .value = t->shape == SHAPE_ARRAY ? v->first : v};
@@ -342,7 +345,7 @@ static void read_rows(reading *r, const base_json *value, field f)
 int agent_event_read(const char *json, size_t n, agent_event *ret, agent_event_doc **ret_doc, base_err *err)
 {
     base_json_doc *doc = NULL;
-    int rc = base_json_parse(json, n, &doc, err);
+    int rc = base_json_parse_most(json, n, MAX_VALUES, &doc, err);
     if (rc) return base_err_prefix(err, "event");
     const base_json *object = base_json_root(doc);
     const char *name = base_json_str(object, "event", NULL);
@@ -364,12 +367,17 @@ int agent_event_read(const char *json, size_t n, agent_event *ret, agent_event_d
     }
     agent_event e = {.type = (agent_event_type)type};
     agent_event_doc *holder = base_xmalloc(sizeof *holder);
-    *holder = (agent_event_doc){.json = doc, .raw = raw};
+    *holder = (agent_event_doc){.json = doc, .raw = raw, .bytes = base_json_bytes(doc) + n + 1};
     reading r = {.value = object, .shape = SHAPE_OBJECT, .source = json, .raw = raw, .doc = holder};
     event_rows[type].visit(&e, read_field, &r);
     *ret = e;
     *ret_doc = holder;
     return 0;
+}
+
+size_t agent_event_doc_bytes(const agent_event_doc *d)
+{
+    return d->bytes;
 }
 
 void agent_event_doc_free(agent_event_doc *d)

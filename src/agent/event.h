@@ -147,6 +147,7 @@ void agent_event_schema(base_buf *out);
 typedef struct agent_event_doc agent_event_doc;
 int agent_event_read(const char *json, size_t n, agent_event *ret, agent_event_doc **ret_doc, base_err *err);
 void agent_event_doc_free(agent_event_doc *d);
+size_t agent_event_doc_bytes(const agent_event_doc *d); /* of memory that it takes */
 
 /* A deep copy on the heap (for queues between threads). Free with agent_event_free. */
 agent_event *agent_event_copy(const agent_event *e);

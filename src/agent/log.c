@@ -29,7 +29,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-enum { PACK_FROM = 4096, PACK_BLOB_FROM = 256, BUSY_MS = 4000, MAX_EVENT = 256 << 20 };
+enum { PACK_FROM = 4096, PACK_BLOB_FROM = 256, BUSY_MS = 4000, MAX_EVENT = 64 << 20, MAX_BLOB = 256 << 20 };
 
 /*
  * migrations[i] brings a database from user_version i to i + 1. Never edit one that was released; add
@@ -579,7 +579,7 @@ static int unpack_blob(
     *ret = NULL;
     if (n < sizeof frame || memcmp(blob, frame, sizeof frame)) return 0;
     const unsigned long long size = ZSTD_getFrameContentSize(blob, n);
-    *ret = size && size <= MAX_EVENT ? malloc((size_t)size) : NULL;
+    *ret = size && size <= MAX_BLOB ? malloc((size_t)size) : NULL;
     *ret_n = *ret ? ZSTD_decompress(*ret, (size_t)size, blob, n) : 0;
     if (*ret && !ZSTD_isError(*ret_n) && *ret_n == size) return 0;
     free(*ret);
@@ -589,6 +589,9 @@ static int unpack_blob(
 
 static int write_event(agent_log *l, const pending *p, base_err *err)
 {
+    if (p->n > MAX_EVENT)
+        return base_fail(err, BASE_E_LIMIT,
+            "an event of %zu MiB is larger than the session log takes (%d MiB)", p->n >> 20, MAX_EVENT >> 20);
     size_t blob_n = p->event->blob_n;
     void *blob = pack_blob(p->event->blob, blob_n, &blob_n);
     if (!blob) blob_n = p->event->blob_n;

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-enum { JSON_MAX_DEPTH = 128, JSON_PAGE = 16384 };
+enum { JSON_MAX_DEPTH = 128, JSON_PAGE = 16384, JSON_LEAST_PAGE = 512 };
 
 /* Values and strings live in pages that are freed together. */
 typedef struct page {
@@ -20,12 +20,15 @@ typedef struct page {
 
 struct base_json_doc {
     page *pages;
+    size_t page_bytes; /* of the next page: the first one is as small as a small text needs */
+    size_t bytes;      /* of all pages */
     base_json root;
 };
 
 typedef struct reader {
     const char *text;
     size_t n, at;
+    size_t n_left; /* values that may still come */
     base_json_doc *doc;
     base_err *err;
 } reader;
@@ -35,10 +38,12 @@ static void *doc_alloc(base_json_doc *doc, size_t n)
     n = (n + 7) & ~(size_t)7;
     page *p = doc->pages;
     if (!p || p->size - p->used < n) {
-        size_t size = n > JSON_PAGE ? n : JSON_PAGE;
+        size_t size = n > doc->page_bytes ? n : doc->page_bytes;
         p = base_xmalloc(sizeof *p + size);
         *p = (page){.next = doc->pages, .size = size};
         doc->pages = p;
+        doc->bytes += sizeof *p + size;
+        doc->page_bytes = JSON_PAGE;
     }
     void *at = p->bytes + p->used;
     p->used += n;
@@ -202,6 +207,7 @@ static int read_children(reader *r, base_json *v, bool object, int depth)
     skip_space(r);
     if (next_is(r, close)) return 0;
     for (;;) {
+        if (!r->n_left--) return fail(r, "more values than are read of such a text");
         base_json *child = doc_alloc(r->doc, sizeof *child);
         *child = (base_json){0};
         skip_space(r);
@@ -246,10 +252,12 @@ static int read_value(reader *r, base_json *v, int depth)
     return code;
 }
 
-int base_json_parse_prefix(const char *text, size_t n, size_t *ret_used, base_json_doc **ret, base_err *err)
+static int parse_prefix(
+    const char *text, size_t n, size_t most, size_t *ret_used, base_json_doc **ret, base_err *err)
 {
     base_json_doc *doc = base_xcalloc(1, sizeof *doc);
-    reader r = {.text = text, .n = n, .doc = doc, .err = err};
+    doc->page_bytes = n < JSON_LEAST_PAGE / 4 ? JSON_LEAST_PAGE : n < JSON_PAGE / 4 ? 4 * n : JSON_PAGE;
+    reader r = {.text = text, .n = n, .n_left = most, .doc = doc, .err = err};
     int code = read_value(&r, &doc->root, 0);
     if (code) {
         base_json_free(doc);
@@ -260,11 +268,21 @@ int base_json_parse_prefix(const char *text, size_t n, size_t *ret_used, base_js
     return BASE_OK;
 }
 
+int base_json_parse_prefix(const char *text, size_t n, size_t *ret_used, base_json_doc **ret, base_err *err)
+{
+    return parse_prefix(text, n, BASE_JSON_MAX_VALUES, ret_used, ret, err);
+}
+
 int base_json_parse(const char *text, size_t n, base_json_doc **ret, base_err *err)
+{
+    return base_json_parse_most(text, n, BASE_JSON_MAX_VALUES, ret, err);
+}
+
+int base_json_parse_most(const char *text, size_t n, size_t most, base_json_doc **ret, base_err *err)
 {
     base_json_doc *doc;
     reader rest = {.text = text, .n = n, .err = err};
-    int code = base_json_parse_prefix(text, n, &rest.at, &doc, err);
+    int code = parse_prefix(text, n, most, &rest.at, &doc, err);
     if (code) return code;
     skip_space(&rest);
     if (rest.at < n) {
@@ -278,6 +296,11 @@ int base_json_parse(const char *text, size_t n, base_json_doc **ret, base_err *e
 const base_json *base_json_root(const base_json_doc *doc)
 {
     return &doc->root;
+}
+
+size_t base_json_bytes(const base_json_doc *doc)
+{
+    return sizeof *doc + doc->bytes;
 }
 
 void base_json_free(base_json_doc *doc)

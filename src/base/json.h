@@ -42,17 +42,22 @@ typedef struct base_json {
 
 typedef struct base_json_doc base_json_doc;
 
+/* Of a text that is read: a value takes up to 44 times the bytes of its text, and these about 90 MiB. */
+enum { BASE_JSON_MAX_VALUES = 1 << 20 };
+
 /*
- * Parses one value (trailing white space allowed, trailing bytes are an error). Free the document, not the
- * values.
+ * Parses one value (trailing white space allowed, trailing bytes are an error), which holds at most BASE_JSON_MAX_VALUES
+ * others. Free the document, not the values.
  */
 int base_json_parse(const char *text, size_t n, base_json_doc **ret, base_err *err);
+int base_json_parse_most(const char *text, size_t n, size_t most, base_json_doc **ret, base_err *err);
 
 /* The same, but stops behind the first value and says how many bytes it took. */
 int base_json_parse_prefix(const char *text, size_t n, size_t *ret_used, base_json_doc **ret, base_err *err);
 
 const base_json *base_json_root(const base_json_doc *doc);
 void base_json_free(base_json_doc *doc);
+size_t base_json_bytes(const base_json_doc *doc); /* of memory that it takes */
 
 /* NULL-safe look-ups; a missing member or another type gives the default. The first of equal keys counts. */
 const base_json *base_json_get(const base_json *object, const char *key);

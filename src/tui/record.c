@@ -7,12 +7,25 @@
 
 #include "base/mem.h"
 
+/* Small bytes of a log may be packed large events: a session that was not changed is far below. */
+static const size_t most_bytes = (size_t)2 << 30;
+
 int tui_record_add(tui_record *r, const char *json, size_t n, const void *blob, size_t blob_n, base_err *err)
 {
     agent_event e;
     agent_event_doc *doc;
     int rc = agent_event_read(json, n, &e, &doc, err);
     if (rc) return rc;
+    r->bytes += agent_event_doc_bytes(doc) + sizeof e + blob_n;
+    if (r->bytes > most_bytes) {
+        agent_event_doc_free(doc);
+        return base_fail(err, BASE_E_LIMIT,
+            "the session's events take more than %zu MiB of memory: it cannot be shown step by step. kvist "
+            "log "
+            "show "
+            "prints it",
+            most_bytes >> 20);
+    }
     base_grow(&r->events, &r->cap, r->n + 1, sizeof *r->events);
     base_grow(&r->docs, &r->cap_docs, r->n + 1, sizeof *r->docs);
     e.blob = blob && blob_n ? base_xstrndup(blob, blob_n) : NULL;

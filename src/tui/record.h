@@ -11,12 +11,13 @@ typedef struct tui_record {
     agent_event *events;
     agent_event_doc **docs;
     size_t n, cap, cap_docs;
+    size_t bytes; /* of all events */
     uint32_t turns;
 } tui_record;
 
 /*
  * Adds one event from its JSON and what the log stores beside it (copied; may be NULL); bytes that are no
- * event are an error.
+ * event are an error, and so are more events than a record holds (2 GiB of memory).
  */
 int tui_record_add(tui_record *r, const char *json, size_t n, const void *blob, size_t blob_n, base_err *err);
 void tui_record_free(tui_record *r);

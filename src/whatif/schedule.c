@@ -24,9 +24,15 @@ typedef struct reading {
     size_t closed, closed_plans; /* what there was at the end of the last turn */
     kv_limit limit;
     bool is_draft; /* the turn is a command's, whose request asks for no rows */
+    size_t held;   /* bytes of the events whose words are kept */
     int rc;
     base_err *err;
 } reading;
+
+/*
+ * What a changed log could claim is held to what a session can have: packed, a few bytes become many.
+ */
+enum { MAX_HELD = 1 << 30, MAX_TOKENS = 1 << 24 };
 
 /* --- steps ---------------------------------------------------------------------------------------------- */
 
@@ -290,6 +296,18 @@ static bool on_event(
     agent_event_doc *doc = NULL;
     r->rc = agent_event_read(json, n, &e, &doc, r->err);
     if (r->rc) return false;
+    r->held +=
+        e.type == AGENT_EVENT_append || e.type == AGENT_EVENT_user || e.type == AGENT_EVENT_rewind ? n : 0;
+    r->held += blob_n;
+    if (r->held > MAX_HELD || r->n > MAX_TOKENS) {
+        r->rc = base_fail(r->err, BASE_E_LIMIT,
+            "the log of session %s has more than a session can have (%u tokens, %zu MiB of texts and plans): "
+            "it "
+            "cannot be computed again",
+            r->s->id, r->n, r->held >> 20);
+        agent_event_doc_free(doc);
+        return false;
+    }
     e.blob = blob;
     e.blob_n = blob_n;
     r->json = json;

@@ -76,12 +76,38 @@ static void test_json__stops_behind_the_first_value(void **state)
     base_json_free(doc);
 }
 
+/* "1," is two bytes and a value of many: what a text may come to is bounded, whatever it holds. */
+static void test_json__bounds_the_values_of_a_text(void **state)
+{
+    base_buf text = {0};
+    base_json_doc *doc;
+    base_err err = {0};
+    base_buf_putc(&text, '[');
+    for (int i = 0; i < BASE_JSON_MAX_VALUES; i++) base_buf_puts(&text, i ? ",1" : "1");
+    base_buf_putc(&text, ']');
+    assert_int_equal(base_json_parse(text.data, text.len, &doc, &err), 0);
+    assert_int_equal(base_json_root(doc)->n, BASE_JSON_MAX_VALUES);
+    assert_true(base_json_bytes(doc) > 40 * text.len && base_json_bytes(doc) < 96 << 20);
+    base_json_free(doc);
+    text.data[text.len - 1] = ',';
+    base_buf_puts(&text, "1]");
+    assert_int_equal(base_json_parse(text.data, text.len, &doc, &err), BASE_E_FORMAT);
+    assert_non_null(strstr(err.msg, "more values than are read"));
+    assert_int_equal(base_json_parse_most(text.data, text.len, 2 << 20, &doc, &err), 0);
+    base_json_free(doc);
+    base_buf_free(&text);
+    assert_int_equal(base_json_parse("[1]", 3, &doc, &err), 0);
+    assert_true(base_json_bytes(doc) < 1024); /* a small one is small */
+    base_json_free(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json__writes_what_it_read),
         cmocka_unit_test(test_json__looks_up_with_types),
         cmocka_unit_test(test_json__refuses_what_is_malformed),
+        cmocka_unit_test(test_json__bounds_the_values_of_a_text),
         cmocka_unit_test(test_json__stops_behind_the_first_value),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);

@@ -1,30 +1,24 @@
 #!/usr/bin/env python3
 """A log that somebody changed: numbers that are used as places, sessions that came from each other, tables that are none of kvist's.
 Whoever goes on with one, looks at it or computes it again gets a sentence, and memory that is not ours is never written."""
+import ctypes
+import ctypes.util
 import glob
 import json
 import os
 import shutil
 import sqlite3
+import unittest
 
-from kit import Hostile, call, main
+from kit import SHORT, SMALL, Hostile, call, main
 
 NUMBERS = ((1 << 32) - 1, (1 << 32) - 2, 3000000000, -1, 1 << 62)
 
 
-class Log(Hostile):
-    def setUp(self):
-        super().setUp()
-        _, events, _ = self.ask(call("write", "hello", path="new.txt") + "answer Done.\n", "edits")
-        self.session = events[0]["id"]
-        self.go_on("Second", call("read", path="src/one.c") + "answer Two.\n")
-        self.go_on("/rewind 2", "answer Two.\n")
-        self.go_on("Third", "answer Three.\n")
+class Logged(Hostile):
+    def keep(self):
         self.data, self.good = os.path.join(self.home, "data"), os.path.join(self.folder, "good")
         shutil.copytree(self.data, self.good)
-
-    def go_on(self, text, script="answer Yes.\n"):
-        return self.kvist("-p", text, "--mode", "edits", "--resume", self.session, "--fake-script", self.script(script))
 
     def change(self, what, rows=True):
         """The session as it was, but for `what`; without its rows all of the log is executed again."""
@@ -47,6 +41,20 @@ class Log(Hostile):
             at[path[-1]] = value
             db.execute("UPDATE events SET json = ? WHERE rowid = ?", (json.dumps(whole).encode(), row))
         return what
+
+
+class Log(Logged):
+    def setUp(self):
+        super().setUp()
+        _, events, _ = self.ask(call("write", "hello", path="new.txt") + "answer Done.\n", "edits")
+        self.session = events[0]["id"]
+        self.go_on("Second", call("read", path="src/one.c") + "answer Two.\n")
+        self.go_on("/rewind 2", "answer Two.\n")
+        self.go_on("Third", "answer Three.\n")
+        self.keep()
+
+    def go_on(self, text, script="answer Yes.\n"):
+        return self.kvist("-p", text, "--mode", "edits", "--resume", self.session, "--fake-script", self.script(script))
 
     def look(self):
         for words in (["log", "list"], ["log", "show", self.session], ["log", "kv", self.session], ["log", "export", "--markdown", self.session],
@@ -123,6 +131,99 @@ class Log(Hostile):
             os.chown(path, 65534, 65534)
             run = self.kvist("log", "list")
             self.assertIn("belongs to another user", run.stderr)
+
+
+def pack(text):
+    """A zstd frame, as the log packs a long event."""
+    z = ctypes.CDLL(ctypes.util.find_library("zstd"))
+    z.ZSTD_compressBound.restype = z.ZSTD_compress.restype = ctypes.c_size_t
+    z.ZSTD_compressBound.argtypes = [ctypes.c_size_t]
+    z.ZSTD_compress.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int]
+    room = z.ZSTD_compressBound(len(text))
+    out = ctypes.create_string_buffer(room)
+    return ctypes.string_at(out, z.ZSTD_compress(out, room, text, len(text), 3))
+
+
+@unittest.skipUnless(os.path.exists(SMALL), "scripts/fetch small")
+class WhatIf(Logged):
+    """A session of a real model under a budget, computed again from a log that somebody changed."""
+
+    def setUp(self):
+        super().setUp()
+        self.env["KVIST_MODEL"] = SHORT
+        words = ["--model", SHORT, "--json", "--max-tokens", "8", "--mode", "plan", "--context", "off", "--threads", "1", "--kv-budget", "1664"]
+        run = self.kvist("-p", "What does twice do? " * 4, *words)
+        self.session = json.loads(run.stdout.splitlines()[0])["id"]
+        for text in ("And where is it?", "/rewind 2", "Say more of it."):
+            self.assertEqual(self.kvist("-p", text, *words, "--resume", self.session).returncode, 0)
+        self.keep()
+
+    def compute(self, *words):
+        return self.kvist("what-if", self.session, "--kv-budget", "1800", "--threads", "1", *words)
+
+    def add(self, event, text, packed=False):
+        def what(db):
+            seq = db.execute("SELECT MAX(seq) FROM events WHERE session = ?", (self.session,)).fetchone()[0]
+            db.execute("INSERT INTO events VALUES(?, ?, 2, ?, ?, ?, NULL)",
+                       (self.session, seq + 1, event, pack(text) if packed else text, len(text) if packed else 0))
+        return what
+
+    def test_control(self):
+        for words in ((), ("--from", "1", "--free")):
+            self.change(lambda db: None)
+            self.assertEqual(self.compute(*words).returncode, 0)
+
+    def test_numbers_that_are_used_as_places(self):
+        said = {("token", "id"): "is not in the vocabulary", ("token", "index"): "lacks tokens", ("append", "from"): "lacks tokens",
+                ("user", "turn"): None, ("rewind", "n"): None, ("session", "n_ctx"): None, ("session", "until"): None, ("turn_end", "turn"): None}
+        for (event, member), sentence in said.items():
+            for number in ((1 << 32) - 1, 1 << 62) if sentence is None else ((1 << 31) - 1,):
+                with self.subTest(event=event, member=member, number=number):
+                    self.change(self.set_member(event, [member], number))
+                    run = self.compute(*(("--from", "1", "--free") if number > 1 << 32 else ()))
+                    self.assertIn(run.returncode, (1, 2) if sentence else (0, 1, 2, 4), run.stderr)
+                    self.assertIn(sentence or "", run.stderr)
+
+    def test_other_numbers_and_missing_texts(self):
+        for event, path, value in (("append", ["segment"], {"queries": [1 << 40, -1, "x", 3, 2, 1], "bulk": 1 << 40, "of": (1 << 32) - 1, "whole": True}),
+                                   ("append", ["lens"], [1 << 40, -1]), ("append", ["ids"], []), ("append", ["text"], None), ("token", ["text"], None)):
+            with self.subTest(event=event, path=path):
+                self.change(self.set_member(event, path, value))
+                run = self.compute()
+                self.assertIn(run.returncode, (0, 1, 2, 4), run.stderr)
+        for event in ("append", "token", "turn_end", "session"):
+            with self.subTest(missing=event):
+                self.change(lambda db, type=event: db.execute("DELETE FROM events WHERE type = ?", (type,)))
+                run = self.compute("--from", "1", "--free")
+                self.assertIn(run.returncode, (0, 1, 2, 4), run.stderr)
+                self.assertTrue(run.returncode == 0 or run.stderr.strip())
+
+    def test_small_bytes_that_are_many_values(self):
+        many = b'{"event":"append","turn":2,"from":0,"n":1,"origin":"tool","ids":[' + b"1," * (5 << 20) + b"1]}"
+        self.change(self.add("append", many, packed=True))
+        self.assertLess(len(pack(many)), 1 << 16)  # the control: a file of nothing
+        for words in (["what-if", self.session, "--kv-budget", "1800"], ["replay", self.session, "--text", "80x24"], ["log", "show", self.session]):
+            run = self.kvist(*words)
+            self.assertIn(run.returncode, (0, 1), run.stderr)
+            if words[0] != "log":
+                self.assertIn("more values than are read", run.stderr)
+        self.change(self.add("append", b'{"x":"' + b"a" * (65 << 20) + b'"}', packed=True))
+        self.assertIn("an event claims", self.compute().stderr)
+
+    def test_a_comparison_that_names_itself(self):
+        self.change(lambda db: None)
+        self.assertEqual(self.compute().returncode, 0)
+        db = sqlite3.connect(os.path.join(self.data, "log.db"))
+        child = db.execute("SELECT session FROM events WHERE type = 'what_if'").fetchone()[0]
+        for parent in (child, None, "", "\x1b[31m"):
+            text = json.loads(db.execute("SELECT json FROM events WHERE type = 'what_if'").fetchone()[0])
+            text["parent"] = parent
+            db.execute("UPDATE events SET json = ? WHERE type = 'what_if'", (json.dumps(text).encode(),))
+            db.commit()
+            for words in (["replay", child, "--text", "80x24"], ["log", "list"], ["what-if", child]):
+                run = self.kvist(*words)
+                self.assertIn(run.returncode, (0, 1, 2), (parent, words, run.stderr))
+        db.close()
 
 
 main()
