@@ -5,7 +5,7 @@
 #include "agent/agent.h"
 
 static const agent_command commands[] = {
-#define COMMAND(name, function, who, arguments, about) {name, arguments, about},
+#define COMMAND(name, function, who, instead, arguments, about) {name, arguments, about},
 #include "agent/commands.def"
 #undef COMMAND
 };

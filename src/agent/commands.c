@@ -671,29 +671,33 @@ static int run_mcp(agent *a, const char *arguments, base_err *err)
 /* --- the table ------------------------------------------------------------------------------------------ */
 
 static command_fn *const functions[] = {
-#define COMMAND(name, function, who, arguments, about) function,
+#define COMMAND(name, function, who, instead, arguments, about) function,
 #include "agent/commands.def"
 #undef COMMAND
 };
 
-static const enum {
-    BY_ANYBODY,
-    BY_PERSON,
-    CHANGES_BY_PERSON
-} who[] = {
-#define COMMAND(name, function, who, arguments, about) who,
+typedef enum permission { BY_ANYBODY, BY_PERSON, CHANGES_BY_PERSON } permission;
+
+static const struct {
+    permission who;
+    const char *instead;
+} permissions[] = {
+#define COMMAND(name, function, who, instead, arguments, about) {who, instead},
 #include "agent/commands.def"
 #undef COMMAND
 };
 
 static int run_command(agent *a, uint32_t i, const char *name, const char *arguments, base_err *err)
 {
+    const permission who = permissions[i].who;
+    const char *instead = permissions[i].instead;
     base_buf sentence = {0};
-    if (a->host.approve || who[i] == BY_ANYBODY || (who[i] == CHANGES_BY_PERSON && !*arguments))
+    if (a->host.approve || who == BY_ANYBODY || (who == CHANGES_BY_PERSON && !*arguments))
         return functions[i](a, arguments, err);
-    base_buf_printf(&sentence, "/%s%s is for a person at the screen, and nobody can be asked in this run%s",
-        name, who[i] == BY_PERSON ? "" : " with words behind it",
-        functions[i] == run_export ? " (kvist log export prints the same)" : "");
+    base_buf_printf(&sentence,
+        "/%s%s is for a person at the screen, and nobody can be asked in this run%s%s%s", name,
+        who == BY_PERSON ? "" : " with words behind it", instead ? " (" : "", instead ? instead : "",
+        instead ? ")" : "");
     const int rc = deny_unasked(a, sentence.data, err);
     base_buf_free(&sentence);
     return rc;
