@@ -1,5 +1,5 @@
 /*
- * The grammar of tool calls: what it lets through, what it stops and where, and that it never leaves the
+ * The grammar of tool calls in JSON and between tags: what it lets through, what it stops and where, and that it never leaves the
  * model stuck. Texts are fed in every split; masks are compared with what accepts says, and random walks
  * through masks must end in a valid call.
  */
@@ -14,98 +14,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "gguf_build.h"
-#include "model/text/grammar.h"
-#include "tiny_gguf.h"
-
-/* ---- tools ---- */
-
-static const char *const modes[] = {"read", "read-write", "a \"b\"", NULL};
-static const char *const paths[] = {
-    "src/model/gguf.c", "README.md", "src/a.c", "src/a.cpp", "src/a.c", "d\xc3\xa9j\xc3\xa0.md", NULL};
-
-static const model_grammar_argument send_arguments[] = {
-    {"to", MODEL_ARGUMENT_STRING, true, NULL},
-    {"body", MODEL_ARGUMENT_STRING, false, NULL},
-};
-static const model_grammar_argument send_message_arguments[] = {
-    {"message", MODEL_ARGUMENT_STRING, true, NULL},
-};
-static const model_grammar_argument read_arguments[] = {
-    {"path", MODEL_ARGUMENT_PATH, true, NULL},
-    {"line", MODEL_ARGUMENT_INTEGER, false, NULL},
-    {"lines", MODEL_ARGUMENT_INTEGER, false, NULL},
-};
-static const model_grammar_argument set_arguments[] = {
-    {"quiet", MODEL_ARGUMENT_BOOLEAN, false, NULL},
-    {"mode", MODEL_ARGUMENT_CHOICE, true, modes},
-    {"count", MODEL_ARGUMENT_INTEGER, true, NULL},
-};
-static const model_grammar_tool tools[] = {
-    {"set", set_arguments, 3},
-    {"send", send_arguments, 2},
-    {"now", NULL, 0},
-    {"send_message", send_message_arguments, 1},
-    {"read", read_arguments, 3},
-};
-enum { N_TOOLS = sizeof tools / sizeof *tools };
-
-/* ---- a vocabulary ---- */
-
-typedef struct vocabulary {
-    base_buf bytes;
-    gguf_file *gguf;
-    model_tokenizer *tokenizer;
-} vocabulary;
-
-static vocabulary load_bytes(base_buf bytes)
-{
-    base_err err = {0};
-    vocabulary v = {.bytes = bytes};
-    if (gguf_parse(&v.gguf, v.bytes.data, v.bytes.len, &err) != 0 ||
-        model_tokenizer_load(&v.tokenizer, v.gguf, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
-    return v;
-}
-
-static vocabulary load_tiny(void)
-{
-    base_buf b = {0};
-    tiny_gguf_write(&TINY_GGUF_QWEN2, &b);
-    return load_bytes(b);
-}
-
-/* Pieces given as they are, ids from 0; the last is a control token. */
-static vocabulary load_pieces(const char *const *pieces)
-{
-    base_buf b = {0};
-    uint64_t n = 0;
-    while (pieces[n]) n++;
-    gguf_build_header(&b, 3, 0, 4);
-    gguf_build_key_str(&b, "tokenizer.ggml.model", "gpt2");
-    gguf_build_key_array(&b, "tokenizer.ggml.tokens", GGUF_STRING, n);
-    for (uint64_t i = 0; i < n; i++) gguf_build_str(&b, pieces[i]);
-    gguf_build_key_array(&b, "tokenizer.ggml.token_type", GGUF_I32, n);
-    for (uint64_t i = 0; i < n; i++) gguf_build_u32(&b, i + 1 < n ? 1 : 3);
-    gguf_build_key_array(&b, "tokenizer.ggml.merges", GGUF_STRING, 0);
-    return load_bytes(b);
-}
-
-static void unload(vocabulary *v)
-{
-    model_tokenizer_free(v->tokenizer);
-    gguf_close(v->gguf);
-    base_buf_free(&v->bytes);
-}
-
-static model_grammar *make(const vocabulary *v, model_tool_style style)
-{
-    model_grammar *g = NULL;
-    base_err err = {0};
-    if (model_grammar_new(&g, v->tokenizer, style, tools, N_TOOLS, paths, &err) != 0) fail_msg("%s", err.msg);
-    return g;
-}
+#include "grammar_kit.h"
 
 /* Feeds text as tokens; returns how many bytes were accepted before the first token that was not. */
 static size_t feed(model_grammar *g, const vocabulary *v, const char *text, size_t n)
@@ -343,182 +252,6 @@ static void test_grammar__stops_at_the_first_wrong_byte_of_xml(void **state)
     unload(&v);
 }
 
-/* Feeds text whose marks are tokens; returns how many tokens were accepted, of *ret_n. */
-static size_t feed_harmony(model_grammar *g, const vocabulary *v, const char *text, size_t *ret_n)
-{
-    model_ids ids = {0};
-    size_t i = 0;
-    model_tokenizer_encode(v->tokenizer, text, strlen(text), true, &ids);
-    *ret_n = ids.n;
-    for (; i < ids.n && model_grammar_accepts(g, ids.ids[i]); i++) model_grammar_advance(g, ids.ids[i]);
-    model_ids_free(&ids);
-    return i;
-}
-
-/* gpt-oss: an answer begins in a head; marks are tokens, and their names as text are nothing. */
-static void test_grammar__holds_calls_of_harmony(void **state)
-{
-    static const char *const good[] = {
-        "<|channel|>final<|message|>to=functions.x {\"name\" <tool_call>",
-        "<|channel|>analysis<|message|>to=functions.x<|end|><|start|>assistant<|channel|>commentary "
-        "to=functions.read "
-        "<|constrain|>json<|message|>{\"path\": \"src/a.c\", \"line\": 3}<|call|>",
-        " to=functions.now<|channel|>commentary json<|message|>{}<|call|>",
-        " to=functions.send_message<|channel|>commentary <|constrain|>json<|message|>{\"message\": "
-        "\"a\\n<|call\"} <|call|>",
-        "<|channel|>commentary to=functions.set<|message|>{\"mode\": \"read\", \"count\": -1}<|call|>",
-        "<|channel|>commentary to=browser.open<|message|>{anything",
-    };
-    static const char *const bad[] = {
-        /* the last token is wrong */
-        " to=functions.x",
-        " to=functions.send_x",
-        " to=functions.read  ",
-        " to=functions.read <|message|>",
-        " to=functions.read <|constrain|>x",
-        " to=functions.read<|channel|>f",
-        " to=functions.read<|message|>[",
-        " to=functions.read<|message|>{}",
-        " to=functions.read<|message|>{\"path\": \"x",
-        " to=functions.read<|message|>{\"path\": <|message|>",
-        " to=functions.read<|message|>{\"path\": \"src/a.c\"}<|end|>",
-        " to=functions.now<|message|>{}<|return|>",
-        " to=functions.now<|message|>{}x",
-    };
-    base_buf b = {0};
-    tiny_gguf_write(&TINY_GGUF_GPT_OSS, &b);
-    vocabulary v = load_bytes(b);
-    model_grammar *g = make(&v, MODEL_TOOLS_HARMONY);
-    size_t n, at;
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        model_grammar_reset(g);
-        at = feed_harmony(g, &v, good[i], &n);
-        if (at != n) fail_msg("stopped at token %zu of %zu: %s", at, n, good[i]);
-        assert_false(model_grammar_is_active(g));
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const size_t full = strlen(bad[i]);
-        model_grammar_reset(g);
-        at = feed_harmony(g, &v, bad[i], &n);
-        /* " x" and its like may be one token with what stands before */
-        if (at >= n || (at + 1 != n && full > 0 && bad[i][full - 1] == '>'))
-            fail_msg("stopped at token %zu of %zu: %s", at, n, bad[i]);
-    }
-    /* A mask says what accepts says, marks and all. */
-    static const char *const places[] = {" to=functions.", " to=functions.now",
-        " to=functions.now<|message|>{}", " to=functions.read<|message|>{",
-        " to=functions.read <|constrain|>"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        model_grammar_reset(g);
-        at = feed_harmony(g, &v, places[i], &n);
-        assert_int_equal(at, n);
-        assert_true(model_grammar_is_active(g));
-        const uint64_t *mask = model_grammar_mask(g);
-        assert_non_null(mask);
-        for (uint32_t id = 0; id < model_tokenizer_size(v.tokenizer); id++)
-            if ((mask[id / 64] >> id % 64 & 1) != model_grammar_accepts(g, (int32_t)id))
-                fail_msg("behind \"%s\" the mask says otherwise of %u", places[i], id);
-    }
-    model_grammar_free(g);
-    unload(&v);
-}
-
-/* Devstral: a call begins at a mark anywhere, and ends the answer. */
-static void test_grammar__holds_calls_of_mistral(void **state)
-{
-    static const char *const good[] = {
-        "I look.[TOOL_CALLS]read[ARGS]{\"path\": \"src/a.c\", \"line\": 3}</s>",
-        "[TOOL_CALLS]now[ARGS]{}</s>",
-        "[TOOL_CALLS]send_message[ARGS] {\"message\": \"a\\n[ARGS\"} </s>",
-        "{\"name\": 1} <tool_call> [ARGS]</s>",
-    };
-    static const char *const bad[] = {
-        /* the last token is wrong */
-        "[TOOL_CALLS]x",
-        "[TOOL_CALLS][ARGS]",
-        "[TOOL_CALLS]rea[ARGS]",
-        "[TOOL_CALLS]read</s>",
-        "[TOOL_CALLS]read[TOOL_CALLS]",
-        "[TOOL_CALLS]read[ARGS]{}",
-        "[TOOL_CALLS]now[ARGS]{</s>",
-        "[TOOL_CALLS]now[ARGS]{}[TOOL_CALLS]",
-        "[TOOL_CALLS]now[ARGS]{}</s>[TOOL_CALLS]",
-    };
-    base_buf b = {0};
-    tiny_gguf spec = TINY_GGUF_QWEN2;
-    spec.mistral_marks = true;
-    tiny_gguf_write(&spec, &b);
-    vocabulary v = load_bytes(b);
-    model_grammar *g = make(&v, MODEL_TOOLS_MISTRAL);
-    size_t n, at;
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        model_grammar_reset(g);
-        at = feed_harmony(g, &v, good[i], &n);
-        if (at != n) fail_msg("stopped at token %zu of %zu: %s", at, n, good[i]);
-        assert_false(model_grammar_is_active(g));
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        model_grammar_reset(g);
-        at = feed_harmony(g, &v, bad[i], &n);
-        if (at + 1 != n) fail_msg("stopped at token %zu of %zu: %s", at, n, bad[i]);
-    }
-    static const char *const places[] = {
-        "[TOOL_CALLS]", "[TOOL_CALLS]now", "[TOOL_CALLS]now[ARGS]{}", "[TOOL_CALLS]read[ARGS]{"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        model_grammar_reset(g);
-        at = feed_harmony(g, &v, places[i], &n);
-        assert_int_equal(at, n);
-        assert_true(model_grammar_is_active(g));
-        const uint64_t *mask = model_grammar_mask(g);
-        assert_non_null(mask);
-        for (uint32_t id = 0; id < model_tokenizer_size(v.tokenizer); id++)
-            if ((mask[id / 64] >> id % 64 & 1) != model_grammar_accepts(g, (int32_t)id))
-                fail_msg("behind \"%s\" the mask says otherwise of %u", places[i], id);
-    }
-    model_grammar_free(g);
-    unload(&v);
-}
-
-/* What would be a call, a wrong one at that, is none inside a thought; behind it calls are held as ever. */
-static void test_grammar__holds_nothing_inside_a_thought(void **state)
-{
-    base_buf b = {0};
-    tiny_gguf spec = TINY_GGUF_QWEN2;
-    spec.think_marks = true;
-    tiny_gguf_write(&spec, &b);
-    vocabulary v = load_bytes(b);
-    model_grammar *g = make(&v, MODEL_TOOLS_HERMES);
-    static const char thought[] = "\n<think>\n<tool_call>{\"name\": \"nobody\"";
-    size_t n, at;
-    at = feed_harmony(g, &v, thought, &n);
-    assert_int_equal(at, n);
-    assert_false(model_grammar_is_active(g));
-    assert_null(model_grammar_mask(g));
-    int32_t forced[4];
-    assert_int_equal(model_grammar_forced(g, forced, 4), 0);
-    at = feed_harmony(g, &v, "</think>\n<tool_call>{\"name\": \"", &n);
-    assert_int_equal(at, n);
-    assert_true(model_grammar_is_active(g));
-    at = feed_harmony(g, &v, "nobody", &n);
-    assert_int_not_equal(at, n);
-    /* An answer that speaks of a thought begins none; nor does a second one; a reset forgets the one that is open. */
-    static const char *const held[] = {
-        "Well, <think>\n<tool_call>[", "<think>a</think><think>\n<tool_call>["};
-    for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
-        model_grammar_reset(g);
-        at = feed_harmony(g, &v, held[i], &n);
-        assert_int_equal(at + 1, n);
-        model_grammar_reset(g);
-        at = feed_harmony(g, &v, "<think>a", &n);
-        assert_int_equal(at, n);
-    }
-    model_grammar_reset(g);
-    at = feed_harmony(g, &v, "<tool_call>[", &n);
-    assert_int_equal(at + 1, n);
-    model_grammar_free(g);
-    unload(&v);
-}
-
 /* Fences hide triggers only while they are open, and tags only behind a call. */
 static void test_grammar__triggers_again_behind_a_fence(void **state)
 {
@@ -652,8 +385,8 @@ static void test_grammar__takes_any_path_when_there_is_no_list(void **state)
     vocabulary v = load_tiny();
     for (int i = 0; i < 2; i++) {
         model_grammar *g = NULL;
-        assert_int_equal(
-            model_grammar_new(&g, v.tokenizer, MODEL_TOOLS_TAG_TOOLS, tools, N_TOOLS, i ? none : NULL, NULL),
+        assert_int_equal(model_grammar_new(&g, v.tokenizer, MODEL_TOOLS_TAG_TOOLS, grammar_tools,
+                             GRAMMAR_N_TOOLS, i ? none : NULL, NULL),
             0);
         assert_int_equal(feed_bytes(g, &v, call), sizeof call - 1);
         assert_false(model_grammar_is_active(g));
@@ -801,7 +534,7 @@ static void walk(const vocabulary *v, uint64_t seed)
         fail_msg("%s in: %s", err.msg, text.data);
     const char *name = base_json_str(base_json_root(doc), "name", "");
     bool known = false;
-    for (size_t i = 0; i < N_TOOLS; i++) known = known || strcmp(tools[i].name, name) == 0;
+    for (size_t i = 0; i < GRAMMAR_N_TOOLS; i++) known = known || strcmp(grammar_tools[i].name, name) == 0;
     assert_true(known);
     assert_int_equal(base_json_get(base_json_root(doc), "arguments")->type, BASE_JSON_OBJECT);
     base_json_free(doc);
@@ -925,9 +658,6 @@ int main(void)
         cmocka_unit_test(test_grammar__is_active_from_the_trigger_to_the_end),
         cmocka_unit_test(test_grammar__stops_at_the_first_wrong_byte),
         cmocka_unit_test(test_grammar__stops_at_the_first_wrong_byte_of_xml),
-        cmocka_unit_test(test_grammar__holds_calls_of_harmony),
-        cmocka_unit_test(test_grammar__holds_calls_of_mistral),
-        cmocka_unit_test(test_grammar__holds_nothing_inside_a_thought),
         cmocka_unit_test(test_grammar__triggers_again_behind_a_fence),
         cmocka_unit_test(test_grammar__refuses_broken_utf8_in_strings),
         cmocka_unit_test(test_grammar__bounds_strings),
