@@ -67,19 +67,25 @@ static int show(const char *prefix, int64_t turn, const char *size, base_err *er
     return rc;
 }
 
-int cmd_replay_show(const char *id, base_err *err)
+/* kvist replay ID --what-if OPTIONS: computed as kvist what-if does, then shown. */
+static int replay_what_if(int argc, char **argv)
 {
-    return show(id, TURN_LAST, NULL, err);
+    base_err err = {0};
+    char *id;
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return cmd_complain(&(base_err){BASE_E_USAGE, 0,
+            "--what-if needs a terminal; kvist what-if prints, and replay --text shows what it kept"});
+    const int status = cmd_what_if_silent(argc, argv, &id);
+    const int rc = id ? show(id, TURN_LAST, NULL, &err) : 0;
+    free(id);
+    return rc ? cmd_complain(&err) : status;
 }
 
 int cmd_replay(int argc, char **argv)
 {
     bool what_if = false;
-    if (options_are_given(argc, argv, "--what-if") && strcmp(argv[argc - 1], "--help") != 0) {
-        if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) return cmd_what_if_shown(argc, argv);
-        return cmd_complain(&(base_err){BASE_E_USAGE, 0,
-            "--what-if needs a terminal; kvist what-if prints, and replay --text shows what it kept"});
-    }
+    if (options_are_given(argc, argv, "--what-if") && strcmp(argv[argc - 1], "--help") != 0)
+        return replay_what_if(argc, argv);
     base_err err = {0};
     int64_t turn = TURN_LAST;
     const char *size = NULL;

@@ -655,9 +655,9 @@ static int what_if(
     return rc;
 }
 
-/* The words of the command line; shown: in place of a table, on the screen. */
-static int run_words(int argc, char **argv, const char *help, const option_row *own, const free_words *freely,
-    printing *p, bool shown)
+/* The words of the command line. p->id is the comparison's session afterwards; the caller frees. */
+static int run_words(
+    int argc, char **argv, const char *help, const option_row *own, const free_words *freely, printing *p)
 {
     common_options given = COMMON_OPTIONS_DEFAULTS;
     base_err err = {0};
@@ -676,9 +676,7 @@ static int run_words(int argc, char **argv, const char *help, const option_row *
             rc = what_if(&given, from, n_rest ? rest[0] : "", p, &err);
         }
         sigaction(SIGINT, &before, NULL);
-        if (!rc && shown) rc = cmd_replay_show(p->id, &err);
     }
-    free(p->id);
     free(rest);
     return rc ? cmd_complain(&err) : status;
 }
@@ -696,14 +694,22 @@ int cmd_what_if(int argc, char **argv)
     free_words freely = {.from = NO_FROM};
     const option_row own[] = {FREE_ROWS(freely),
         {"--json", OPTION_FLAG, &p.json, NULL, "every result as an event, one a line"}, {0}};
-    return run_words(argc, argv, usage, own, &freely, &p, false);
+    const int status = run_words(argc, argv, usage, own, &freely, &p);
+    free(p.id);
+    return status;
 }
 
-int cmd_what_if_shown(int argc, char **argv)
+int cmd_what_if_silent(int argc, char **argv, char **ret_id)
 {
     printing p = {.silent = true};
     bool what_if_given;
     free_words freely = {.from = NO_FROM};
     const option_row own[] = {FREE_ROWS(freely), {"--what-if", OPTION_FLAG, &what_if_given}, {0}};
-    return run_words(argc, argv, usage, own, &freely, &p, true);
+    const int status = run_words(argc, argv, usage, own, &freely, &p);
+    if (status) {
+        free(p.id);
+        p.id = NULL;
+    }
+    *ret_id = p.id;
+    return status;
 }

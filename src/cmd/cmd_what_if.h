@@ -1,12 +1,11 @@
-/* kvist replay and kvist what-if have each other's other half. */
+/* What kvist replay needs of kvist what-if. */
 #ifndef KVIST_CMD_WHAT_IF_H
 #define KVIST_CMD_WHAT_IF_H
 
-#include "base/err.h"
-
-/* kvist replay ID --what-if OPTIONS: computed as kvist what-if does, then shown. */
-int cmd_what_if_shown(int argc, char **argv);
-/* The screen of a session or what-if; needs a terminal. */
-int cmd_replay_show(const char *id, base_err *err);
+/*
+ * Computes as kvist what-if does and prints no table. Returns the command's exit status; *ret_id: the session that holds both
+ * sides, the caller frees; NULL: nothing was computed (--help, or it failed and said why).
+ */
+int cmd_what_if_silent(int argc, char **argv, char **ret_id);
 
 #endif
