@@ -635,7 +635,7 @@ static void check_sides(check *c, uint64_t seed, const char *only)
 }
 #endif
 
-/* check_ops [OPERATION]; check_ops --bench [THREADS [matmul|rows|"" [MASK]]] */
+/* check_ops [OPERATION]; check_ops --bench [THREADS [matmul|rows|visit|"" [MASK]]] */
 int main(int argc, char **argv)
 {
     check c = {.a = open_ops(1, ~0u)};

@@ -1,5 +1,5 @@
 /*
- * `check_ops --bench [threads] [matmul|rows]`: speeds of the best level, beside what the machine's memory
+ * `check_ops --bench [threads] [matmul|rows|visit]`: speeds of the best level, beside what the machine's memory
  * gives before and after. Each number is the best of many calls: these machines are shared.
  */
 #include "check_ops.h"
@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "model/file/quant.h"
+#include "model/ops/sketch.h"
 
 typedef struct reader {
     const uint64_t *data;
@@ -135,6 +137,112 @@ static void bench_rows(check *c, uint32_t n_rows, uint32_t n, uint32_t n_queries
     free(q);
 }
 
+/*
+ * One token behind n_rows rows of the default model's shape, of which 3,840 stay in runs of about 20: what it
+ * reads of the others by their sketches. Keys are drawn about normal, so that few of them weigh much.
+ */
+static void bench_visit(check *c, uint32_t n_rows)
+{
+    model_ops *ops = c->b;
+    base_err err;
+    enum {
+        LAYERS = 28,
+        N_KV = 2,
+        N_HEAD = 12,
+        D = 128,
+        KEPT = 3840,
+        RUN = 20,
+        MOST = 256,
+        WORD = 64,
+        DRAWN = 4099
+    };
+    const model_rows_shape shape = {LAYERS, N_KV, D};
+    const uint32_t n_blocks = n_rows / MODEL_ROWS_BLOCK, n_words = n_rows / WORD;
+    const size_t n_bytes = model_rows_block_bytes(&shape), n_sketch = model_sketch_bytes(&shape);
+    uint16_t **blocks = base_xcalloc(n_blocks, sizeof *blocks), drawn[DRAWN];
+    uint8_t *sketches = base_huge_alloc(n_blocks * n_sketch);
+    const uint8_t **sketch_of = base_xcalloc(n_blocks, sizeof *sketch_of);
+    for (uint32_t i = 0; i < DRAWN; i++) drawn[i] = quant_f32_to_f16(random_float());
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        blocks[b] = base_huge_alloc(n_bytes);
+        for (size_t k = 0; k < n_bytes / 2; k++) blocks[b][k] = drawn[(k + random_state % DRAWN) % DRAWN];
+        random_u32();
+        model_sketch_make(&shape, blocks[b], sketches + b * n_sketch);
+        sketch_of[b] = sketches + b * n_sketch;
+    }
+    uint64_t *bits = base_xcalloc(n_words, sizeof *bits);
+    model_run *runs = base_xcalloc(KEPT / RUN, sizeof *runs);
+    memset(bits, 0xff, n_words * sizeof *bits);
+    for (uint32_t i = 0; i < KEPT / RUN; i++) {
+        const uint32_t at = (uint32_t)((uint64_t)i * (n_rows - RUN) / (KEPT / RUN - 1));
+        runs[i] = (model_run){at, at, RUN};
+        for (uint32_t t = at; t < at + RUN; t++) bits[t / WORD] &= ~(UINT64_C(1) << t % WORD);
+    }
+    model_lane_list lanes[LAYERS * N_KV];
+    for (uint32_t i = 0; i < LAYERS * N_KV; i++) lanes[i] = (model_lane_list){runs, KEPT / RUN, KEPT};
+    const model_rows_view view = {.shape = shape, .blocks = blocks, .n_blocks = n_blocks, .lanes = lanes};
+    float *q = random_floats(N_HEAD * D), *means = random_floats((size_t)n_words * D);
+    const uint64_t *evicted[N_KV] = {bits, bits};
+    const float *mean_of[N_KV] = {means, means};
+    uint32_t chosen[N_KV * MOST], n_chosen[N_KV];
+    matrix mq = matrix_new(ops, 1, N_HEAD * D, q), out = matrix_new(ops, 1, N_HEAD * D, NULL),
+           sums = matrix_new(ops, 1, 2 * N_HEAD, NULL);
+    const model_visit visit = {.rows = &view,
+        .evicted = evicted,
+        .sketches = sketch_of,
+        .means = mean_of,
+        .n_slots = n_rows,
+        .most = MOST,
+        .chosen = chosen,
+        .n_chosen = n_chosen};
+    double best[LAYERS][2], both[2] = {0}, began = seconds();
+    uint64_t sum = 0;
+    for (uint32_t layer = 0; layer < LAYERS; layer++) best[layer][0] = best[layer][1] = 1e9;
+    for (uint32_t i = 0; i < 2 || seconds() - began < 3; i++)
+        for (uint32_t layer = 0; layer < LAYERS; layer++) {
+            double from = seconds();
+            ops->attention(ops,
+                &(ops_attention_args){.rows = &view,
+                    .layer = layer,
+                    .n = 1,
+                    .n_head = N_HEAD,
+                    .scale = .088f,
+                    .q = mq.m,
+                    .out = out.m,
+                    .sums = sums.m},
+                &err);
+            best[layer][0] = fmin(best[layer][0], seconds() - from);
+            from = seconds();
+            ops->visit(ops,
+                &(ops_visit_args){.visit = &visit,
+                    .layer = layer,
+                    .n = 1,
+                    .n_head = N_HEAD,
+                    .scale = .088f,
+                    .q = mq.m,
+                    .out = out.m,
+                    .sums = sums.m},
+                &err);
+            best[layer][1] = fmin(best[layer][1], seconds() - from);
+            for (uint32_t k = 0; k < n_chosen[0] && !i; k++) sum = sum * 31 + chosen[k];
+        }
+    for (uint32_t layer = 0; layer < LAYERS; layer++)
+        for (int k = 0; k < 2; k++) both[k] += best[layer][k] / LAYERS;
+    printf("  of %u rows %d on the list: attention %7.1f us a layer, visit %7.1f us (choice %016llx)\n",
+        n_rows, KEPT, both[0] * 1e6, both[1] * 1e6, (unsigned long long)sum);
+    for (uint32_t b = 0; b < n_blocks; b++) base_huge_free(blocks[b], n_bytes);
+    base_huge_free(sketches, n_blocks * n_sketch);
+    ops->buffer_free(ops, mq.m.buffer);
+    ops->buffer_free(ops, out.m.buffer);
+    ops->buffer_free(ops, sums.m.buffer);
+    free(blocks);
+    free(sketch_of);
+    free(bits);
+    free(runs);
+    free(q);
+    free(means);
+}
+
 /* Matrices of the default and of the test model. */
 static const struct {
     gguf_tensor_type type;
@@ -147,18 +255,22 @@ static const struct {
     {GGUF_TENSOR_Q6_K, 8960, 1536, 512}, {GGUF_TENSOR_Q4_1, 576, 1536, 512},
     {GGUF_TENSOR_Q8_0, 576, 1536, 512}};
 
-/* `only`: "matmul", "rows" or "" for both. */
+/* `only`: "matmul", "rows", "visit" or "" for all. */
 void bench(check *c, int n_threads, const char *only)
 {
     printf("%s, %d threads; memory: %.1f GB/s\n", c->b->isa, n_threads, read_speed(n_threads));
-    for (size_t i = 0; i < COUNT(bench_products) && strcmp(only, "rows") != 0; i++)
+    for (size_t i = 0; i < COUNT(bench_products) && (!*only || !strcmp(only, "matmul")); i++)
         bench_matmul(
             c, bench_products[i].type, bench_products[i].n_in, bench_products[i].n_out, bench_products[i].n);
-    if (strcmp(only, "matmul") != 0) {
+    if (!*only || !strcmp(only, "rows")) {
         bench_rows(c, 4096, 1, 0);
         bench_rows(c, 16384, 1, 0);
         bench_rows(c, 4096, 128, 0);
         bench_rows(c, 16384, 1, 8);
+    }
+    if (!*only || !strcmp(only, "visit")) {
+        bench_visit(c, 16384);
+        bench_visit(c, 65536);
     }
     printf("memory again: %.1f GB/s\n", read_speed(n_threads));
 }

@@ -303,6 +303,7 @@ static void visit_token(const visit_job *j, space *w, uint32_t kv_head, uint32_t
     uint32_t *chosen = visit->chosen + place * visit->most;
     float max[CPU_VISIT_GROUP], out_of[CPU_VISIT_GROUP], m[CPU_VISIT_GROUP], l[CPU_VISIT_GROUP];
     const float *live = cpu_row(a->sums, t) + 2 * (size_t)kv_head * group;
+    float taken[CPU_VISIT_GROUP] = {0};
     cpu_share shares[CPU_VISIT_GROUP] = {{0}};
     for (uint32_t g = 0; g < group; g++) {
         shares[g] = (cpu_share){.max = live[2 * g], .sum = live[2 * g + 1]};
@@ -313,11 +314,9 @@ static void visit_token(const visit_job *j, space *w, uint32_t kv_head, uint32_t
     k->masses(s, stride, group, width, shares, w->mass, w->left_out);
     const uint32_t n = choose(c, w, visit->most, chosen);
     visit->n_chosen[place] = n;
-    for (uint32_t g = 0; g < group; g++) {
-        float taken = 0;
-        for (uint32_t i = 0; i < n; i++) taken += s[g * stride + chosen[i]];
-        out_of[g] = out_of[g] > taken ? out_of[g] - taken : 0;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t g = 0; g < group; g++) taken[g] += s[g * stride + chosen[i]];
+    for (uint32_t g = 0; g < group; g++) out_of[g] = out_of[g] > taken[g] ? out_of[g] - taken[g] : 0;
     for (uint32_t i = 0; i < n; i++) chosen[i] = c->at[chosen[i] / GROUP] * GROUP + chosen[i] % GROUP;
     ask_for(visit->rows, lane, chosen, n);
     const float *means = visit->means ? visit->means[kv_head] : NULL;
