@@ -5,7 +5,7 @@
  *
  *     common/     what several use: documents and shared prefills, answers, result files
  *     recall/     niah, callsite: does the cache bring back what the next question asks for (RepairKV's
- *         protocol)
+ *         protocol); clusters: would a level above the sketches find the rows that weigh most
  *     facts/      structkv, decode: questions about facts in made-up documents (RULER's tasks)
  *     structure/  structure: what compression keeps of code's structure (CodeComp)
  *     sessions/   sessions: recorded tool sessions under each policy (IntentKV); learn: its trained
@@ -22,8 +22,8 @@
 
 /* argv[0] is the bench's name. Each handles --help itself by printing its usage text. */
 typedef int bench_fn(int argc, char **argv);
-bench_fn bench_callsite, bench_decode, bench_endless, bench_grammar, bench_niah, bench_repair, bench_resume,
-    bench_sessions, bench_learn, bench_structkv, bench_structure;
+bench_fn bench_callsite, bench_clusters, bench_decode, bench_endless, bench_grammar, bench_niah, bench_repair,
+    bench_resume, bench_sessions, bench_learn, bench_structkv, bench_structure;
 /* Over the agent and the screen: only where they are built. */
 bench_fn bench_log, bench_long, bench_lookup, bench_screen;
 

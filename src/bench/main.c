@@ -15,6 +15,7 @@ static const struct {
     {"callsite",
         "the same over a repository's code: an identifier hidden in a line, the callers of a function",
         bench_callsite},
+    {"clusters", "of the best rows' mass, what a level above the sketches would find", bench_clusters},
     {"structkv", "pruned prefill: what it saves and what it loses", bench_structkv},
     {"decode", "choosing the rows of each step: what it saves and what it loses", bench_decode},
     {"endless", "facts asked for far behind the model's context", bench_endless},

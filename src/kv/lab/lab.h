@@ -27,6 +27,31 @@ int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32
 int kv_session_pages(kv_session *s, uint32_t to, const kv_signal *signal, uint32_t page_size, uint32_t n,
     uint64_t *ret, base_err *err);
 
+/* How rows are put together for a level above the sketches. */
+typedef enum kv_cluster_kind {
+    KV_CLUSTER_PAGES,  /* rows that follow one another */
+    KV_CLUSTER_LIKE,   /* rows of like keys: k-means */
+    KV_CLUSTER_HALVES, /* rows of like keys, as many in each: halved along the direction that differs most */
+    KV_CLUSTER_KINDS
+} kv_cluster_kind;
+
+typedef struct kv_cluster_way {
+    kv_cluster_kind kind;
+    uint32_t rows, chunk; /* of a cluster, on average, at least 4; rows that are put into clusters at once */
+    bool spread;          /* a cluster is weighed by the variance of its keys too */
+    bool stretched;       /* keys are compared with each dimension as large as queries make it */
+} kv_cluster_way;
+
+/*
+ * Of the mass that the best 256 rows have for those who ask, what do the best 256 of the rows have that lie in
+ * the clusters which seem heaviest, when those may hold `shares` of all rows? Rows between the first 64 and the
+ * newest 1,024 tokens before asks, in every step-th lane. ret: [n_ways][n_shares], the mean over lanes and
+ * the second half of the queries, and the least mean of a lane.
+ */
+int kv_session_clusters(kv_session *s, const kv_signal *asks, uint32_t step, const kv_cluster_way *ways,
+    uint32_t n_ways, const double *shares, uint32_t n_shares, double *ret_mean, double *ret_worst,
+    base_err *err);
+
 /* The signal of [from, to): at most `most` of its kept queries, of those named in `queries` when some are. */
 int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     uint32_t most, kv_signal *ret, base_err *err);
