@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "model/file/gguf.h"
 
-enum { N_ROLES = MODEL_ROLE_TOOLS + 1, MAX_TOKENS = 4 };
+enum { N_ROLES = MODEL_ROLE_TOOLS + 1, MAX_TOKENS = 8 };
 
 typedef struct family {
     const char *name;
@@ -85,7 +85,7 @@ static const family families[] = {
          * system message is the harness's developer message. A result is the text itself, as OpenAI's own harmony
          * library renders it, where the template makes a JSON string.
          */
-        .name = "harmony", .sign = "<|channel|>", .tokens = {"<|start|>", "<|channel|>", "<|message|>", "<|call|>"},
+        .name = "harmony", .sign = "<|channel|>", .tokens = {"<|start|>", "<|channel|>", "<|message|>", "<|call|>", "<|end|>"},
         .start = HARMONY("low"), .start_thinking = HARMONY("medium"),
         .begin = {
             [MODEL_ROLE_SYSTEM]    = "<|start|>developer<|message|># Instructions\n\n",
@@ -113,7 +113,7 @@ static const family families[] = {
     },
     {   /* Mistral's since tekken (version 7 of its tokenizer): Mistral Small 3, Devstral, Ministral 3. */
         .name = "mistral", .sign = "[SYSTEM_PROMPT]",
-        .tokens = {"[SYSTEM_PROMPT]", "[INST]", "[/INST]", "[TOOL_RESULTS]"},
+        .tokens = {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[INST]", "[/INST]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "</s>"},
         .begin = {
             [MODEL_ROLE_SYSTEM]    = "[SYSTEM_PROMPT]",
             [MODEL_ROLE_USER]      = "[INST]",

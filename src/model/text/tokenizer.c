@@ -108,6 +108,22 @@ static void load_channels(model_tokenizer *t)
     }
 }
 
+/*
+ * What the families' templates (template.c) begin and end messages with. As user-defined tokens, which some converters
+ * made of them, they would be read out of any text: a file could end the message that it stands in.
+ */
+static void load_marks(model_tokenizer *t)
+{
+    static const char *const names[] = {"<|im_start|>", "<|start_header_id|>", "<|end_header_id|>",
+        "<start_of_turn>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[INST]", "[/INST]", "[TOOL_RESULTS]",
+        "[/TOOL_RESULTS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "<s>",
+        "</s>"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        for (uint32_t i = 0; i < t->pieces.n; i++)
+            if (t->pieces.types[i] == PIECE_USER && base_str_equal(piece_at(&t->pieces, i), names[k]))
+                t->pieces.types[i] = PIECE_CONTROL;
+}
+
 /* Names that converters forget to mark as control tokens; llama.cpp treats them so by name. */
 static void load_ends(model_tokenizer *t, const gguf_file *g)
 {
@@ -130,6 +146,7 @@ static void load_ends(model_tokenizer *t, const gguf_file *g)
         }
     }
     load_channels(t);
+    load_marks(t);
 }
 
 static int load_byte_level(model_tokenizer *t, const gguf_file *g, base_err *err)
