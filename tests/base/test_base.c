@@ -85,6 +85,26 @@ static void test_siphash__gives_what_others_compute(void **state)
     assert_true(base_hash_keyed(one, sizeof one - 1) == base_hash_keyed(one, sizeof one - 1));
 }
 
+/* Names chosen to fall into one place of every table: as many as one likes, where the hash is the same for everybody. */
+static void test_siphash__spreads_names_that_were_chosen_to_collide(void **state)
+{
+    enum { N = 4096, PLACES = 2 * N, MOST = 12 };
+    static uint32_t chains[PLACES], plain[PLACES];
+    uint32_t longest = 0, longest_plain = 0;
+    for (uint64_t i = 0; i < N; i++) {
+        /* After the first eight bytes base_hash64 is at a state that is known; the next eight take it to one and the same. */
+        uint64_t words[2] = {i * 0x9e3779b97f4a7c15u};
+        uint64_t h = (0xcbf29ce484222325u ^ 16 * 0x9e3779b97f4a7c15u ^ words[0]) * 0x100000001b3u;
+        words[1] = (h ^ h >> 32) ^ 0x123456789abcdefu;
+        const uint32_t in_chain = ++chains[base_hash_keyed(words, sizeof words) & (PLACES - 1)],
+                       in_plain = ++plain[base_hash64(words, sizeof words, 0) & (PLACES - 1)];
+        if (in_chain > longest) longest = in_chain;
+        if (in_plain > longest_plain) longest_plain = in_plain;
+    }
+    assert_int_equal(longest_plain, N); /* the control */
+    assert_true(longest <= MOST);       /* by chance: less than 1 in 10^12 */
+}
+
 static void test_hash64__is_what_it_was_and_the_same_side_by_side(void **state)
 {
     uint8_t bytes[11 * 37];
@@ -269,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_buf__grows_and_is_taken),
         cmocka_unit_test(test_sha256__gives_the_published_digests),
         cmocka_unit_test(test_siphash__gives_what_others_compute),
+        cmocka_unit_test(test_siphash__spreads_names_that_were_chosen_to_collide),
         cmocka_unit_test(test_hash64__is_what_it_was_and_the_same_side_by_side),
         cmocka_unit_test(test_fs__writes_whole_files_and_bounds_reads),
         cmocka_unit_test(test_fs__what_others_own_or_write_is_not_believed),
