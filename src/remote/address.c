@@ -47,6 +47,16 @@ static bool is_host(const char *host)
     return true;
 }
 
+/*
+ * http://0%787f.1 becomes the host 0x7f.1, which is no number to whoever judges it and 127.0.0.1 to whoever connects: a
+ * host is taken as it stands. What an address in brackets says behind its % names a network card.
+ */
+static bool is_host_escaped(const char *text)
+{
+    const char *host = strstr(text, "://") + 3;
+    return *host != '[' && memchr(host, '%', strcspn(host, "/\\?#"));
+}
+
 static void judge_host(remote_address *a)
 {
     struct sockaddr_in four = {.sin_family = AF_INET};
@@ -102,7 +112,7 @@ static int take_apart(CURLU *url, const char *text, remote_address *ret, base_er
         rc = base_fail(err, BASE_E_USAGE, "an endpoint is reached by http or https, not by %.20s", scheme);
     else if (!*ret->host)
         rc = base_fail(err, BASE_E_USAGE, "the endpoint %.100s names no host", text);
-    else if (!is_host(ret->host))
+    else if (!is_host(ret->host) || is_host_escaped(text))
         rc = base_fail(
             err, BASE_E_USAGE, "the endpoint %.100s has a host with a letter that no name has", text);
     judge_host(ret);

@@ -58,7 +58,8 @@ static void test_refused(void **state)
 {
     static const char *const bad[] = {"", "host:8000", "127.0.0.1", "ftp://host", "file:///etc/passwd",
         "http://user:secret@host", "http://user@host", "http://host/?key=x", "http://host/#x", "http://",
-        "https://host:99999999", "http://0x%7f.1", "http://localhost%2f.evil.example", "http://a%20b"};
+        "https://host:99999999", "http://0x%7f.1", "http://0%787f.1", "http://0%78f.1:80/v1",
+        "http://localhost%2f.evil.example", "http://a%20b"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         remote_address a = {0};
         base_err err = {0};
