@@ -123,6 +123,7 @@ typedef struct tui_ui {
 
     tui_popup popup;
     int popup_at, popup_scroll;
+    int popup_page; /* lines of its text on the screen, as of the last draw */
     base_buf popup_text;
     const char *popup_title; /* of TUI_POPUP_TEXT; a literal */
     tui_tour tour;

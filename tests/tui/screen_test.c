@@ -14,6 +14,9 @@
  *   worker loading SHARE TEXT | ready | idle | failed TEXT
  *   key NAME...         type TEXT     paste TEXT (\n is a line end)     bigpaste LINES
  *   screen NAME         compares with NAME.screen
+ *   explain-all         asks ? at every unit of every view (the panel has the focus): each is told in words, and
+ *       all of them can be read on a screen of this size
+ *   explains TEXT       one of these said so
  *   sent TEXT           the next thing the shell asked of its host ("submit ...", "decide yes", "interrupt",
  *       "quit", ...)
  *                       line ends in it are written \n
@@ -28,6 +31,7 @@
 #include "tui/dispatch.h"
 #include "tui/frame.h"
 #include "tui/record.h"
+#include "tui/views/view.h"
 
 typedef struct run {
     char *dir;
@@ -41,7 +45,8 @@ typedef struct run {
     tui_record record;
     size_t fed;
     char *record_name;
-    bool leaves_text; /* the external editor */
+    bool leaves_text;   /* the external editor */
+    base_buf explained; /* all that ? said so far */
 } run;
 
 static void note(run *r, const char *what, const char *text)
@@ -226,6 +231,71 @@ static void worker(run *r, char *rest)
         fail(r, "worker %s%s", rest, "?");
 }
 
+static void press(run *r, const char *name)
+{
+    draw(r);
+    tui_ui_key(&r->ui, tui_key_named(name));
+}
+
+/* What a popup shows from its first screen to its last, without the frame's breaks between words. */
+static void read_popup(run *r, base_buf *ret)
+{
+    for (int page = 0; page < 20 && r->ui.popup != TUI_POPUP_NONE; page++) {
+        base_buf now = {0};
+        draw(r);
+        tui_grid_text(&r->grid, &now);
+        base_buf_puts(ret, now.data);
+        base_buf_free(&now);
+        const int before = r->ui.popup_scroll;
+        press(r, "Space");
+        draw(r);
+        if (r->ui.popup_scroll == before) break;
+    }
+}
+
+static void explain_at_cursor(run *r, const char *view)
+{
+    enum { LEAST = 40 }; /* bytes: a sentence */
+    base_buf shown = {0};
+    press(r, "?");
+    if (r->ui.popup != TUI_POPUP_TEXT || r->ui.popup_text.len < LEAST) {
+        fail(r, "%s: ? says nothing at the cursor%s", view, "");
+        return;
+    }
+    base_buf text = {0};
+    base_buf_puts(&text, r->ui.popup_text.data);
+    base_buf_puts(&r->explained, text.data);
+    read_popup(r, &shown);
+    for (char *word = strtok(text.data, " \n"); word; word = strtok(NULL, " \n"))
+        if (!strstr(shown.data, word)) fail(r, "%s: \"%s\" of what ? says is not on the screen", view, word);
+    if (r->ui.popup != TUI_POPUP_NONE) press(r, "Esc");
+    if (r->ui.popup != TUI_POPUP_NONE) fail(r, "%s: the explanation does not close%s", view, "");
+    base_buf_free(&text);
+    base_buf_free(&shown);
+}
+
+/* Every view, every unit of it from the first on: the cursor stands still at the last. */
+static void explain_all(run *r)
+{
+    enum { MOST_UNITS = 400 };
+    for (int v = 0; v < TUI_N_VIEWS; v++) {
+        const char digit[2] = {(char)('1' + v), 0};
+        press(r, digit);
+        press(r, "g");
+        uint32_t at, turn;
+        int unit = 0;
+        do { /* the ledger's units are turns, all others' tokens */
+            explain_at_cursor(r, tui_views[v]->name);
+            at = r->ui.at;
+            turn = tui_ui_turn(&r->ui);
+            press(r, "j");
+            draw(r);
+        } while ((r->ui.at != at || tui_ui_turn(&r->ui) != turn) && ++unit < MOST_UNITS);
+        press(r, "G");
+        explain_at_cursor(r, tui_views[v]->name);
+    }
+}
+
 static void step(run *r, char *line)
 {
     char *rest = line + strcspn(line, " ");
@@ -287,6 +357,11 @@ static void step(run *r, char *line)
         base_buf_free(&b);
     } else if (!strcmp(line, "screen")) {
         compare(r, rest);
+    } else if (!strcmp(line, "explain-all")) {
+        explain_all(r);
+    } else if (!strcmp(line, "explains")) {
+        if (!r->explained.data || !strstr(r->explained.data, rest))
+            fail(r, "? never said \"%s\"%s", rest, "");
     } else if (!strcmp(line, "sent")) {
         const char *got = r->n_checked < r->n_sent ? r->sent[r->n_checked] : "(nothing)";
         if (strcmp(got, rest)) fail(r, "expected \"%s\", got \"%s\"", rest, got);
@@ -333,6 +408,7 @@ int main(int argc, char **argv)
     tui_record_free(&r.record);
     base_buf_free(&script);
     for (size_t i = 0; i < r.n_sent; i++) free(r.sent[i]);
+    base_buf_free(&r.explained);
     free(r.record_name);
     free(r.dir);
     if (r.failures) fprintf(stderr, "%d failures\n", r.failures);

@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "kv/types.h"
 #include "tui/terminal/markdown.h"
+#include "tui/views/view.h"
 
 static void assert_lines(tui_text *t, const char *expected)
 {
@@ -24,6 +26,21 @@ static void flow(tui_text *t, int width, bool code, const char *s)
     tui_flow f = {.text = t, .width = width, .first = "> ", .rest = "  ", .code = code};
     tui_flow_puts(&f, TUI_PLAIN, s);
     tui_flow_end(&f);
+}
+
+/* What the cache can give as a reason or an origin, a person can ask about (views/explain.c). */
+static void test_text__every_reason_and_origin_has_words(void **state)
+{
+#define REASON_WORD(id, word) word,
+    static const char *const words[] = {KV_REASONS(REASON_WORD)};
+#undef REASON_WORD
+    for (int i = 0; i < KV_N_REASONS; i++)
+        if (!*tui_reason_sentence(words[i])) fail_msg("the reason \"%s\" has no sentence", words[i]);
+    for (int i = 0; i < KV_N_ORIGINS; i++)
+        if (!*tui_origin_sentence(kv_origin_word((kv_origin)i)))
+            fail_msg("the origin \"%s\" has no sentence", kv_origin_word((kv_origin)i));
+    assert_string_equal(tui_reason_sentence("frobnicate"), "");
+    assert_string_equal(tui_origin_sentence("frobnicate"), "");
 }
 
 static void test_text__breaks_between_words(void **state)
@@ -106,6 +123,7 @@ static void test_markdown__a_diff_shows_what_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text__every_reason_and_origin_has_words),
         cmocka_unit_test(test_text__breaks_between_words),
         cmocka_unit_test(test_text__code_breaks_anywhere_and_keeps_blanks),
         cmocka_unit_test(test_text__wide_characters_are_never_halved),

@@ -52,6 +52,7 @@ static bool draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
     if (u->popup_scroll > most) u->popup_scroll = most;
     if (u->popup_scroll < 0) u->popup_scroll = 0;
     for (int y = 0; y < inside.height; y++) tui_text_draw(t, (size_t)(y + u->popup_scroll), inside, 0, y);
+    u->popup_page = inside.height;
     const int below = most - u->popup_scroll;
     /* On the frame's last line, which is no part of the area inside. */
     tui_area edge = tui_area_within(a, inside.x - a.x, inside.y - a.y, inside.width, inside.height + 1);
@@ -319,11 +320,15 @@ static void history_key(tui_ui *u, uint32_t key)
 
 static void text_key(tui_ui *u, uint32_t key)
 {
-    static const struct {
+    enum { LEAP = 10 };
+    const int leap =
+        u->popup_page > 0 && u->popup_page < LEAP ? u->popup_page : LEAP; /* no line is passed by */
+    const struct {
         uint32_t key;
         int lines;
-    } moves[] = {{'j', 1}, {TUI_KEY_DOWN, 1}, {'k', -1}, {TUI_KEY_UP, -1}, {TUI_KEY_PAGE_DOWN, 10}, {' ', 10},
-        {TUI_CTRL('d'), 10}, {TUI_KEY_PAGE_UP, -10}, {TUI_CTRL('u'), -10}, {'g', -1000000}, {'G', 1000000}};
+    } moves[] = {{'j', 1}, {TUI_KEY_DOWN, 1}, {'k', -1}, {TUI_KEY_UP, -1}, {TUI_KEY_PAGE_DOWN, leap},
+        {' ', leap}, {TUI_CTRL('d'), leap}, {TUI_KEY_PAGE_UP, -leap}, {TUI_CTRL('u'), -leap}, {'g', -1000000},
+        {'G', 1000000}};
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         if (moves[i].key == key) u->popup_scroll += moves[i].lines;
     if (u->popup_scroll < 0) u->popup_scroll = 0;

@@ -55,7 +55,7 @@ static void put_line(tui_flow *f, const char *head, tui_style style, const char 
     tui_flow_line(f);
 }
 
-void tui_explain_panel(const tui_ui *u, tui_text *t, int width)
+void tui_explain_panel(tui_ui *u, tui_text *t, int width)
 {
     static const struct {
         tui_share share;
@@ -67,7 +67,10 @@ void tui_explain_panel(const tui_ui *u, tui_text *t, int width)
         {TUI_SHARE_HOST, "host", "set aside (evicted); comes back when asked for"},
         {TUI_SHARE_PROMOTED, "promoted", "was set aside, and came back this turn"},
         {TUI_SHARE_BARRED, "barred", "set aside by you; only you bring it back (r)"},
+        {TUI_SHARE_DEFERRED, "deferred", "read by the lower layers only, until a request asks"},
     };
+    const tui_rows *r = tui_ui_rows(u);
+    const bool is_deferred = r->n && tui_rows_count(r, 0, (uint32_t)r->n).deferred;
     static const char *const ledger[] = {
         "  new: read for the first time; reused: known, costs nothing",
         "  written: the answer; evicted: set aside; promoted: came back",
@@ -80,6 +83,7 @@ void tui_explain_panel(const tui_ui *u, tui_text *t, int width)
     put_line(&f, "strip", TUI_PLAIN, "   all tokens of the session, the oldest first, several a cell");
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         char name[32];
+        if (marks[i].share == TUI_SHARE_DEFERRED && !is_deferred) continue; /* few sessions have any */
         snprintf(name, sizeof name, " %-11s", marks[i].name);
         f.started = false;
         f.rest = "                ";
@@ -105,7 +109,7 @@ void tui_explain_panel(const tui_ui *u, tui_text *t, int width)
 
 /* --- the row at the cursor ------------------------------------------------------------------------------ */
 
-static const char *origin_in_words(const char *origin)
+const char *tui_origin_sentence(const char *word)
 {
     static const struct {
         const char *word, *about;
@@ -115,8 +119,64 @@ static const char *origin_in_words(const char *origin)
         {"tool", "what a tool returned"}, {"answer", "what the model wrote"},
         {"call", "a tool call that the model wrote"}};
     for (size_t i = 0; i < sizeof origins / sizeof *origins; i++)
-        if (!strcmp(origins[i].word, origin)) return origins[i].about;
-    return origin;
+        if (!strcmp(origins[i].word, word)) return origins[i].about;
+    return "";
+}
+
+/* What counts for a person who asks about these tokens, the rarest first. */
+static tui_share kind_of(const tui_row *row, const tui_count *c)
+{
+    if (row->flags & TUI_ROW_BARRED) return TUI_SHARE_BARRED;
+    if (c->share < 0.005 && !row->deferred) return TUI_SHARE_HOST;
+    if (row->deferred) return TUI_SHARE_DEFERRED;
+    if (c->promoted > 0) return TUI_SHARE_PROMOTED;
+    if (c->share < 0.995) return TUI_SHARE_PARTLY;
+    return c->protected_ * 2 >= c->n ? TUI_SHARE_PROTECTED : TUI_SHARE_KEPT;
+}
+
+/* A kind of row without words does not compile: there is no default. */
+static void put_kind(const tui_row *row, const tui_count *c, base_buf *out)
+{
+    const double percent = c->share * 100;
+    switch (kind_of(row, c)) {
+    case TUI_SHARE_BARRED:
+        base_buf_puts(out, "The model does not see it: a person set it aside. Only r brings it back.");
+        break;
+    case TUI_SHARE_HOST:
+        base_buf_printf(out,
+            "The model does not see it now: it was set aside in turn %u. It is kept in memory, and comes "
+            "back "
+            "when a request asks for it; r brings it back at once.",
+            row->changed);
+        break;
+    case TUI_SHARE_DEFERRED:
+        base_buf_puts(out,
+            "Only the model's lower layers have read it (deferred): the question did not point at it, so the "
+            "work "
+            "of the others was spared. When a request asks for it, it is read by all of them.");
+        break;
+    case TUI_SHARE_PROMOTED:
+        base_buf_printf(out,
+            "It had been set aside, and came back in turn %u (promoted): the model sees %.0f%% of it now. x "
+            "sets "
+            "it aside again, p keeps it.",
+            row->promoted ? row->promoted : row->changed, percent);
+        break;
+    case TUI_SHARE_PARTLY:
+        base_buf_printf(out,
+            "The model sees %.0f%% of it: each of its heads has a memory of its own and keeps what it needs. "
+            "The rest is kept aside; r brings all of it back, x sets all of it aside.",
+            percent);
+        break;
+    case TUI_SHARE_PROTECTED:
+        base_buf_puts(out, "The model sees all of it, and a rule keeps it in view.");
+        break;
+    case TUI_SHARE_KEPT:
+        base_buf_puts(out, "The model sees all of it. p keeps it whatever comes, x sets it aside.");
+        break;
+    case TUI_SHARE_NONE:
+    case TUI_N_SHARES: break; /* no row looks like that */
+    }
 }
 
 static void put_state(const tui_rows *r, const tui_row *row, const tui_count *c, base_buf *out)
@@ -125,24 +185,10 @@ static void put_state(const tui_rows *r, const tui_row *row, const tui_count *c,
     if (row->flags & TUI_ROW_FIXED && !*word) word = "system";
     if (row->flags & TUI_ROW_REQUEST && row->born == r->turn) word = "request";
     const char *sentence = tui_reason_sentence(word);
-    if (row->flags & TUI_ROW_BARRED)
-        base_buf_puts(out, "The model does not see it: a person set it aside. Only r brings it back.");
-    else if (c->share < 0.005)
-        base_buf_printf(out,
-            "The model does not see it now: it was set aside in turn %u. It is kept in memory, and comes "
-            "back "
-            "when a request asks for it; r brings it back at once.",
-            row->changed);
-    else if (c->share < 0.995)
-        base_buf_printf(out,
-            "The model sees %.0f%% of it: each of its heads has a memory of its own and keeps what it needs. "
-            "The rest is kept aside; r brings all of it back, x sets all of it aside.",
-            c->share * 100);
-    else
-        base_buf_puts(out, "The model sees all of it. p keeps it whatever comes, x sets it aside.");
+    put_kind(row, c, out);
     base_buf_puts(out, "\n\n");
-    if (*sentence) {
-        base_buf_printf(out, "Reason: %s (%s)", word, sentence);
+    if (*word) {
+        base_buf_printf(out, "Reason: %s%s%s%s", word, *sentence ? " (" : "", sentence, *sentence ? ")" : "");
         if (row->changed) base_buf_printf(out, ", decided in turn %u", row->changed);
         base_buf_puts(out, ".");
     } else {
@@ -161,11 +207,12 @@ void tui_explain_tokens(tui_ui *u, uint32_t from, uint32_t to, base_buf *out)
     const tui_row *row = r->row + from;
     const tui_source *s = r->sources + row->source;
     const tui_count c = tui_rows_count(r, from, to);
+    const char *origin = tui_origin_sentence(s->origin);
     if (to - from > 1)
         base_buf_printf(out, "At the cursor: tokens %u to %u", from, to - 1);
     else
         base_buf_printf(out, "At the cursor: token %u", from);
-    base_buf_printf(out, ", %s%s%s%s, of turn %u.\n\n", origin_in_words(s->origin), *s->label ? " (" : "",
+    base_buf_printf(out, ", %s%s%s%s, of turn %u.\n\n", *origin ? origin : s->origin, *s->label ? " (" : "",
         s->label, *s->label ? ")" : "", s->turn);
     put_state(r, row, &c, out);
 }

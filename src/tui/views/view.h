@@ -34,11 +34,13 @@ void tui_strip_move(tui_ui *u, int64_t units);
 
 /* --- in plain words (explain.c) --- */
 /* The panel on one screen: strip, ledger and reasons. */
-void tui_explain_panel(const tui_ui *u, tui_text *t, int width);
+void tui_explain_panel(tui_ui *u, tui_text *t, int width);
 /* Tokens [from, to): whose they are, what the model sees of them, and why. from == to: there are none yet. */
 void tui_explain_tokens(tui_ui *u, uint32_t from, uint32_t to, base_buf *out);
 /* The sentence behind a reason's word; "" for a word that is none. */
 const char *tui_reason_sentence(const char *word);
+/* What an origin's word ("tool") means; "" for a word that is none. */
+const char *tui_origin_sentence(const char *word);
 
 /* Paints one turn's ledger as text from line y on; returns the lines taken. */
 int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn);
