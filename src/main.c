@@ -4,9 +4,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/door.h"
+#include "base/edits.h"
 #include "cmd/cmd.h"
 #ifdef KVIST_SHELL
 #include "tui/tui.h"
@@ -95,6 +97,26 @@ static int describe(void)
     return CMD_OK;
 }
 
+static int unknown_command(const char *word, const char *before, const char *behind)
+{
+    base_guess guess = base_guess_begin(word);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        base_guess_offer(&guess, commands[i].name);
+    base_guess_offer(&guess, "help");
+    fprintf(stderr, "kvist: %s%s%s%s\n", before, word, behind,
+        base_guess_tell(&guess, " (kvist help lists the commands)"));
+    return CMD_USAGE;
+}
+
+#ifdef KVIST_SHELL
+/* What is neither a command, an option nor a folder is most likely a mistyped command. */
+static bool is_mistyped(const char *word)
+{
+    struct stat st;
+    return word[0] != '-' && !strchr(word, '/') && (stat(word, &st) || !S_ISDIR(st.st_mode));
+}
+#endif
+
 /* `kvist help bench speed` is `kvist bench speed --help`. */
 static int help_of(int argc, char **argv)
 {
@@ -107,8 +129,7 @@ static int help_of(int argc, char **argv)
         words[n++] = long_help;
         return commands[i].run(n, words);
     }
-    fprintf(stderr, "kvist: there is no command %s (kvist help lists them)\n", argv[0]);
-    return CMD_USAGE;
+    return unknown_command(argv[0], "there is no command ", "");
 }
 
 int main(int argc, char **argv)
@@ -132,9 +153,11 @@ int main(int argc, char **argv)
     }
 #ifdef KVIST_SHELL
     if (argc == 2 && !strcmp(argv[1], "--help")) help();
+    if (argc > 1 && is_mistyped(argv[1])) return unknown_command(argv[1], "", " is no command and no folder");
     return cmd_end(cmd_shell(argc, argv));
 #else
     if (argc > 1 && !strcmp(argv[1], "--help")) return help();
+    if (argc > 1) return unknown_command(argv[1], "this build, the engine alone, has no command ", "");
     fputs("kvist: this build has the engine only (-Dshell=disabled); `kvist help` lists its commands\n",
         stderr);
     return CMD_USAGE;

@@ -9,6 +9,8 @@
 
 #include "agent/approvals.h"
 #include "agent/parts.h"
+#include "agent/skills.h"
+#include "base/edits.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/show.h"
@@ -703,6 +705,24 @@ static int run_command(agent *a, uint32_t i, const char *name, const char *argum
     return rc;
 }
 
+static int unknown_command(agent *a, const char *word, size_t n, base_err *err)
+{
+    uint32_t n_commands;
+    const agent_command *about = agent_commands(&n_commands);
+    agent_skills skills;
+    agent_skills_find(a->workspace, &skills);
+    char *typed = base_xstrndup(word, n), shown[80];
+    base_guess guess = base_guess_begin(typed);
+    for (uint32_t i = 0; i < n_commands; i++) base_guess_offer(&guess, about[i].name);
+    for (size_t i = 0; i < skills.n; i++) base_guess_offer(&guess, skills.all[i].name);
+    if (guess.meant) snprintf(shown, sizeof shown, "; did you mean /%.60s?", guess.meant);
+    const int rc = base_fail(
+        err, BASE_E_USAGE, "there is no command /%.40s%s", typed, guess.meant ? shown : ": /help lists them");
+    free(typed);
+    agent_skills_free(&skills);
+    return rc;
+}
+
 int agent__command(agent *a, const char *line, base_err *err)
 {
     size_t n = strcspn(line + 1, " \t\n");
@@ -719,8 +739,7 @@ int agent__command(agent *a, const char *line, base_err *err)
              : functions[i]  ? run_command(a, i, about[i].name, trimmed, &mine)
                              : 0;
     if (i == n_commands && rc == BASE_E_NOT_FOUND)
-        rc = base_fail(&mine, BASE_E_USAGE, "there is no command /%.*s: /help lists them",
-            (int)(n < 40 ? n : 40), line + 1);
+        rc = unknown_command(a, line + 1, n, &mine);
     else
         is_told = i == n_commands;
     free(trimmed);

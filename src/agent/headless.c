@@ -207,6 +207,7 @@ static agent_outcome submit(agent *a, const char *text)
     return atomic_load(&was_interrupted)                         ? AGENT_OUTCOME_INTERRUPTED
            : denied                                              ? AGENT_OUTCOME_DENIED
            : agent_reached_limit(a) || told.code == BASE_E_LIMIT ? AGENT_OUTCOME_LIMIT
+           : told.code == BASE_E_USAGE                           ? AGENT_OUTCOME_WRONG
            : failed                                              ? AGENT_OUTCOME_FAILED
                                                                  : AGENT_OUTCOME_DONE;
 }

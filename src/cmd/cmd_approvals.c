@@ -89,9 +89,9 @@ int cmd_approvals(int argc, char **argv)
     char *tree = o.dir || allows ? grants_tree(o.dir ? o.dir : ".") : NULL;
     agent_approvals all = {0};
     int code = BASE_OK;
-    if (!allows && !removes && strcmp(verb, "list") != 0)
-        code = base_fail(&err, BASE_E_USAGE, "approvals knows list, allow and remove, not \"%.40s\"", verb);
-    else if (n > (allows || removes ? 2u : 1u) || ((allows || removes) && n < 2) || (allows && !*rest[1]))
+    code = options_check_word("kvist approvals knows", "list|allow|remove", verb, &err);
+    if (!code &&
+        (n > (allows || removes ? 2u : 1u) || ((allows || removes) && n < 2) || (allows && !*rest[1])))
         code = base_fail(&err, BASE_E_USAGE, "%s takes %s", verb,
             allows    ? "one command, in quotes where it has blanks"
             : removes ? "a number of the list, or all"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/edits.h"
 #include "cmd/cmd.h"
 
 static const struct {
@@ -41,7 +42,12 @@ int cmd_bench(int argc, char **argv)
         }
     bool help = argc > 1 && !strcmp(argv[1], "--help");
     FILE *out = help ? stdout : stderr;
-    if (argc > 1 && !help) fprintf(out, "kvist: there is no bench \"%s\"\n", argv[1]);
+    if (argc > 1 && !help) {
+        base_guess guess = base_guess_begin(argv[1]);
+        for (size_t i = 0; i < sizeof benches / sizeof *benches; i++)
+            base_guess_offer(&guess, benches[i].name);
+        fprintf(out, "kvist: there is no bench \"%s\"%s\n", argv[1], base_guess_tell(&guess, ""));
+    }
     fputs("usage: kvist bench NAME [options]\n\n", out);
     for (size_t i = 0; i < sizeof benches / sizeof *benches; i++)
         fprintf(out, "  %-9s %s\n", benches[i].name, benches[i].about);

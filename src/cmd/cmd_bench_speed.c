@@ -185,7 +185,7 @@ static int open_rows(bench *b, base_err *err)
     rc = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, (kv_limit){0}, &limit, err);
     options.budget = limit.rows;
     options.until = limit.until;
-    if (!rc) rc = options_repair(&b->common, &options.repair, err);
+    options.repair = options_repair(&b->common);
     return rc ? rc : open_session(b, &options, err);
 }
 

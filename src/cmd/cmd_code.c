@@ -432,7 +432,9 @@ int cmd_grammar(int argc, char **argv)
     const cmd_words words = {.usage = grammar_usage, .rest = rest, .n_rest = &n};
     if (!cmd_begin(argc, argv, NULL, NULL, &words, &status)) goto out;
     if (n != 0) verb = rest[0];
-    if (n <= 1 && (strcmp(verb, "list") == 0 || strcmp(verb, "check") == 0)) {
+    if (options_check_word("kvist grammar knows", "list|check|install", verb, &err)) {
+        status = cmd_complain(&err);
+    } else if (n <= 1 && (strcmp(verb, "list") == 0 || strcmp(verb, "check") == 0)) {
         list(strcmp(verb, "check") == 0);
     } else if (n == 2 && strcmp(verb, "install") == 0) {
         if (install(rest[1], &err) != 0) status = cmd_complain(&err);

@@ -191,7 +191,7 @@ static int run_session(eval *e, const int32_t *ids, uint32_t n, double *sum, bas
     int rc = options_budget(&e->common, e->info->n_ctx, e->info->row_bytes, (kv_limit){0}, &limit, err);
     options.budget = limit.rows;
     options.until = limit.until;
-    if (!rc) rc = options_repair(&e->common, &options.repair, err);
+    options.repair = options_repair(&e->common);
     if (!rc) rc = kv_session_new(&session, e->model, &options, NULL, err);
     for (uint32_t i = 0; i < n && !rc; i++) {
         rc = kv_session_append(session, &segment, &ids[i], 1, e->logits, &done, NULL, err);
@@ -265,17 +265,13 @@ static int eval_logprobs(eval *e, const char *path, base_err *err)
 static int run(eval *e, const char *const *words, uint32_t n_words, base_err *err)
 {
     const bool want_tokens = n_words == 1 && strcmp(words[0], "tokens") == 0;
-    const bool want_logprobs = n_words == 1 && strcmp(words[0], "logprobs") == 0;
     char *path = NULL;
     int rc = 0;
-    if (!want_tokens && !want_logprobs)
-        rc = base_fail(err, BASE_E_USAGE, "eval needs one of: tokens, logprobs (kvist eval --help)");
-    else if (e->top < 1 || e->top > MAX_TOP)
-        rc = base_fail(err, BASE_E_USAGE, "--top %lld: 1 to %d", (long long)e->top, MAX_TOP);
-    else if (e->common.threads < 0 || e->common.threads > 64)
-        rc = base_fail(err, BASE_E_USAGE, "--threads %lld: 1 to 64", (long long)e->common.threads);
-    else if (e->common.ctx < 0 || e->common.ctx > UINT32_MAX)
-        rc = base_fail(err, BASE_E_USAGE, "--ctx %lld makes no sense", (long long)e->common.ctx);
+    if (n_words != 1)
+        rc =
+            base_fail(err, BASE_E_USAGE, "kvist eval needs one word, tokens or logprobs (kvist eval --help)");
+    else
+        rc = options_check_word("kvist eval knows", "tokens|logprobs", words[0], err);
     if (!rc) rc = options_model_path(&e->common, &path, err);
     if (!rc) rc = want_tokens ? eval_tokens(path, err) : eval_logprobs(e, path, err);
     free(path);
@@ -287,7 +283,9 @@ int cmd_eval(int argc, char **argv)
     eval e = {.common = COMMON_OPTIONS_DEFAULTS, .top = 32};
     base_err err = {0};
     const option_row own[] = {
-        {"--top", OPTION_INTEGER, &e.top, "K", "logprobs: the likeliest tokens that are told (32)"}, {0}};
+        {"--top", OPTION_INTEGER, &e.top, "K", "logprobs: the likeliest tokens that are told", "32",
+            .bounds = {1, MAX_TOP, NULL}},
+        {0}};
     const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n_rest = 0;
     int status;

@@ -148,8 +148,10 @@ int cmd_kv(int argc, char **argv)
             r = calibrate(&common, &err);
         else if (n_rest == 1 && !strcmp(rest[0], "pace"))
             r = measure_pace(&common, &err);
+        else if (n_rest == 1)
+            r = options_check_word("kvist kv knows", "policies|calibrate|pace", rest[0], &err);
         else
-            r = base_fail(&err, BASE_E_USAGE, "kvist kv knows three words: policies, calibrate and pace");
+            r = base_fail(&err, BASE_E_USAGE, "kvist kv takes one word: policies, calibrate or pace");
     }
     free(rest);
     return r ? cmd_complain(&err) : status;

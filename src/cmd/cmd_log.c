@@ -488,8 +488,7 @@ static int run_verb(const char *const *words, uint32_t n, const log_options *o, 
         agent_log_close(l);
         return rc;
     }
-    return base_fail(
-        err, BASE_E_USAGE, "kvist log knows list, show, search, export, kv and delete, not \"%s\"", words[0]);
+    return options_check_word("kvist log knows", "list|show|search|export|kv|delete", words[0], err);
 }
 
 static int run_list(const log_options *o, base_err *err)

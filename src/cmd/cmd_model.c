@@ -392,7 +392,10 @@ int cmd_model(int argc, char **argv)
     const cmd_words taken = {.usage = usage, .rest = words, .n_rest = &n};
     if (!cmd_begin(argc, argv, NULL, own, &taken, &status)) goto out;
     const char *action = n ? words[0] : "list";
-    if (json && strcmp(action, "list"))
+    r = options_check_word("kvist model knows", "list|get|info|check", action, &err);
+    if (r)
+        ; /* told below */
+    else if (json && strcmp(action, "list"))
         r = base_fail(&err, BASE_E_USAGE, "--json goes with kvist model list");
     else if (sha256 && !are_hashes(sha256))
         r = base_fail(&err, BASE_E_USAGE, "--sha256 takes 64 hexadecimal digits, not \"%.100s\"", sha256);
@@ -408,7 +411,10 @@ int cmd_model(int argc, char **argv)
     else if (n == 2 && !strcmp(action, "check"))
         r = with_path(words[1], check, &err);
     else
-        status = CMD_USAGE, fputs(usage, stderr);
+        r = base_fail(&err, BASE_E_USAGE, "kvist model %s takes %s", action,
+            !strcmp(action, "list")  ? "no word"
+            : !strcmp(action, "get") ? "one name or address"
+                                     : "one file or name");
     if (r != 0) status = cmd_complain(&err);
 out:
     free(words);

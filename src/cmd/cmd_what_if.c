@@ -230,8 +230,9 @@ static int changed_options(sides *d, kv_options *ret, base_err *err)
     kv.set = d->set;
     if (o->policy) kv.policy = o->policy;
     if (o->ctx) kv.n_ctx = (uint32_t)o->ctx;
-    int rc = o->repair ? options_repair(o, &kv.repair, err) : 0;
-    if (!rc && o->budget) {
+    int rc = 0;
+    if (o->repair) kv.repair = options_repair(o);
+    if (o->budget) {
         kv_limit limit;
         rc = options_budget(o, info->n_ctx, info->row_bytes, (kv_limit){0}, &limit, err);
         kv.budget = limit.rows;
@@ -637,14 +638,10 @@ static int what_if(
     agent_log *l = NULL;
     char *id = NULL;
     sides d = {.given = given, .free_from = free_from};
-    kv_limit limit;
-    int repair;
     int rc = free_from || changes_something(given)
                  ? 0
                  : base_fail(err, BASE_E_USAGE,
                        "what if what? Give --kv-budget, --kv-policy, --repair, --kv-set, --model or --free");
-    if (!rc && given->budget) rc = options_budget(given, 32768, 1 << 15, (kv_limit){0}, &limit, err);
-    if (!rc) rc = options_repair(given, &repair, err);
     if (!rc) rc = agent_log_open(&l, NULL, false, err);
     if (!rc) rc = agent_log_find(l, prefix, NULL, &id, err);
     if (!rc) rc = whatif_schedule_read(&d.schedule, l, id, err);

@@ -11,8 +11,6 @@
 #include "base/mem.h"
 #include "cmd/grants.h"
 
-enum { MOST_WAIT_S = 86400 };
-
 /* The first line of a text, without blanks around it. */
 static char *first_line(const char *text)
 {
@@ -50,9 +48,6 @@ int endpoint_resolve(const endpoint_words *words, const char *served, endpoint_c
     int rc = remote_address_parse(ret->url, &address, err);
     if (rc) return rc;
     remote_address_free(&address);
-    if (words->wait_s < 1 || words->wait_s > MOST_WAIT_S)
-        return base_fail(err, BASE_E_USAGE, "--endpoint-wait takes 1 to %d seconds, not %lld", MOST_WAIT_S,
-            (long long)words->wait_s);
     ret->is_chosen = true;
     if (words->key_file)
         rc = read_key(words->key_file, &ret->key, err);

@@ -30,7 +30,7 @@ typedef struct endpoint_words {
             "its key, in a file that only you may read (else KVIST_API_KEY)", .is_setting = true},           \
         {"--endpoint-wait", OPTION_INTEGER, &(words)->wait_s, "SECONDS",                                     \
             "how long a request is sent again where nothing answers, or where it says to come later", "60",  \
-            .is_setting = true},                                                                             \
+            .is_setting = true, .bounds = {1, 86400, NULL}},                                                 \
     {                                                                                                        \
         "--insecure-http", OPTION_FLAG, &(words)->is_insecure_allowed, NULL,                                 \
             "http to an address that is neither this machine nor a private network"                          \

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -38,9 +39,8 @@ typedef struct common_row {
     size_t offset; /* in common_options; numbers of the sampling are float or int, see put */
     enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET, PUT_SHORT, PUT_STOP, PUT_FLAG } put;
     const char *argument, *help, *unset; /* as option_row's */
-    double least, most;                  /* of a number; both 0: not bounded here */
-    const char *otherwise;               /* what a number out of bounds is told */
-    bool is_of_cache;                    /* the group that --help puts it in: cache, else model */
+    option_bounds bounds;
+    bool is_of_cache;                                          /* the group of --help: cache, else model */
     bool (*is_tighter)(const void *value, const char *wanted); /* as option_row's */
 } common_row;
 
@@ -57,6 +57,60 @@ static bool is_smaller_budget(const void *value, const char *wanted)
     return wish.rows && (!most.rows || (wish.rows <= most.rows && wish.until <= most_whole));
 }
 
+/* "plan|ask|edits" as "plan, ask or edits". */
+static void put_words(base_buf *out, const char *words)
+{
+    for (const char *at = words; *at;) {
+        const size_t n = strcspn(at, "|");
+        const bool is_last = !at[n];
+        base_buf_printf(out, "%s%.*s", at == words ? "" : is_last ? " or " : ", ", (int)n, at);
+        at += n + !is_last;
+    }
+}
+
+int options_check_word(const char *begin, const char *words, const char *text, base_err *err)
+{
+    base_buf all = {0}, known = {0};
+    base_guess guess = base_guess_begin(text);
+    bool is_known = false;
+    base_buf_puts(&known, words);
+    for (char *at = known.data, *rest = NULL; (at = strtok_r(at, "|", &rest)) && !is_known; at = NULL) {
+        is_known = !strcmp(at, text);
+        base_guess_offer(&guess, at);
+    }
+    put_words(&all, words);
+    const int code = is_known ? BASE_OK
+                              : base_fail(err, BASE_E_USAGE, "%s %s, not \"%.40s\"%s", begin, all.data, text,
+                                    base_guess_tell(&guess, ""));
+    base_buf_free(&all);
+    base_buf_free(&known);
+    return code;
+}
+
+static int check_budget(const char *value, base_err *err)
+{
+    kv_budget budget;
+    base_err why = {0};
+    if (!kv_budget_parse(value, &budget, &why)) return BASE_OK;
+    return base_fail(err, BASE_E_USAGE, "--kv-budget: %s", why.msg);
+}
+
+static int check_repair(const char *value, base_err *err)
+{
+    char *end;
+    const long rows = strtol(value, &end, 10);
+    if (!strcmp(value, "off") || (end != value && !*end && rows >= 0 && rows <= 1 << 20)) return BASE_OK;
+    return base_fail(
+        err, BASE_E_USAGE, "--repair takes a number of rows (to %d) or off, not \"%.40s\"", 1 << 20, value);
+}
+
+/* What can be asked for; whether this machine has it is seen when the model is opened. */
+static int check_backend(const char *value, base_err *err)
+{
+    static const char words[] = "auto|cpu|cpu:avx512-vnni|cpu:avx2|cpu:plain|cuda|cuda:bf16";
+    return options_check_word("--backend is", words, value, err);
+}
+
 #define IN(field) offsetof(common_options, field)
 static const common_row common_rows[] = {
     {"--model", OPTION_TEXT, IN(model), PUT_PLAIN, "FILE|NAME",
@@ -65,49 +119,50 @@ static const common_row common_rows[] = {
         "is ./FILE (or ends in .gguf)",
         "KVIST_MODEL, else qwen2.5-coder-1.5b"},
     {"--backend", OPTION_TEXT, IN(backend), PUT_PLAIN, "auto|cpu[:avx512-vnni|avx2|plain]|cuda[:bf16]",
-        "what computes; auto takes the GPU where there is one", "auto"},
+        "what computes; auto takes the GPU where there is one", "auto", {.check = check_backend}},
     {"--gpu-mem", OPTION_NUMBER, IN(gpu_mem), PUT_PLAIN, "GIB",
-        "of the GPU's memory at most, for weights and rows", "what is free", .25, 4096,
-        "left out, what is free is used"},
-    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, "N", "of the processor", "every core, up to 16", 1,
-        64, "left out, every core is used, up to 16"},
-    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, "N", "tokens of context", "the model's own", 1, 1 << 24,
-        "left out, it is the model's own"},
+        "of the GPU's memory at most, for weights and rows", "what is free",
+        {.25, 4096, "left out, what is free is used"}},
+    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, "N", "of the processor", "every core, up to 16",
+        {1, 64, "left out, every core is used, up to 16"}},
+    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, "N", "tokens of context", "the model's own",
+        {1, 1 << 24, "left out, it is the model's own"}},
     {"--thinking", OPTION_FLAG, IN(thinking), PUT_FLAG, NULL,
         "answers may begin with a thought, where the model has such a form (Qwen3)", "off"},
     {"--seed", OPTION_INTEGER, IN(sampling.seed), PUT_SEED, "N", "of what is drawn", "0"},
-    {"--temperature", OPTION_NUMBER, IN(sampling.temperature), PUT_FLOAT, "X", "0 is greedy", "0", 0, 100,
-        "0 is greedy"},
+    {"--temperature", OPTION_NUMBER, IN(sampling.temperature), PUT_FLOAT, "X", "0 is greedy", "0",
+        {0, 100, "0 is greedy"}},
     {"--top-p", OPTION_NUMBER, IN(sampling.top_p), PUT_FLOAT, "X",
-        "draw among the likeliest that have this much together; 1 is off", "1", .001, 1, "1 is off"},
+        "draw among the likeliest that have this much together; 1 is off", "1", {.001, 1, "1 is off"}},
     {"--min-p", OPTION_NUMBER, IN(sampling.min_p), PUT_FLOAT, "X",
-        "draw among those at least this likely beside the best; 0 is off", "0", 0, 1, "0 is off"},
+        "draw among those at least this likely beside the best; 0 is off", "0", {0, 1, "0 is off"}},
     {"--repeat-penalty", OPTION_NUMBER, IN(sampling.repeat_penalty), PUT_FLOAT, "X",
-        "makes tokens that stood lately less likely; 1 is off", "1", .1, 10, "1 is off"},
+        "makes tokens that stood lately less likely; 1 is off", "1", {.1, 10, "1 is off"}},
     {"--top-k", OPTION_INTEGER, IN(sampling.top_k), PUT_INT, "N", "draw among the N likeliest; 0 is off", "0",
-        0, 1 << 24, "0 is off"},
+        {0, 1 << 24, "0 is off"}},
     {"--stop", OPTION_TEXT, 0, PUT_STOP, "TEXT", "an answer ends in front of it (repeatable)"},
-    {"--lookup", OPTION_TEXT, IN(lookup), PUT_PLAIN, "on|off",
+    {"--lookup", OPTION_WORD, IN(lookup), PUT_PLAIN, "on|off",
         "compute ahead what stood in the session before: the same text, sooner", "on"},
     {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN, "ROWS|UNTIL/ROWS|PERCENT|BYTES|auto|full",
         "rows of the cache that the model reads, per lane; auto is a quarter of the free memory, 4,096 to "
         "16,384 "
         "rows, full is no limit",
-        "auto", .is_of_cache = true, .is_tighter = is_smaller_budget},
+        "auto", {.check = check_budget}, .is_of_cache = true, .is_tighter = is_smaller_budget},
     {"--kv-policy", OPTION_TEXT, IN(policy), PUT_PLAIN, "NAME",
         "who decides what stays: kvist, full, streaming-llm, snapkv, ... (`kvist kv policies` lists them)",
-        "kvist", .is_of_cache = true},
+        "kvist", {.check = kv_policy_check}, .is_of_cache = true},
     {"--repair", OPTION_TEXT, IN(repair), PUT_PLAIN, "ROWS|off", "rows that a repair may bring back",
-        "the policy's own", .is_of_cache = true},
-    {"--kv-prefill", OPTION_TEXT, 0, PUT_SHORT, "full|excerpts|heads|centrality|layer|last",
+        "the policy's own", {.check = check_repair}, .is_of_cache = true},
+    {"--kv-prefill", OPTION_WORD, 0, PUT_SHORT, "full|excerpts|heads|centrality|layer|last",
         "excerpts: those that a question gets are pruned by heads; heads, centrality, layer, last: so is all "
         "fresh bulk (--kv-set prune=WORD)",
         "full", .is_of_cache = true},
-    {"--kv-decode", OPTION_TEXT, 0, PUT_SHORT, "full|sentence|page",
+    {"--kv-decode", OPTION_WORD, 0, PUT_SHORT, "full|sentence|page",
         "what a step reads is chosen by sentence or page (--kv-set decode=WORD)", "full",
         .is_of_cache = true},
     {"--kv-set", OPTION_TEXT, 0, PUT_SET, "NAME=VALUE",
-        "a policy's parameter (repeatable; `kvist kv policies` lists them)", .is_of_cache = true},
+        "a policy's parameter (repeatable; `kvist kv policies` lists them)",
+        .bounds = {.check = kv_parameter_check}, .is_of_cache = true},
 };
 enum { N_COMMON = sizeof common_rows / sizeof *common_rows };
 
@@ -126,24 +181,48 @@ typedef union option_value {
     double number;
 } option_value;
 
-static int read_value(const char *name, option_kind kind, const char *text, option_value *ret, base_err *err)
+/* What a row says of its values, whatever table it stands in. */
+typedef struct taken {
+    const char *told; /* what the option is called where it was given: "--mode", or "mode" in a file */
+    option_kind kind;
+    const char *argument;
+    const option_bounds *bounds;
+} taken;
+
+static int check_word(const char *told, const char *words, const char *text, base_err *err)
+{
+    char begin[40];
+    snprintf(begin, sizeof begin, "%s is", told);
+    return options_check_word(begin, words, text, err);
+}
+
+static int check_number(const taken *t, double x, base_err *err)
+{
+    const option_bounds *b = t->bounds;
+    if (!(b->least < b->most) || (x >= b->least && x <= b->most)) return BASE_OK;
+    return base_fail(err, BASE_E_USAGE, "%s takes %.15g to %.15g, not %.15g%s%s", t->told, b->least, b->most,
+        x, b->otherwise ? "; " : "", b->otherwise ? b->otherwise : "");
+}
+
+static int read_value(const taken *t, const char *text, option_value *ret, base_err *err)
 {
     char *end = NULL;
     errno = 0;
-    switch (kind) {
+    switch (t->kind) {
     case OPTION_FLAG: ret->flag = true; return BASE_OK;
+    case OPTION_WORD: ret->text = text; return check_word(t->told, t->argument, text, err);
     case OPTION_LIST:
-    case OPTION_TEXT: ret->text = text; return BASE_OK;
+    case OPTION_TEXT: ret->text = text; return t->bounds->check ? t->bounds->check(text, err) : BASE_OK;
     case OPTION_INTEGER:
         ret->integer = strtoll(text, &end, 10);
         if (errno || end == text || *end)
-            return base_fail(err, BASE_E_USAGE, "%s needs a whole number, not \"%s\"", name, text);
-        return BASE_OK;
+            return base_fail(err, BASE_E_USAGE, "%s needs a whole number, not \"%.40s\"", t->told, text);
+        return check_number(t, (double)ret->integer, err);
     case OPTION_NUMBER:
         ret->number = strtod(text, &end);
         if (errno || end == text || *end || !isfinite(ret->number))
-            return base_fail(err, BASE_E_USAGE, "%s needs a number, not \"%s\"", name, text);
-        return BASE_OK;
+            return base_fail(err, BASE_E_USAGE, "%s needs a number, not \"%.40s\"", t->told, text);
+        return check_number(t, ret->number, err);
     }
     return BASE_OK;
 }
@@ -156,32 +235,20 @@ static int put_set(common_options *common, const char *pair, base_err *err)
     return BASE_OK;
 }
 
+/* The word is one of the option's argument (OPTION_WORD). */
 static int put_short(common_options *common, const char *option, const char *word, base_err *err)
 {
-    base_buf known = {0};
-    for (size_t i = 0; i < sizeof short_forms / sizeof *short_forms; i++) {
-        if (strcmp(short_forms[i].option, option)) continue;
-        if (!strcmp(short_forms[i].word, word)) {
-            base_buf_free(&known);
-            return put_set(common, short_forms[i].set, err);
-        }
-        base_buf_printf(&known, "%s%s", known.len ? ", " : "", short_forms[i].word);
-    }
-    const int r = base_fail(err, BASE_E_USAGE, "%s is one of %s, not \"%s\"", option, known.data, word);
-    base_buf_free(&known);
-    return r;
+    size_t i = 0;
+    while (strcmp(short_forms[i].option, option) || strcmp(short_forms[i].word, word)) i++;
+    return put_set(common, short_forms[i].set, err);
 }
 
 static int put_common(common_options *common, const common_row *row, option_value v, base_err *err)
 {
     void *at = (char *)common + row->offset;
-    double x = row->kind == OPTION_INTEGER ? (double)v.integer : v.number;
-    if (row->least < row->most && !(x >= row->least && x <= row->most))
-        return base_fail(err, BASE_E_USAGE, "%s takes %.15g to %.15g, not %.15g; %s", row->name, row->least,
-            row->most, x, row->otherwise);
     switch (row->put) {
     case PUT_PLAIN:
-        if (row->kind == OPTION_TEXT)
+        if (row->kind == OPTION_TEXT || row->kind == OPTION_WORD)
             *(const char **)at = v.text;
         else
             *(int64_t *)at = v.integer;
@@ -196,10 +263,7 @@ static int put_common(common_options *common, const common_row *row, option_valu
                 sizeof common->stop / sizeof *common->stop - 1);
         common->stop[common->n_stop++] = v.text;
         break;
-    case PUT_SET:
-        if (!strchr(v.text, '='))
-            return base_fail(err, BASE_E_USAGE, "--kv-set needs NAME=VALUE, not \"%s\"", v.text);
-        return put_set(common, v.text, err);
+    case PUT_SET: return put_set(common, v.text, err);
     case PUT_SHORT: return put_short(common, row->name, v.text, err);
     }
     return BASE_OK;
@@ -209,6 +273,7 @@ static int put_own(const option_row *row, option_value v, base_err *err)
 {
     switch (row->kind) {
     case OPTION_FLAG: *(bool *)row->value = v.flag; break;
+    case OPTION_WORD:
     case OPTION_TEXT: *(const char **)row->value = v.text; break;
     case OPTION_INTEGER: *(int64_t *)row->value = v.integer; break;
     case OPTION_NUMBER: *(double *)row->value = v.number; break;
@@ -230,6 +295,30 @@ static bool names(const char *word, const char *name, const char **inline_value)
     if (word[n] && name[1] != '-') return false; /* "-p=x" is no form of ours */
     *inline_value = word[n] ? word + n + 1 : NULL;
     return true;
+}
+
+static int unknown_option(
+    const common_options *common, const option_row *own, const char *word, base_err *err)
+{
+    char *name = base_xstrndup(word, strcspn(word, "="));
+    base_guess guess = base_guess_begin(name);
+    for (; own && own->name; own++)
+        if (own->help) base_guess_offer(&guess, own->name);
+    for (size_t i = 0; common && i < N_COMMON; i++) base_guess_offer(&guess, common_rows[i].name);
+    const int code = base_fail(err, BASE_E_USAGE, "unknown option %.60s%s", name,
+        base_guess_tell(&guess, "; --help lists the options"));
+    free(name);
+    return code;
+}
+
+static taken taken_of_own(const option_row *row, const char *told)
+{
+    return (taken){told, row->kind, row->argument, &row->bounds};
+}
+
+static taken taken_of_common(const common_row *row, const char *told)
+{
+    return (taken){told, row->kind, row->argument, &row->bounds};
 }
 
 int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
@@ -259,17 +348,17 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
             if (names(word, row->name, &text)) mine = row;
         for (size_t k = 0; common && !mine && !shared && k < N_COMMON; k++)
             if (names(word, common_rows[k].name, &text)) shared = &common_rows[k];
-        if (!mine && !shared)
-            return base_fail(err, BASE_E_USAGE, "unknown option %s; --help lists the options", word);
-        const char *name = mine ? mine->name : shared->name;
-        option_kind kind = mine ? mine->kind : shared->kind;
+        if (!mine && !shared) return unknown_option(common, own, word, err);
+        const taken t = mine ? taken_of_own(mine, mine->name) : taken_of_common(shared, shared->name);
+        const char *name = t.told;
+        option_kind kind = t.kind;
         if (kind == OPTION_FLAG && text) return base_fail(err, BASE_E_USAGE, "%s takes no value", name);
         if (kind != OPTION_FLAG && !text) {
             if (++i >= argc) return base_fail(err, BASE_E_USAGE, "%s needs a value", name);
             text = argv[i];
         }
         option_value v;
-        int code = read_value(name, kind, text, &v, err);
+        int code = read_value(&t, text, &v, err);
         if (!code && mine) code = put_own(mine, v, err);
         if (!code && shared) code = put_common(common, shared, v, err);
         if (code) return code;
@@ -288,26 +377,17 @@ bool options_are_given(int argc, char **argv, const char *name)
 
 /* ---- settings: what configuration files may give ---- */
 
-typedef struct nearest {
-    const char *key, *name;
-    unsigned edits;
-} nearest;
-
-static void find_nearest(void *user, const char *name, const char *unset)
+static void offer_setting(void *user, const char *name, const char *unset)
 {
-    nearest *best = user;
-    const unsigned n = base_edits(best->key, name + 2, best->edits - 1);
-    if (n < best->edits) *best = (nearest){best->key, name + 2, n};
+    base_guess_offer(user, name + 2);
 }
 
 static int unknown_setting(const option_row *own, const char *key, base_err *err)
 {
-    nearest best = {key, NULL, 4};
-    options_each_setting(own, find_nearest, &best);
-    return best.name
-               ? base_fail(
-                     err, BASE_E_USAGE, "there is no setting \"%.40s\"; did you mean %s?", key, best.name)
-               : base_fail(err, BASE_E_USAGE, "there is no setting \"%.40s\"; /settings lists them", key);
+    base_guess guess = base_guess_begin(key);
+    options_each_setting(own, offer_setting, &guess);
+    return base_fail(err, BASE_E_USAGE, "there is no setting \"%.40s\"%s", key,
+        base_guess_tell(&guess, "; /settings lists them"));
 }
 
 void options_each_setting(const option_row *own, options_setting_fn *fn, void *user)
@@ -322,47 +402,48 @@ static bool is_key(const char *name, const char *key)
     return !strncmp(name, "--", 2) && !strcmp(name + 2, key);
 }
 
-/* A project's file is somebody else's: it may make kvist more careful, never less. */
-static int check_project(const char *key, bool (*is_tighter)(const void *value, const char *wanted),
-    const void *value, const char *wanted, base_err *err)
+/*
+ * What a file says of an option. A project's file is somebody else's: it may make kvist more careful, never less.
+ * now: what holds. is_tighter: the row's.
+ */
+static int read_setting(const taken *t, option_source source,
+    bool (*is_tighter)(const void *value, const char *wanted), const void *now, const char *text,
+    option_value *ret, base_err *err)
 {
-    if (!is_tighter)
-        return base_fail(
-            err, BASE_E_USAGE, "a project's file cannot set %s: it belongs into your own configuration", key);
-    if (!is_tighter(value, wanted))
+    const bool is_foreign = source == OPTION_OF_PROJECT;
+    int code = BASE_OK;
+    if (is_foreign && !is_tighter)
         return base_fail(err, BASE_E_USAGE,
-            "%s = %.40s would loosen what holds, and a project's file can only tighten", key, wanted);
-    return BASE_OK;
-}
-
-static int read_setting(
-    const char *key, option_kind kind, const char *value, option_value *ret, base_err *err)
-{
-    if (kind != OPTION_FLAG) return read_value(key, kind, value, ret, err);
-    ret->flag = !strcmp(value, "on");
-    if (ret->flag || !strcmp(value, "off")) return BASE_OK;
-    return base_fail(err, BASE_E_USAGE, "%s is on or off, not \"%.40s\"", key, value);
+            "a project's file cannot set %s: it belongs into your own configuration", t->told);
+    if (t->kind == OPTION_FLAG) {
+        code = check_word(t->told, "on|off", text, err);
+        ret->flag = !strcmp(text, "on");
+    } else {
+        code = read_value(t, text, ret, err);
+    }
+    if (!code && is_foreign && !is_tighter(now, text))
+        code = base_fail(err, BASE_E_USAGE,
+            "%s = %.40s would loosen what holds, and a project's file can only tighten", t->told, text);
+    return code;
 }
 
 int options_put_setting(common_options *common, const option_row *own, bool all, option_source source,
     const char *key, const char *value, base_err *err)
 {
     option_value v;
-    int code;
     for (const option_row *row = own; row && row->name; row++) {
         if (!row->is_setting || !is_key(row->name, key)) continue;
-        code = source == OPTION_OF_PROJECT ? check_project(key, row->is_tighter, row->value, value, err)
-                                           : BASE_OK;
-        if (!code) code = read_setting(key, row->kind, value, &v, err);
+        const taken t = taken_of_own(row, key);
+        const int code = read_setting(&t, source, row->is_tighter, row->value, value, &v, err);
         return code ? code : put_own(row, v, err);
     }
     for (size_t i = 0; i < N_COMMON; i++) {
         const common_row *row = &common_rows[i];
         if (!is_key(row->name, key)) continue;
         if (row->is_of_cache && !all) return BASE_OK;
-        const void *at = (const char *)common + row->offset;
-        code = source == OPTION_OF_PROJECT ? check_project(key, row->is_tighter, at, value, err) : BASE_OK;
-        if (!code) code = read_setting(key, row->kind, value, &v, err);
+        const taken t = taken_of_common(row, key);
+        const int code =
+            read_setting(&t, source, row->is_tighter, (const char *)common + row->offset, value, &v, err);
         return code ? code : put_common(common, row, v, err);
     }
     return all ? unknown_setting(own, key, err) : BASE_OK;
@@ -401,23 +482,15 @@ static char *find_in_data(const char *file, char **missing)
     return NULL;
 }
 
-/* The name that it is nearest to is a guess worth making; a file of that name in this folder is a better one. */
+/* A file of that name in this folder is a better guess than the name that it is nearest to. */
 static int no_such_model(const char *wanted, base_err *err)
 {
-    const char *near = NULL;
-    unsigned fewest = (unsigned)(strlen(wanted) / 2) + 1;
-    for (size_t i = 0; i < OPTIONS_N_MODELS; i++) {
-        const unsigned n = base_edits(wanted, options_models[i].name, fewest - 1);
-        if (n >= fewest) continue;
-        fewest = n;
-        near = options_models[i].name;
-    }
+    base_guess guess = base_guess_begin(wanted);
     const bool is_here = base_fs_exists(wanted);
-    return base_fail(err, BASE_E_ENGINE,
-        "there is no model of the name %.100s%s%.100s: `kvist model list` shows the names, and a GGUF file "
-        "is "
-        "taken by its path%s%.100s",
-        wanted, near && !is_here ? "; did you mean " : "", near && !is_here ? near : "",
+    for (size_t i = 0; !is_here && i < OPTIONS_N_MODELS; i++)
+        base_guess_offer(&guess, options_models[i].name);
+    return base_fail(err, BASE_E_ENGINE, "there is no model of the name %.100s%s%s%.100s", wanted,
+        base_guess_tell(&guess, "; `kvist model list` shows the names, and a GGUF file is taken by its path"),
         is_here ? ", ./" : "", is_here ? wanted : "");
 }
 
@@ -474,25 +547,14 @@ int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, 
     return BASE_OK;
 }
 
-int options_repair(const common_options *o, int *ret, base_err *err)
+int options_repair(const common_options *o)
 {
-    *ret = -1;
-    if (!o->repair) return BASE_OK;
-    char *end;
-    long rows = !strcmp(o->repair, "off") ? 0 : strtol(o->repair, &end, 10);
-    if (rows && (*end || rows < 0 || rows > 1 << 20))
-        return base_fail(err, BASE_E_USAGE, "--repair takes a number of rows or off, not \"%s\"", o->repair);
-    if (!rows && strcmp(o->repair, "off") && strcmp(o->repair, "0"))
-        return base_fail(err, BASE_E_USAGE, "--repair takes a number of rows or off, not \"%s\"", o->repair);
-    *ret = (int)rows;
-    return BASE_OK;
+    return !o->repair ? -1 : !strcmp(o->repair, "off") ? 0 : (int)strtol(o->repair, NULL, 10);
 }
 
-int options_lookup(const common_options *o, bool *ret, base_err *err)
+bool options_lookup(const common_options *o)
 {
-    *ret = !o->lookup || !strcmp(o->lookup, "on");
-    if (*ret || !strcmp(o->lookup, "off")) return BASE_OK;
-    return base_fail(err, BASE_E_USAGE, "--lookup is on or off, not \"%s\"", o->lookup);
+    return !o->lookup || !strcmp(o->lookup, "on");
 }
 
 /* ---- what a person is told ---- */

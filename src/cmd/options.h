@@ -15,13 +15,28 @@
 #include "model/forward/model.h"
 #include "model/text/sampler.h"
 
-typedef enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMBER, OPTION_LIST } option_kind;
+/* OPTION_WORD: a text that is one of the words of its argument, "on|off". */
+typedef enum option_kind {
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_WORD,
+    OPTION_INTEGER,
+    OPTION_NUMBER,
+    OPTION_LIST
+} option_kind;
 /* What an option that may be given several times was given. */
 enum { OPTION_LIST_MOST = 32 };
 typedef struct option_list {
     const char *all[OPTION_LIST_MOST + 1]; /* NULL-terminated */
     uint32_t n;
 } option_list;
+/* What an option takes. A value outside is told where it is given: the command line, or file and line. */
+typedef struct option_bounds {
+    double least, most;    /* of a number; both 0: any */
+    const char *otherwise; /* behind the bounds: what 0 or leaving it out means; NULL: nothing */
+    /* Of a text, what no list of words says. BASE_E_USAGE: the sentence says what is allowed. NULL: any. */
+    int (*check)(const char *value, base_err *err);
+} option_bounds;
 /*
  * One own option of a command. What a person is told of it stands here once: --help, the man page, completion
  * and the configuration's keys are made from these rows.
@@ -29,7 +44,7 @@ typedef struct option_list {
 typedef struct option_row {
     const char *name; /* "--json" or "-p" */
     option_kind kind;
-    void *value;          /* a bool, const char *, int64_t, double or option_list */
+    void *value;          /* a bool, const char *, int64_t, double or option_list, as kind says */
     const char *argument; /* how the value is written: "N", "on|off"; NULL: it takes none */
     const char *help;     /* a sentence; NULL: nobody is told of it (tests) */
     const char *unset;    /* the value where none is given; NULL: nothing worth telling */
@@ -39,6 +54,7 @@ typedef struct option_row {
      * NULL: never.
      */
     bool (*is_tighter)(const void *value, const char *wanted);
+    option_bounds bounds; /* of what is given */
 } option_row;
 
 /* What model and cache options said. */
@@ -73,6 +89,12 @@ typedef struct common_options {
  */
 int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
     uint32_t *n_rest, const char **ret_asked, base_err *err);
+
+/*
+ * BASE_E_USAGE where `text` is none of the words ("list|show|export"): "BEGIN list, show or export, not "lst"; did
+ * you mean list?". begin: "kvist log knows".
+ */
+int options_check_word(const char *begin, const char *words, const char *text, base_err *err);
 
 /* Does the command line give this option ("--mode")? */
 bool options_are_given(int argc, char **argv, const char *name);
@@ -115,10 +137,10 @@ int options_model_path(const common_options *o, char **ret, base_err *err);
  */
 int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured,
     kv_limit *ret, base_err *err);
-/* Rows that --repair lets come back for a request; 0: "off"; -1: it was not given. BASE_E_USAGE: it is neither. */
-int options_repair(const common_options *o, int *ret, base_err *err);
-/* --lookup: is text guessed ahead? BASE_E_USAGE: neither on nor off. */
-int options_lookup(const common_options *o, bool *ret, base_err *err);
+/* Rows that --repair lets come back for a request; 0: "off"; -1: it was not given. */
+int options_repair(const common_options *o);
+/* --lookup: is text guessed ahead? */
+bool options_lookup(const common_options *o);
 /* What of them a model is opened with; points into *o. */
 model_options options_to_model(const common_options *o);
 

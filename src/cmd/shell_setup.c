@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/ability.h"
 #include "agent/agent.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -15,7 +14,11 @@
 #include "model/text/answer.h"
 
 static const int64_t TRIES_NOT_GIVEN = INT64_MIN;
-enum { NOTIFY_AFTER = 10 }; /* seconds */
+enum {
+    NOTIFY_AFTER = 10, /* seconds */
+    MOST = 1 << 24,    /* tokens, calls, turns */
+    MOST_CONTEXT = 100000,
+};
 
 /*
  * "--resume" alone means the latest session: it becomes "--resume=" so that every option with a value has
@@ -34,13 +37,11 @@ static char **with_resume_value(int argc, char **argv)
     return out;
 }
 
-/* A word that is no option is a folder; a mistyped command's name is one too. */
-static int check_folder(const char *dir, bool is_word, base_err *err)
+static int check_folder(const char *dir, base_err *err)
 {
     struct stat st;
     if (!stat(dir, &st) && S_ISDIR(st.st_mode)) return BASE_OK;
-    return base_fail(err, BASE_E_USAGE, "%s is no folder%s", dir,
-        is_word && !strchr(dir, '/') ? ", and no command (kvist help lists them)" : "");
+    return base_fail(err, BASE_E_USAGE, "%s is no folder", dir);
 }
 
 static bool is_stricter_mode(const void *value, const char *wanted)
@@ -59,6 +60,15 @@ static bool is_always_tighter(const void *value, const char *wanted)
 static bool is_asked_first(const void *value, const char *wanted)
 {
     return true;
+}
+
+static int check_context(const char *value, base_err *err)
+{
+    char *end;
+    const long tokens = strtol(value, &end, 10);
+    if (!strcmp(value, "off") || (!*end && tokens >= 1 && tokens <= MOST_CONTEXT)) return BASE_OK;
+    return base_fail(err, BASE_E_USAGE, "--context takes a number of tokens (to %d) or off, not \"%.40s\"",
+        MOST_CONTEXT, value);
 }
 
 /* The tree's own file, opened as nothing outside of the tree can be. */
@@ -87,7 +97,7 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
 {
     const option_row own[] = {
         {"-p", OPTION_TEXT, &o->prompt, "TEXT", "one request without a screen; - reads it from stdin"},
-        {"--input", OPTION_TEXT, &o->input, "jsonl",
+        {"--input", OPTION_WORD, &o->input, "jsonl",
             "with -p -: several requests on stdin, an object a line, {\"text\":\"...\",\"id\":\"...\"}; each "
             "is "
             "answered before the next is read, with --json between input and input_end events of that line "
@@ -97,37 +107,43 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
             "of the "
             "standard is held: docs/schema.md"},
         {"--max-turns", OPTION_INTEGER, &o->max_turns, "N",
-            "of --input: requests at most; then exit status 4", "all"},
+            "of --input: requests at most; then exit status 4", "all",
+            .bounds = {1, MOST, "left out, all are answered"}},
         {"--dir", OPTION_TEXT, &o->dir, "DIR", "the tree, like the word DIR"},
-        {"--mode", OPTION_TEXT, &o->mode, "plan|ask|edits|all",
+        {"--mode", OPTION_WORD, &o->mode, "plan|ask|edits|all",
             "what needs asking: everything but reading is off | writes and commands | commands | nothing",
             "ask", .is_setting = true, .is_tighter = is_stricter_mode},
         {"--resume", OPTION_TEXT, &o->resume, "[ID]",
             "go on with a session (a prefix of its id; alone: the latest of this tree)"},
         {"--fork", OPTION_TEXT, &o->fork, "ID",
             "a second session with all that this one has, nothing computed again; that one stays as it is"},
-        {"--notify", OPTION_TEXT, &o->notify, "off|bell|osc777",
+        {"--notify", OPTION_WORD, &o->notify, "off|bell|osc777",
             "when a long turn ends or waits for your yes: the terminal's bell, or a notification of the "
             "desktop "
             "(OSC 777: foot, Ghostty, rxvt, WezTerm)",
             "off", .is_setting = true},
         {"--notify-after", OPTION_INTEGER, &o->notify_after, "SECONDS",
-            "how long a turn has to take to be told by --notify", "10", .is_setting = true},
+            "how long a turn has to take to be told by --notify", "10", .is_setting = true,
+            .bounds = {0, 86400, NULL}},
         {"--context", OPTION_TEXT, &o->context, "TOKENS|off",
-            "how much retrieved code goes in front of a request", "1500", .is_setting = true},
-        {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer", "1024", .is_setting = true},
+            "how much retrieved code goes in front of a request", "1500", .is_setting = true,
+            .bounds = {.check = check_context}},
+        {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer", "1024", .is_setting = true,
+            .bounds = {0, MOST, "0 is the default"}},
         {"--max-thought", OPTION_INTEGER, &o->max_thought, "N",
             "tokens that a model may think in an answer before the thought is ended for it",
-            "half of --max-tokens", .is_setting = true},
-        {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "tool calls a turn", "24", .is_setting = true},
-        {"--agent", OPTION_TEXT, &o->agent, "auto|small|strong",
+            "half of --max-tokens", .is_setting = true, .bounds = {0, MOST, "0 is half of --max-tokens"}},
+        {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "tool calls a turn", "24", .is_setting = true,
+            .bounds = {0, MOST, "0 is the default"}},
+        {"--agent", OPTION_WORD, &o->agent, "auto|small|strong",
             "what the model is offered: whole definitions are written anew, or edits by line and several "
             "calls; "
             "auto goes by its parameters and by the form of calls that it was taught",
             "auto", .is_setting = true},
         {"--tries", OPTION_INTEGER, &o->tries, "N",
             "where a test fails: sample up to N rewrites, offer the first that passes; 0 is off",
-            "6 in the modes edits and all, else 0", .is_setting = true},
+            "6 in the modes edits and all, else 0", .is_setting = true,
+            .bounds = {0, AGENT_MOST_TRIES, "0 is off"}},
         {"--test", OPTION_TEXT, &o->test, "COMMAND",
             "runs this tree's tests, for /test and for judging changes; one of a file counts once you "
             "approved it",
@@ -160,10 +176,9 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
         code = base_fail(err, BASE_E_USAGE, "one folder at most; \"%s\" is a second one", rest[1]);
     if (!code && n_rest && o->dir)
         code = base_fail(err, BASE_E_USAGE, "the folder is given twice: %s and --dir %s", rest[0], o->dir);
-    bool is_word = !code && n_rest;
-    if (is_word) o->dir = rest[0];
+    if (!code && n_rest) o->dir = rest[0];
     if (!o->dir) o->dir = ".";
-    if (goes_on && !code) code = check_folder(o->dir, is_word, err);
+    if (goes_on && !code) code = check_folder(o->dir, err);
     if (goes_on && !code) code = configure(argc, argv, o, own, err);
     free(rest);
     if (code) *ret_status = cmd_complain(err);
@@ -198,44 +213,20 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
         .max_steps = (uint32_t)o->max_steps,
         .ability = o->agent,
         .tries = o->tries == TRIES_NOT_GIVEN ? AGENT_TRIES_BY_MODE : (uint32_t)o->tries};
-    if (o->mode && !agent_mode_parse(o->mode, &ret->mode))
-        return base_fail(err, BASE_E_USAGE, "--mode is plan, ask, edits or all, not \"%s\"", o->mode);
-    if (o->max_thought < 0 || o->max_thought > 1 << 24)
-        return base_fail(
-            err, BASE_E_USAGE, "--max-thought takes 1 to %d tokens; 0 is half of --max-tokens", 1 << 24);
-    if (o->max_tokens < 0 || o->max_tokens > 1 << 24 || o->max_steps < 0 || o->max_steps > 1 << 24)
-        return base_fail(
-            err, BASE_E_USAGE, "--max-tokens and --max-steps take 1 to %d; 0 is the default", 1 << 24);
+    if (o->mode) agent_mode_parse(o->mode, &ret->mode);
     if (o->json && !o->prompt)
         return base_fail(err, BASE_E_USAGE, "--json goes with -p TEXT: the shell has a screen");
-    if (o->notify && strcmp(o->notify, "off") && strcmp(o->notify, "bell") && strcmp(o->notify, "osc777"))
-        return base_fail(err, BASE_E_USAGE, "--notify is off, bell or osc777, not \"%.40s\"", o->notify);
-    if (o->notify_after < 0 || o->notify_after > 86400)
-        return base_fail(err, BASE_E_USAGE, "--notify-after takes 0 to 86400 seconds");
-    bool is_strong;
-    if (!agent_ability_read(o->agent, &is_strong))
-        return base_fail(err, BASE_E_USAGE, "--agent is auto, small or strong, not \"%.40s\"", o->agent);
-    if (o->input && strcmp(o->input, "jsonl") != 0)
-        return base_fail(err, BASE_E_USAGE, "--input is jsonl, not \"%.40s\"", o->input);
     if (o->input && (!o->prompt || strcmp(o->prompt, "-") != 0))
         return base_fail(
             err, BASE_E_USAGE, "--input jsonl goes with -p -: requests come from the standard input");
-    if (o->max_turns < 0 || o->max_turns > 1 << 24 || (o->max_turns && !o->input))
-        return base_fail(err, BASE_E_USAGE, "--max-turns takes 1 to %d requests of --input jsonl", 1 << 24);
-    if ((o->tries < 0 && o->tries != TRIES_NOT_GIVEN) || o->tries > AGENT_MOST_TRIES)
-        return base_fail(err, BASE_E_USAGE, "--tries takes 0 to %d", AGENT_MOST_TRIES);
-    if (o->context && !strcmp(o->context, "off")) {
-        ret->context_tokens = UINT32_MAX;
-    } else if (o->context) {
-        char *end;
-        long tokens = strtol(o->context, &end, 10);
-        if (*end || tokens < 1 || tokens > 100000)
-            return base_fail(
-                err, BASE_E_USAGE, "--context takes a number of tokens or off, not \"%s\"", o->context);
-        ret->context_tokens = (uint32_t)tokens;
-    }
-    int code = options_lookup(&o->common, &ret->lookup, err);
-    return code ? code : options_repair(&o->common, &ret->kv.repair, err);
+    if (o->max_turns && !o->input)
+        return base_fail(err, BASE_E_USAGE, "--max-turns goes with --input jsonl: else there is one request");
+    if (o->context)
+        ret->context_tokens =
+            !strcmp(o->context, "off") ? UINT32_MAX : (uint32_t)strtol(o->context, NULL, 10);
+    ret->lookup = options_lookup(&o->common);
+    ret->kv.repair = options_repair(&o->common);
+    return BASE_OK;
 }
 
 /* A schema that cannot be held is told before anything runs. */
@@ -304,10 +295,6 @@ bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, 
     if (!code) code = endpoint_ask(&s->endpoint, &o->endpoint, o->dir, &err);
     if (!code && !o->fake_script && !s->endpoint.is_chosen)
         code = options_model_path(&o->common, &s->model_path, &err);
-    if (!code && o->common.budget) {
-        kv_limit limit; /* a typo is told before a model loads */
-        code = options_budget(&o->common, 32768, 1 << 15, (kv_limit){0}, &limit, &err);
-    }
     if (!code) code = allow_read_resolve(o->dir, o->allow_read.all, o->allow_read.n, &s->allowed, &err);
     s->session.allow_read = (const char *const *)s->allowed;
     s->session.ignore = o->ignore.all;

@@ -193,4 +193,8 @@ void kv_policy_defaults(const char *name, base_buf *out); /* "w=32 kernel=7" of 
 
 const kv_parameter_info *kv_parameter_list(uint32_t *ret_n);
 
+/* BASE_E_USAGE: there is no such policy, or "NAME=VALUE" is no parameter's; the sentence says what may be meant. */
+int kv_policy_check(const char *name, base_err *err);
+int kv_parameter_check(const char *pair, base_err *err);
+
 #endif

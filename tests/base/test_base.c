@@ -16,6 +16,7 @@
 #include <pwd.h>
 
 #include "base/buf.h"
+#include "base/edits.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -31,6 +32,35 @@ static void test_err__prefix_keeps_the_sentence(void **state)
     for (int i = 0; i < 200; i++) base_err_prefix(&err, "again and again"); /* never past its end */
     assert_true(strlen(err.msg) < sizeof err.msg);
     assert_int_equal(base_fail(NULL, BASE_E_IO, "nobody listens"), BASE_E_IO);
+}
+
+/* Each typed word against all names: what is meant, or that nothing is near. */
+static void test_guess__is_the_nearest_word_or_none(void **state)
+{
+    static const char *const known[] = {"mode", "model", "list", "show", "get", "snapkv", "streaming-llm",
+        "qwen2.5-coder-1.5b", "kv-budget", "kv-policy", NULL};
+    static const char *const cases[][2] = {{"modl", "model"}, {"modle", "model"}, {"moed", "mode"},
+        {"lst", "list"}, {"gte", "get"}, {"SHOW", "show"}, {"snapk", "snapkv"},
+        {"streaming", "streaming-llm"}, {"qwen", "qwen2.5-coder-1.5b"}, {"kv-bugdte", "kv-budget"},
+        {"kv_policy", "kv-policy"}, {"ls", NULL}, {"", NULL}, {"x", NULL}, {"something else", NULL},
+        {"frobnicate", NULL}, {"model-of-a-much-longer-name", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_guess g = base_guess_begin(cases[i][0]);
+        for (size_t k = 0; known[k]; k++) base_guess_offer(&g, known[k]);
+        char said[80] = "; nothing";
+        if (cases[i][1]) snprintf(said, sizeof said, "; did you mean %s?", cases[i][1]);
+        assert_string_equal(base_guess_tell(&g, "; nothing"), said);
+    }
+    assert_int_equal(base_edits("get", "gte", 3), 1); /* neighbours that changed places */
+    assert_int_equal(base_edits("abcd", "badc", 3), 2);
+    assert_int_equal(base_edits("kitten", "sitting", 5), 3);
+    assert_int_equal(base_edits("kitten", "sitting", 2), 3); /* most + 1 */
+    char longer[70] = {0};
+    memset(longer, 'a', sizeof longer - 1);
+    assert_int_equal(base_edits(longer, longer, 2), 3);
+    base_guess g = base_guess_begin(longer);
+    base_guess_offer(&g, "aaa");
+    assert_null(g.meant);
 }
 
 static void test_buf__grows_and_is_taken(void **state)
@@ -286,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_err__prefix_keeps_the_sentence),
+        cmocka_unit_test(test_guess__is_the_nearest_word_or_none),
         cmocka_unit_test(test_buf__grows_and_is_taken),
         cmocka_unit_test(test_sha256__gives_the_published_digests),
         cmocka_unit_test(test_siphash__gives_what_others_compute),

@@ -151,7 +151,7 @@ class Configuration(Case):
         self.assertEqual((told["kv-budget"], told["model"]), (("4096", ".kvist/config:2"), ("small", f"{user}:5")))
 
     def test_a_wrong_line_of_ones_own_says_file_and_line(self):
-        for text, line, said in (("modle = small\n", 1, "did you mean mode"), ("\n\nmode edits\n", 3, "no \"key = value\""), ("threads = many\n", 1, "whole number"),
+        for text, line, said in (("modle = small\n", 1, "did you mean model?"), ("\n\nmode edits\n", 3, "no \"key = value\""), ("threads = many\n", 1, "whole number"),
                                  ("thinking = maybe\n", 1, "on or off"), ("stop = \"x\n", 1, "quotes"), ("temperature = 101\n", 1, "0 is greedy"),
                                  ("p = x\n", 1, "no setting"), ("resume = x\n", 1, "no setting"), ("mode =\n", 1, "no value"), ("mode = a\x01\n", 1, "no text")):
             self.configure(text)
@@ -251,18 +251,33 @@ class Configuration(Case):
         self.assertIn("no/such.gguf", run.stderr)
         run = self.run_kvist("-p", "hello", "--model", "qwen2.5-coder-1.5")
         self.assertEqual(run.returncode, 5)
-        self.assertIn("did you mean qwen2.5-coder-1.5b: `kvist model list`", run.stderr)
+        self.assertIn("did you mean qwen2.5-coder-1.5b?", run.stderr)
         self.assertNotIn("did you mean", self.run_kvist("-p", "hello", "--model", "something else").stderr)
         self.assertEqual(run.stderr.count("\n"), 1)
 
     def test_a_value_that_means_nothing_is_told_with_its_file_and_line(self):
         for key, value in (("mode", "asks"), ("notify", "horn"), ("agent", "huge"), ("context", "-4"), ("repair", "x"), ("lookup", "maybe"), ("kv-budget", "foo"),
-                           ("temperature", "hot")):
+                           ("temperature", "hot"), ("kv-policy", "snapk"), ("kv-set", "windw=4"), ("kv-prefill", "all"), ("backend", "cud"),
+                           ("notify-after", "soon"), ("thinking", "yes")):
             self.configure(f"# mine\n{key} = {value}\n", "")
             run = self.run_kvist("-p", "x", "--fake-script", self.script)
             self.assertEqual(run.returncode, 2, run.stderr)
-            self.assertRegex(run.stderr, rf"config:2: .*{key}.*\"{value}\"", key)
+            told = "" if key in ("kv-policy", "kv-set") else key  # these name the policy, the parameter
+            self.assertRegex(run.stderr, rf"config:2: .*{told}.*{value}", key)
             self.assertEqual(run.stderr.count("\n"), 1)
+        for key, value, bounds in (("max-tokens", "-1", "0 to 16777216"), ("max-thought", "99999999", "0 to 16777216"), ("max-steps", "-2", "0 to 16777216"),
+                                   ("tries", "1000", "0 to "), ("notify-after", "100000", "0 to 86400"), ("threads", "0", "1 to 64"),
+                                   ("temperature", "-1", "0 to 100"), ("endpoint-wait", "0", "1 to 86400"), ("ctx", "0", "1 to "), ("gpu-mem", "0", "0.25 to")):
+            self.configure(f"{key} = {value}\n", "")
+            run = self.run_kvist("-p", "x", "--fake-script", self.script)
+            self.assertEqual(run.returncode, 2, run.stderr)
+            self.assertRegex(run.stderr, rf"config:1: {key} takes {bounds}", key)
+            self.configure("", f"{key} = {value}\n")  # the tree's own: told, and kvist starts
+            self.assertIn(f".kvist/config:1: a project's file cannot set {key}", self.settings()[1])
+        self.configure("", "kv-budget = lots\n\nmode = al\n")
+        told = self.settings()[1]
+        self.assertIn(".kvist/config:1: --kv-budget: a budget is rows", told)
+        self.assertIn('.kvist/config:3: mode is plan, ask, edits or all, not "al"; did you mean all?', told)
         self.configure("mode = asks\n", "")
         run = self.run_kvist("-p", "x", "--mode", "al", "--fake-script", self.script)
         self.assertTrue(run.stderr.startswith('kvist: --mode is plan, ask, edits or all, not "al"'), run.stderr)
@@ -284,6 +299,25 @@ class Configuration(Case):
 
 
 class Usage(Case):
+    def test_what_is_mistyped_is_told_what_was_meant(self):
+        """Options, commands, their words, policies, parameters, slash commands, models: one rule (base/edits.h)."""
+        for words, meant, status in ((["--modl", "x"], "--model", 2), (["--kv-polcy=x"], "--kv-policy", 2), (["evnts"], "events", 2), (["help", "evnts"], "events", 2),
+                                     (["log", "lst"], "list", 2), (["log", "exprot", "x"], "export", 2), (["kv", "polices"], "policies", 2), (["model", "gte", "x"], "get", 2),
+                                     (["approvals", "lst"], "list", 2), (["grammar", "instal", "c"], "install", 2), (["eval", "token"], "tokens", 2),
+                                     (["bench", "sped"], "speed", 2), (["log", "--sesion", "x"], "--session", 2),
+                                     (["-p", "x", "--kv-policy", "snapk"], "snapkv", 2), (["-p", "x", "--kv-set", "windw=4"], "window", 2),
+                                     (["-p", "x", "--mode", "edit"], "edits", 2), (["-p", "x", "--notify", "bel"], "bell", 2), (["-p", "x", "--backend", "cup"], "cpu", 2),
+                                     (["-p", "x", "--input", "json"], "jsonl", 2), (["-p", "x", "--model", "smolm2-135m"], "smollm2-135m", 5),
+                                     (["-p", "/setings", "--fake-script", self.script], "/settings", 2)):
+            run = self.run_kvist(*words)
+            self.assertEqual((run.returncode, run.stdout), (status, ""), (words, run.stderr))
+            self.assertIn(f"did you mean {meant}?", run.stderr, words)
+        for words in (["--frobnicate"], ["frobnicate"], ["log", "frobnicate"], ["-p", "x", "--kv-policy", "frobnicate"], ["-p", "/frobnicate", "--fake-script", self.script]):
+            run = self.run_kvist(*words)
+            self.assertEqual(run.returncode, 2, words)
+            self.assertNotIn("did you mean", run.stderr)
+            self.assertRegex(run.stderr, "list|there are", words)
+
     def test_every_command_explains_itself(self):
         for command in ([], ["learn"], ["log"], ["replay"], ["model"], ["eval"], ["bench"], ["code"], ["grammar"], ["doctor"]):
             run = self.run_kvist(*command, "--help")

@@ -222,8 +222,8 @@ static int measure(bench *b, base_err *err)
         .budget_user = &b->common,
     };
     options.model.notice = cmd_notice;
+    options.kv.repair = options_repair(&b->common);
     int rc = options_model_path(&b->common, &path, err);
-    if (!rc) rc = options_repair(&b->common, &options.kv.repair, err);
     if (!rc && b->file) rc = base_fs_read(b->file, 1 << 20, &text, err);
     if (!rc) rc = engine_local_open(&b->engine, path, &options, NULL, NULL, err);
     for (int i = 0; i < 2; i++) b->answers[i] = base_xcalloc((size_t)b->max_tokens + 1, sizeof(int32_t));

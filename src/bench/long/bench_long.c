@@ -178,11 +178,10 @@ static int open_agent(run *r, base_err *err)
     const char *mode = base_json_str(r->session, "mode", "plan");
     if (!agent_mode_parse(mode, &options.mode))
         return base_fail(err, BASE_E_FORMAT, "%s: no such mode: %s", r->id, mode);
-    int rc = options_lookup(o, &options.lookup, err);
-    if (!rc) rc = options_repair(o, &options.kv.repair, err);
-    if (!rc)
-        rc = agent_session_open(&r->opened, &options,
-            &(agent_host){.user = r, .event = on_event, .approve = on_approve}, &r->cancel, err);
+    options.lookup = options_lookup(o);
+    options.kv.repair = options_repair(o);
+    int rc = agent_session_open(&r->opened, &options,
+        &(agent_host){.user = r, .event = on_event, .approve = on_approve}, &r->cancel, err);
     if (!rc) r->agent = agent_session_agent(r->opened);
     return rc;
 }

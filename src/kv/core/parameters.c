@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/edits.h"
+#include "base/mem.h"
 #include "kv/session.h"
 
 static const struct parameter {
@@ -104,14 +106,19 @@ static int parse_one(const char *pair, kv_parameters *ret, base_err *err)
 {
     const char *equals = strchr(pair, '=');
     const size_t n = equals ? (size_t)(equals - pair) : strlen(pair);
+    char *name = base_xstrndup(pair, n);
     base_buf known = {0};
+    base_guess guess = base_guess_begin(name);
+    base_buf_puts(&known, "; there are ");
     for (size_t i = 0; i < N_PARAMETERS; i++) {
         const struct parameter *p = &parameters[i];
+        base_guess_offer(&guess, p->name);
         if (strlen(p->name) != n || memcmp(p->name, pair, n)) {
             base_buf_printf(&known, "%s%s", i ? ", " : "", p->name);
             continue;
         }
         base_buf_free(&known);
+        free(name);
         const int place = p->words && equals ? word_place(p->words, equals + 1) : -1;
         if (p->words && place < 0)
             return base_fail(err, BASE_E_USAGE, "--kv-set %s: %s is one of: %s", pair, p->name, p->words);
@@ -133,9 +140,17 @@ static int parse_one(const char *pair, kv_parameters *ret, base_err *err)
     if (i < N_GONE)
         base_fail(err, BASE_E_USAGE, "--kv-set %s: this can no longer be set; %s", pair, gone[i].instead);
     else
-        base_fail(err, BASE_E_USAGE, "--kv-set %s: no such parameter; there are %s", pair, known.data);
+        base_fail(
+            err, BASE_E_USAGE, "--kv-set %s: no such parameter%s", pair, base_guess_tell(&guess, known.data));
     base_buf_free(&known);
+    free(name);
     return BASE_E_USAGE;
+}
+
+int kv_parameter_check(const char *pair, base_err *err)
+{
+    kv_parameters any;
+    return parse_one(pair, &any, err);
 }
 
 int kv_parameters_parse(

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/edits.h"
 #include "kv/session.h"
 
 #define DECLARE(name) extern const kv_policy kv_policy_##name;
@@ -25,17 +26,26 @@ void kv_policy_defaults(const char *name, base_buf *out)
     if (policy) kv_parameters_print(&policy->defaults, policy->info.parameters, out);
 }
 
+int kv_policy_check(const char *name, base_err *err)
+{
+    return kv_policy_find(name, err) ? 0 : BASE_E_USAGE;
+}
+
 const kv_policy *kv_policy_find(const char *name, base_err *err)
 {
     base_buf known = {0};
+    base_guess guess = base_guess_begin(name ? name : "");
+    base_buf_puts(&known, "; there are ");
     for (size_t i = 0; i < N_POLICIES; i++) {
+        base_guess_offer(&guess, policies[i]->info.name);
         if (!name || !strcmp(policies[i]->info.name, name)) {
             base_buf_free(&known);
             return policies[i];
         }
         base_buf_printf(&known, "%s%s", i ? ", " : "", policies[i]->info.name);
     }
-    base_fail(err, BASE_E_USAGE, "no cache policy is called '%s'; there are %s", name, known.data);
+    base_fail(err, BASE_E_USAGE, "no cache policy is called \"%.40s\"%s", name,
+        base_guess_tell(&guess, known.data));
     base_buf_free(&known);
     return NULL;
 }

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/edits.h"
 #include "base/mem.h"
 #include "tui/actions.h"
 #include "tui/chat/chat.h"
+#include "tui/input/complete.h"
 
 enum { ESC_TWICE_MS = 1500 };
 
@@ -43,12 +45,32 @@ static bool own_command(tui_ui *u, const char *text)
     return false;
 }
 
+/* A mistyped command of the screen's own, which the agent knows nothing of; its answer guesses among the others. */
+static const char *meant_own_command(tui_ui *u, const char *text)
+{
+    uint32_t n;
+    const agent_command *commands = agent_commands(&n);
+    if (*text != '/' || strpbrk(text, " \t\n")) return NULL;
+    base_guess guess = base_guess_begin(text + 1);
+    for (uint32_t i = 0; i < n; i++) base_guess_offer(&guess, commands[i].name);
+    for (char *const *skill = tui_ui_skills(u); *skill; skill += 2) base_guess_offer(&guess, *skill);
+    const char *theirs = guess.meant;
+    for (const tui_own_command *own = tui_own_commands; own->name; own++) base_guess_offer(&guess, own->name);
+    return guess.edits && guess.meant != theirs ? guess.meant : NULL;
+}
+
 void tui_do_send(tui_ui *u, uint32_t key)
 {
     char *text = tui_editor_peek(&u->editor);
     size_t n = strlen(text);
     while (n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\n')) text[--n] = 0;
     if (n > 0) {
+        const char *meant = meant_own_command(u, text);
+        if (meant) {
+            tui_ui_say(u, "there is no command %.40s; did you mean /%s?", text, meant);
+            free(text);
+            return;
+        }
         tui_editor_set(&u->editor, "");
         tui_lines_add(&u->lines, text);
         u->chat_scroll = 0;
