@@ -184,6 +184,7 @@ static int run_settings(agent *a, const char *arguments, base_err *err)
             &now, ", budget %u %s", s.budget, agent__is_priced(a) ? "tokens of a request" : "rows a lane");
     else
         base_buf_puts(&now, ", no budget");
+    if (s.budget && s.until) base_buf_printf(&now, " (nothing leaves before there are %u)", s.until);
     if (s.state_bytes)
         base_buf_printf(&now,
             "; %u states kept of at most %u, %.1f MiB each (--kv-set states=MiB in memory, states_disk=MiB "

@@ -251,6 +251,10 @@ int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *
     int rc = 0, fd = -1;
     if (!read_only) {
         rc = base_fs_mkdirs(l->folder, err);
+        if (rc)
+            base_err_prefix(err,
+                "the session log has no place (--ephemeral goes without one, KVIST_HOME=FOLDER "
+                "puts all of kvist's files elsewhere)");
         if (!rc) rc = base_fs_check_owner(l->folder, err);
         if (!rc) rc = base_fs_check_owner(l->path, err);
         /*

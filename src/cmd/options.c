@@ -505,7 +505,8 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
     if (!wanted || !*wanted) wanted = "default";
     if (strchr(wanted, '/')) {
         if (!base_fs_exists(wanted))
-            return base_fail(err, BASE_E_ENGINE, "there is no model file %s", wanted);
+            return base_fail(err, BASE_E_ENGINE,
+                "there is no model file %s; `kvist model list` shows those of the data folder", wanted);
         *ret = base_xstrdup(wanted);
         return BASE_OK;
     }

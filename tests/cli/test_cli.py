@@ -291,6 +291,17 @@ class Configuration(Case):
         self.assertIn("--ephemeral goes without one", run.stderr)
         self.assertEqual(self.run_kvist("-p", "What doubles?", "--mode", "plan", "--ephemeral", "--fake-script", self.script).returncode, 0)
 
+    def test_a_home_that_cannot_be_written_says_where_to_put_things(self):
+        os.makedirs(self.env["KVIST_HOME"], mode=0o700)
+        with open(os.path.join(self.env["KVIST_HOME"], "data"), "w"):
+            pass  # no folder can be made there, whoever tries
+        run = self.run_kvist("-p", "hello", "--fake-script", self.script)
+        self.assertEqual((run.returncode, run.stdout, run.stderr.count("\n")), (1, "", 1), run.stderr)
+        self.assertIn("--ephemeral goes without one, KVIST_HOME=FOLDER", run.stderr)
+        run = self.run_kvist("-p", "hello", "--model", "./no.gguf", "--ephemeral")
+        self.assertEqual(run.returncode, 5)
+        self.assertIn("`kvist model list` shows", run.stderr)
+
     def test_the_tour_needs_a_screen(self):
         run = self.run_kvist("--linear", "--fake-script", self.script, stdin="/tour\n")
         self.assertEqual(run.returncode, 0, run.stderr)
