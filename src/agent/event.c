@@ -205,9 +205,23 @@ static const char *const field_types[] = {
     [FIELD_RAW] = "{}",
 };
 
+/* Fields that events got later: what was logged before has none of them, and stays an event of the schema. */
+static const struct {
+    const char *event, *name;
+} later_fields[] = {{"session", "until"}, {"ledger", "until"}, {"ledger", "computed"}, {"ledger", "unread"},
+    {"plan", "again"}};
+
+static bool came_later(const char *event, const char *name)
+{
+    for (size_t i = 0; event && i < sizeof later_fields / sizeof *later_fields; i++)
+        if (!strcmp(later_fields[i].event, event) && !strcmp(later_fields[i].name, name)) return true;
+    return false;
+}
+
 /* A row's or an event's fields; in an ARRAY what is missing is null in its place. */
 typedef struct describing {
     base_buf *out, *required;
+    const char *event; /* NULL: of a list */
     row_shape shape;
     bool is_first;
 } describing;
@@ -226,8 +240,8 @@ static void describe_field(void *user, field_kind kind, const char *name, field 
     else
         base_buf_puts(d->out, field_types[kind]);
     if (d->shape == SHAPE_ARRAY) base_buf_puts(d->out, "]}");
-    const bool is_optional =
-        kind == FIELD_STRING || kind == FIELD_RAW || kind == FIELD_LIST || kind == FIELD_NONZERO;
+    const bool is_optional = kind == FIELD_STRING || kind == FIELD_RAW || kind == FIELD_LIST ||
+                             kind == FIELD_NONZERO || came_later(d->event, name);
     if (!is_optional) base_buf_printf(d->required, ",\"%s\"", name);
 }
 
@@ -242,7 +256,7 @@ static void describe_rows(base_buf *out, const list_type *type)
     /* The visitors ask a row for its fields' addresses and read nothing. */
     void *row = base_xcalloc(1, type->size);
     base_buf_printf(out, "{\"type\":\"array\",\"items\":%s", begins[type->shape]);
-    type->visit(row, describe_field, &(describing){out, &required, type->shape, true});
+    type->visit(row, describe_field, &(describing){out, &required, NULL, type->shape, true});
     base_buf_printf(out, "%s}", ends[type->shape]);
     base_buf_free(&required);
     free(row);
@@ -259,7 +273,8 @@ void agent_event_schema(base_buf *out)
         agent_event none = {.type = (agent_event_type)i};
         base_buf_printf(out, "%s{\"type\":\"object\",\"properties\":{\"event\":{\"const\":\"%s\"}",
             i ? "," : "", event_rows[i].name);
-        event_rows[i].visit(&none, describe_field, &(describing){out, &required, SHAPE_OBJECT, false});
+        event_rows[i].visit(
+            &none, describe_field, &(describing){out, &required, event_rows[i].name, SHAPE_OBJECT, false});
         base_buf_printf(out, "},\"required\":[\"event\"%s]}", required.data ? required.data : "");
         base_buf_free(&required);
     }

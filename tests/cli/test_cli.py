@@ -402,6 +402,15 @@ class Usage(Case):
         self.assertLessEqual({"session", "user", "append", "tool_call", "tool_result", "answer", "ledger", "end"}, {e["event"] for e in events})
         for event in events:
             check(shapes[event["event"]], event, event["event"])
+        recorded = 0  # by former builds: what they wrote stays what the schema says
+        for name in sorted(os.listdir(os.path.join(ROOT, "docs", "examples"))):
+            if not name.endswith(".jsonl"):
+                continue
+            with open(os.path.join(ROOT, "docs", "examples", name)) as f:
+                for event in map(json.loads, f):
+                    check(shapes[event["event"]], event, (name, event["event"]))
+                    recorded += 1
+        self.assertGreater(recorded, 100)
         self.assertEqual(self.run_kvist("events").returncode, 2)
 
     def test_a_session_as_markdown(self):
