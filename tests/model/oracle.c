@@ -61,30 +61,46 @@ static double half_at(const uint8_t *p)
     return oracle_from_half((uint16_t)(p[0] | p[1] << 8));
 }
 
-/* Element i of a row, by the layouts of ggml-org/ggml src/ggml-common.h; apart from src/model/file/quant.c. */
-static double element(const gguf_tensor *t, uint64_t row, uint32_t i)
+/* out[ne[0]]: a row's numbers, by the layouts of ggml-org/ggml src/ggml-common.h; apart from src/model/file/quant.c. */
+static void row_of(const gguf_tensor *t, uint64_t row, double *out)
 {
+    const uint64_t n = t->ne[0];
     if (t->type == GGUF_TENSOR_Q8_0) {
-        const uint8_t *block = t->data + (row * t->ne[0] + i) / 32 * 34;
-        return half_at(block) * (int8_t)block[2 + i % 32];
-    }
-    if (t->type == GGUF_TENSOR_Q4_K) {
-        const uint8_t *block = t->data + (row * t->ne[0] + i) / 256 * 144, *q = block + 4;
-        uint32_t j = i % 256 / 32, byte = i % 256 / 64 * 32 + i % 32;
-        int scale = j < 4 ? q[j] & 63 : (q[j + 4] & 15) | (q[j - 4] >> 6) << 4;
-        int least = j < 4 ? q[j + 4] & 63 : q[j + 4] >> 4 | (q[j] >> 6) << 4;
-        int quant = j % 2 ? block[16 + byte] >> 4 : block[16 + byte] & 15;
-        return half_at(block) * scale * quant - half_at(block + 2) * least;
-    }
-    if (t->type == GGUF_TENSOR_MXFP4) {
+        const uint8_t *block = t->data + row * n / 32 * 34;
+        for (uint64_t b = 0; b < n / 32; b++, block += 34) {
+            const double scale = half_at(block);
+            for (uint32_t i = 0; i < 32; i++) *out++ = scale * (int8_t)block[2 + i];
+        }
+    } else if (t->type == GGUF_TENSOR_Q4_K) {
+        const uint8_t *block = t->data + row * n / 256 * 144;
+        for (uint64_t b = 0; b < n / 256; b++, block += 144) {
+            const double scales = half_at(block), leasts = half_at(block + 2);
+            const uint8_t *q = block + 4;
+            for (uint32_t i = 0; i < 256; i++) {
+                uint32_t j = i / 32, byte = i / 64 * 32 + i % 32;
+                int scale = j < 4 ? q[j] & 63 : (q[j + 4] & 15) | (q[j - 4] >> 6) << 4;
+                int least = j < 4 ? q[j + 4] & 63 : q[j + 4] >> 4 | (q[j] >> 6) << 4;
+                int quant = j % 2 ? block[16 + byte] >> 4 : block[16 + byte] & 15;
+                *out++ = scales * scale * quant - leasts * least;
+            }
+        }
+    } else if (t->type == GGUF_TENSOR_MXFP4) {
         static const double values[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-        const uint8_t *block = t->data + (row * t->ne[0] + i) / 32 * 17;
-        int quant = i % 32 < 16 ? block[1 + i % 16] & 15 : block[1 + i % 16] >> 4;
-        return ldexp(quant & 8 ? -values[quant & 7] : values[quant & 7], block[0] - 127);
+        const uint8_t *block = t->data + row * n / 32 * 17;
+        for (uint64_t b = 0; b < n / 32; b++, block += 17) {
+            const double scale = ldexp(1, block[0] - 127);
+            for (uint32_t i = 0; i < 32; i++) {
+                int quant = i < 16 ? block[1 + i] & 15 : block[1 + i - 16] >> 4;
+                *out++ = scale * (quant & 8 ? -values[quant & 7] : values[quant & 7]);
+            }
+        }
+    } else {
+        for (uint64_t i = 0; i < n; i++) {
+            float x;
+            memcpy(&x, t->data + (row * n + i) * sizeof x, sizeof x);
+            out[i] = x;
+        }
     }
-    float x;
-    memcpy(&x, t->data + (row * t->ne[0] + i) * sizeof x, sizeof x);
-    return x;
 }
 
 /* ---- arithmetic ---- */
@@ -142,7 +158,7 @@ static void product(const gguf_tensor *w, const float *bias, uint32_t n, const d
     const uint64_t n_in = w->ne[0], n_out = w->ne[1];
     double *row = base_xcalloc(n_in, sizeof *row);
     for (uint64_t r = 0; r < n_out; r++) {
-        for (uint32_t i = 0; i < n_in; i++) row[i] = element(w, r, i);
+        row_of(w, r, row);
         uint32_t t = 0;
         for (; t + 4 <= n; t += 4)
             four_sums(
@@ -557,9 +573,11 @@ void oracle_run(const oracle *o)
     w.weights_of_rows = base_xcalloc(o->n, sizeof(double));
     w.mixed = base_xcalloc((size_t)o->n * w.n_q, sizeof(double));
     w.mixture = base_xcalloc(s->n_embd, sizeof(double));
-    for (uint32_t t = 0; t < o->n; t++)
-        for (uint32_t i = 0; i < s->n_embd; i++)
-            w.x[(size_t)t * s->n_embd + i] = element(embd, (uint64_t)o->ids[t], i) * embd_scale;
+    for (uint32_t t = 0; t < o->n; t++) {
+        double *x = w.x + (size_t)t * s->n_embd;
+        row_of(embd, (uint64_t)o->ids[t], x);
+        for (uint32_t i = 0; i < s->n_embd; i++) x[i] *= embd_scale;
+    }
     for (uint32_t t = 0; t < o->n && o->margins; t++) o->margins[t] = INFINITY;
     for (uint32_t l = 0; l < s->n_layer; l++) layer_of(o, &w, l);
     if (o->logits) {
