@@ -19,6 +19,7 @@ typedef struct agent_ability {
     uint64_t n_params, n_active; /* 0: nobody says */
 } agent_ability;
 
+/* By the table in ability.c. */
 bool agent_ability_is_strong(const agent_ability *a);
 
 /* "small" or "strong" of a setting; false: another word. NULL or "auto": *ret stays as it is. */

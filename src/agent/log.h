@@ -66,11 +66,13 @@ int agent_log_events(agent_log *l, const char *session, agent_log_event_fn *fn, 
 /* The session as a page for a person (log_markdown.c), appended. */
 int agent_log_markdown(agent_log *l, const char *session, base_buf *out, base_err *err);
 
+/* A place where words stand; borrowed, while `match` runs. */
 typedef struct agent_log_match {
     const char *session, *kind, *snippet;
     uint32_t turn;
     uint64_t seq;
 } agent_log_match;
+/* The best matches first, at most `limit` (0: 50), of one session or (NULL) of all. BASE_E_USAGE: no words. */
 int agent_log_search(agent_log *l, const char *session, const char *words, uint32_t limit,
     void (*match)(void *user, const agent_log_match *m), void *user, base_err *err);
 

@@ -20,6 +20,7 @@ typedef struct agent_prompt {
     size_t cap;
 } agent_prompt;
 
+/* The parts in their order, for a small or a strong model (ability.h); agent_prompt_free. */
 void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret);
 void agent_prompt_free(agent_prompt *p);
 

@@ -19,8 +19,8 @@ typedef struct agent_running {
     tool_result result;
     tool_limits limits;
     base_buf output; /* of a child, held back to whole UTF-8 */
-    const char *
-        again; /* the harness's test, where it is asked for: after what it runs again; NULL: any other call */
+    const char
+        *again; /* of a test that the program runs again: behind what ("the change"); NULL: any other call */
     bool has_run;         /* it was permitted, and the tool was called */
     bool change_approved; /* with again: the change before it was approved by the person */
     bool said_yes;        /* the person approved exactly this call, or their edit of it */
@@ -28,7 +28,7 @@ typedef struct agent_running {
 
 /* A call of the tool `name`; arguments and payload are borrowed until its end. agent__running_end in every case. */
 agent_running agent__running_begin(agent *a, const char *name, const base_json *arguments, base_str payload);
-/* A shell command as such a call. */
+/* A shell command as such a call. An error: it cannot be written as JSON; agent__running_end all the same. */
 int agent__running_begin_command(agent *a, const char *command, agent_running *ret, base_err *err);
 /* Arguments of its own, as JSON. */
 int agent__running_set_arguments(agent_running *r, const char *json, base_err *err);

@@ -17,6 +17,7 @@ typedef struct agent_worker agent_worker;
 typedef int agent_worker_open_fn(void *user, const agent_host *host, atomic_bool *cancel,
     void (*progress)(void *host_user, double share, const char *what), agent **ret, base_err *err);
 
+/* Starts the engine thread, which calls `open` first; whether that worked it says by a message. BASE_E_IO: no thread. */
 int agent_worker_start(agent_worker **ret, agent_worker_open_fn *open, void *user, base_err *err);
 void agent_worker_stop(agent_worker *w); /* cancels, ends the session, joins */
 

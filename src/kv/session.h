@@ -20,6 +20,10 @@
 #include "kv/types.h"
 #include "model/forward/model.h"
 
+/*
+ * An empty session over a model, which must outlive it; the observer may be NULL. options are copied. kv_session_free.
+ * BASE_E_USAGE: a policy or parameter that is not there; BASE_E_LIMIT: a budget too small for it; BASE_E_NOMEM.
+ */
 int kv_session_new(
     kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
 void kv_session_free(kv_session *s);
@@ -134,13 +138,16 @@ uint32_t kv_session_lanes(const kv_session *s, uint32_t token);
 /* Bit per token: active in this lane. [(n_tokens+63)/64] */
 void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret);
 
+/* Token `index` (its place in the sequence); behind the end all says "nothing". */
 void kv_session_why(const kv_session *s, uint32_t index, kv_why *ret);
 
+/* KV_STATE_* bits of every token, [n_tokens]. */
 void kv_session_states(const kv_session *s, uint8_t *ret);
 
 /* Fills up to cap entries in the order of the sequence and returns how many there are. */
 uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap);
 
+/* core: of the spans' essential parts, else of their whole extents. Looks at every marked token. */
 void kv_session_structure(const kv_session *s, bool core, kv_structure *ret);
 const char *kv_structure_word(
     uint32_t kind); /* "call", "control", "return", "assign", "signature", "symbol" */
@@ -188,6 +195,7 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
 /* Hash of the computed ranges and applied plans so far: part of the cache state's identity. */
 uint64_t kv_session_schedule_hash(const kv_session *s);
 
+/* Every policy, and every parameter of all of them; static. */
 const kv_policy_info *kv_policy_list(uint32_t *ret_n);
 void kv_policy_defaults(const char *name, base_buf *out); /* "w=32 kernel=7" of a policy of the list */
 

@@ -213,13 +213,14 @@ typedef enum kv_manual {
 typedef struct kv_why {
     bool pinned, barred, stale;
     uint32_t lanes_active;
-    uint32_t pivot;                   /* kv_session_cut */
-    uint8_t last_action, last_reason; /* of the last plan run that touched it; last_action 255: none */
+    uint32_t pivot; /* kv_session_cut */
+    uint8_t last_action,
+        last_reason; /* kv_action, kv_reason of the last plan run that touched it; action 255: none did */
     uint32_t last_turn;
     /*
      * Means over lanes, NAN where no pass computed it. attention, memory: mass. rank: place in the order of
-     * its lane as a share (0 stays longest, 1 goes first); cut: the share that stayed, so rank < cut was
-     * kept.
+     * its lane as a share (0 stays longest, 1 goes first); threshold: the share that stayed, so rank < threshold
+     * was kept.
      */
     float attention, memory, rank, threshold;
 } kv_why;

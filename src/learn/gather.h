@@ -24,7 +24,7 @@ typedef struct learn_gatherer {
 
 /*
  * Adds a session with its places, one group for those that are held out together. A session without such a place adds
- * nothing; *ret_added says. Engine thread.
+ * nothing; *ret_added says. Errors are those of an append (BASE_E_CANCELLED, BASE_E_NOMEM, the model's). Engine thread.
  */
 int learn_gather(learn_gatherer *g, learn_set *set, uint32_t group, const learn_history *h, bool *ret_added,
     base_err *err);

@@ -32,6 +32,7 @@ typedef struct kv_needle_question {
     } asked[KV_NEEDLES_ASKED];
 } kv_needle_question;
 
+/* About n_tokens of log lines with KV_NEEDLES needles among them, the same for a seed; kv_needle_text_free. */
 void kv_needle_text_make(kv_needle_text *ret, const model_tokenizer *t, const model_template *template,
     uint64_t seed, uint32_t n_tokens);
 void kv_needle_text_free(kv_needle_text *n);

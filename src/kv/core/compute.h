@@ -33,6 +33,7 @@ typedef struct kv_compute {
     kv_device device;
 } kv_compute;
 
+/* Borrows the model, which must outlive it. */
 kv_compute kv_compute_model(model *m);
 /*
  * Rows of single lanes that real models have read or weighed since the process began, for benches: by every

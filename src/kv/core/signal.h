@@ -16,9 +16,10 @@ typedef struct kv_signal {
     uint32_t n_layer, n_head, head_dim;
     uint32_t n;
     uint32_t *tokens; /* [n] places in the sequence */
-    float *queries;
+    float *queries;   /* [n_layer][n_head][n][head_dim]; owned */
 } kv_signal;
 
+/* Empty; kv_signal_fini. Every error here is BASE_E_NOMEM. */
 void kv_signal_init(kv_signal *s, uint32_t n_layer, uint32_t n_head, uint32_t head_dim);
 void kv_signal_fini(kv_signal *s);                                      /* empty, and usable again */
 int kv_signal_copy(kv_signal *s, const kv_signal *from, base_err *err); /* replaces s */

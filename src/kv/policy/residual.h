@@ -87,6 +87,7 @@ typedef struct kv_residual_rows {
     float out[KV_RESIDUAL_ROWS];                        /* MLP */
 } kv_residual_rows;
 
+/* What a pass shares; borrows r and nothing of `in`. BASE_E_NOMEM. kv_residual_end frees it. */
 int kv_residual_begin(
     const kv_residual *r, const kv_residual_input *in, kv_residual_pass *ret, base_err *err);
 void kv_residual_end(kv_residual_pass *p);

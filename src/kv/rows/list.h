@@ -28,6 +28,7 @@ typedef struct kv_lists {
     model_lane_list *view; /* [n_lanes], always current */
 } kv_lists;
 
+/* Of no tokens, with room for max_tokens; kv_lists_fini. Every error here is BASE_E_NOMEM. */
 int kv_lists_init(kv_lists *l, uint32_t n_lanes, uint32_t max_tokens, base_err *err);
 void kv_lists_fini(kv_lists *l);
 int kv_lists_copy(kv_lists *l, const kv_lists *other, base_err *err); /* l is uninitialised */

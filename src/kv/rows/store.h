@@ -60,6 +60,7 @@ typedef struct kv_table {
     model_rows8_error rounding; /* of all blocks packed so far */
 } kv_table;
 
+/* Without a block; kv_table_fini gives its references back. */
 void kv_table_init(kv_table *t, const model_rows_shape *shape);
 void kv_table_fini(kv_table *t);
 

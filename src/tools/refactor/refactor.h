@@ -76,6 +76,7 @@ const refactor_file *refactor__module(refactor *x, const char *path);
 
 /* ---- kinds.c ---- */
 
+/* Is this kind of definition (code_definition.what) a type? */
 bool refactor__is_type(const char *what);
 /* Without a body or a value of its own: a prototype, extern. */
 bool refactor__is_declaration(const refactor_file *f, const code_definition *d);
@@ -88,6 +89,7 @@ bool refactor__are_kin(const refactor *x, const char *member, const char *a, con
 
 /* ---- paths.c ---- */
 
+/* Paths below the root. Of the second: its last whole names are `end` ("a/b.c" ends with "b.c", not with ".c"). */
 bool refactor__same_folder(const char *a, const char *b);
 bool refactor__ends_with_path(const char *path, const char *end);
 /* "a/b/../c" and "./c", seen from a file, as paths are listed; heap, or NULL above the root. */
