@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/logged.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "kv/plan/plan.h"
 
 enum { N_WORDS = 4096, N_IDS = 150000, TOKENS_A_TURN = 5632, MAX_SCORES = 512, CHUNK = 64 };
 
@@ -36,10 +36,16 @@ static uint32_t between(maker *m, uint32_t least, uint32_t most)
     return least + (uint32_t)(next_random(m) * (most - least + 1));
 }
 
+static void number_and_emit(void *user, agent_event *e)
+{
+    maker *m = user;
+    e->seq = ++m->seq;
+    m->emit(m->user, e);
+}
+
 static void emit(maker *m, agent_event e)
 {
-    e.seq = ++m->seq;
-    m->emit(m->user, &e);
+    number_and_emit(m, &e);
 }
 
 /* --- text ----------------------------------------------------------------------------------------------- */
@@ -153,27 +159,10 @@ static void emit_plan(maker *m, kv_cause cause)
     p->evicted = (evicted + BENCH_LANES / 2) / BENCH_LANES;
     p->promoted = (promoted + BENCH_LANES / 2) / BENCH_LANES;
     if (!kv_plan_is_empty(p)) {
-        base_buf blob = {0};
         add_runs(m, p);
-        agent_run_row *runs = base_xcalloc(p->n_runs + 1, sizeof *runs);
-        for (uint32_t i = 0; i < p->n_runs; i++)
-            runs[i] =
-                (agent_run_row){p->runs[i].from, p->runs[i].to, kv_action_word((kv_action)p->runs[i].action),
-                    kv_reason_word((kv_reason)p->runs[i].reason), p->runs[i].lanes};
-        kv_plan_pack(p, &blob);
-        emit(m, (agent_event){.type = AGENT_EVENT_plan,
-                    .blob = blob.data,
-                    .blob_n = blob.len,
-                    .plan = {.turn = m->turn,
-                        .cause = kv_cause_word(cause),
-                        .runs = {runs, p->n_runs},
-                        .evicted = p->evicted,
-                        .promoted = p->promoted,
-                        .n = m->n,
-                        .score_ms = 150 + 100 * next_random(m),
-                        .plan_ms = 5 + 10 * next_random(m)}});
-        free(runs);
-        base_buf_free(&blob);
+        p->score_ms = 150 + 100 * next_random(m);
+        p->plan_ms = 5 + 10 * next_random(m);
+        agent_logged_tell_plan(p, m->turn, number_and_emit, m);
     }
     kv_plan_free(p);
 }
