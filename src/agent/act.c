@@ -588,6 +588,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     if (wrote && a->test.command && !a->fix.no_test && may_judge(a)) {
         rc = run_test(a, &r, &test, err);
         if (!rc && a->fix.failing && a->asked.new_test.path) rc = put_expectations_right(a, &r, &test, err);
+        if (!rc && a->fix.failing) agent__sharpen_new_test(a, test.result.text.data);
         if (!rc && !a->fix.no_test) judge(a, &test);
         if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
         if (!rc && a->fix.failing)

@@ -350,8 +350,11 @@ static int append_script_test(
                 a, &(lines){path, "", text, from, to, line, line_end}, behind.data, request, err);
         const bool is_test = memmem(text->data + from, to - from, "test(", 5) != NULL;
         const bool expects = memmem(text->data + from, to - from, "expect(", 7) != NULL;
-        base_buf_printf(&imports, "\n%s('%s', () => {\n  %s", is_test ? "test" : "it", subject,
-            expects ? "expect(" : "assert.");
+        base_buf_printf(&imports, "\n%s('%s', () => {\n  ", is_test ? "test" : "it", subject);
+        if (expects)
+            base_buf_puts(&imports, "expect(");
+        else
+            agent__put_usual_assertion(text, request, &imports);
         a->asked.new_test = (agent_new_test){.path = own,
             .name = base_xstrdup(subject),
             .subject = base_xstrdup(subject),
@@ -363,6 +366,26 @@ static int append_script_test(
     base_buf_free(&behind);
     base_buf_free(&imports);
     return rc;
+}
+
+/* A test that goes through the rows of a table and calls the subject gets further rows. The caller frees; NULL: no table. */
+static char *rows_of(const base_buf *text, const code_definition *d, const char *subject)
+{
+    enum { MAX_TABLE = 6000 };
+    base_buf call = {0}, next = {0}, out = {0};
+    size_t from = d->from;
+    const size_t to = d->to < text->len ? d->to : text->len;
+    while (from && text->data[from - 1] != '\n') from--;
+    base_buf_printf(&call, "%s(", subject);
+    const bool is_called = to > from && memmem(text->data + from, to - from, call.data, call.len);
+    const size_t n = is_called ? agent__rows_end(text->data + from, to - from, &next) : 0;
+    if (n && n <= MAX_TABLE) {
+        base_buf_add(&out, text->data + from, n);
+        base_buf_add(&out, next.data, next.len);
+    }
+    base_buf_free(&call);
+    base_buf_free(&next);
+    return out.len ? base_buf_take(&out) : NULL;
 }
 
 int agent__append_new_test(agent *a, const char *request, base_err *err)
@@ -386,7 +409,11 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             }
             uint32_t line_end = d->line;
             for (size_t i = d->from; i + 1 < to; i++) line_end += text.data[i] == '\n';
-            base_buf_printf(&behind, "\n\nThe new test goes into %s, beside %s.\n\n", path, d->name);
+            char *rows = rows_of(&text, d, subject);
+            base_buf_printf(&behind,
+                rows ? "\n\nThe new test is rows of its table: %s, %s.\n\n"
+                     : "\n\nThe new test goes into %s, beside %s.\n\n",
+                path, d->name);
             rc = append_subject(a, subject, request, err);
             if (!rc)
                 rc = append_lines(a, &(lines){path, d->name, &text, from, to, d->line, line_end}, behind.data,
@@ -394,7 +421,9 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             base_sha256_hex(text.data, text.len, version);
             tool_workspace_mark_shown(a->workspace, path, version);
             *t = (agent_new_test){.path = base_xstrdup(path),
-                .name = name_like(a, d->name, subject, base_ends_with(path, ".rs")),
+                .name = rows ? base_xstrdup(d->name)
+                             : name_like(a, d->name, subject, base_ends_with(path, ".rs")),
+                .rows = rows,
                 .example = base_xstrdup(d->name),
                 .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
                 .subject = base_xstrdup(subject),
@@ -446,7 +475,9 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     agent_opening_free(opening);
     base_buf body = {0};
     agent__put_call(a, &like, &opening->call);
-    if (is_python && t->assertion)
+    if (t->rows)
+        base_buf_puts(&body, t->rows);
+    else if (is_python && t->assertion)
         base_buf_printf(&body, "def %s(%s):\n    %s", t->name, t->holder ? "self" : "", t->assertion);
     else if (is_python)
         base_buf_printf(&body, "def %s(%s", t->name, t->holder ? "self" : "");
@@ -458,6 +489,17 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     base_buf_free(&body);
     base_buf_free(&name);
     return true;
+}
+
+void agent__sharpen_new_test(agent *a, const char *output)
+{
+    agent_new_test *t = &a->asked.new_test;
+    if (!t->assertion || t->is_string || t->is_file || t->rows || !agent__wants_string(output)) return;
+    base_buf sharper = {0};
+    base_buf_printf(&sharper, "%s%c", t->assertion, base_ends_with(t->path, ".py") ? '\'' : '"');
+    free(t->assertion);
+    t->assertion = base_buf_take(&sharper);
+    t->is_string = true;
 }
 
 int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err)

@@ -241,6 +241,7 @@ void agent__asked_free(agent *a)
     free(t->holder);
     free(t->subject);
     free(t->assertion);
+    free(t->rows);
     *x = (agent_asked){0};
 }
 

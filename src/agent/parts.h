@@ -14,6 +14,7 @@
  *         offered
  *     fence.c    a definition without a call, as a call
  *     newtest.c  a test that is to be written: its place, its example, whether it notices a broken subject
+ *     newtest_form.c  how one is begun: a further row of a table, the usual assertion, a string
  *     expect.c   what a new test expects, put right by what the code gives
  *     named.c    which definitions a request is about
  *     judge.c    which command judges a change where none was named
@@ -189,6 +190,8 @@ typedef struct agent_new_test {
     char *example, *holder; /* the test that it stands beside, and the type around that (NULL: none) */
     char *subject;          /* what is tested */
     char *assertion;      /* how the example's first assertion begins, up to the subject's arguments; NULL */
+    char *rows;           /* the example's text up to a further row of its table; NULL: it has none */
+    bool is_string;       /* the assertion goes on into a string */
     bool is_file;         /* it gets a file of its own (JavaScript); assertion is how that begins */
     bool begun;           /* the harness has begun its call */
     bool is_blind;        /* it passes where its subject is broken */
@@ -634,6 +637,20 @@ void agent__wish_twins(agent *a, const agent_standing *old);
 int agent__append_new_test(agent *a, const char *request, base_err *err);
 /* A new test that passes has to fail where its subject is broken: tells whether it does. */
 void agent__try_new_test(agent *a);
+
+/* The runner said that the subject wants a string: the next attempt gives it one. */
+void agent__sharpen_new_test(agent *a, const char *output);
+
+/* --- newtest_form.c --- */
+/*
+ * Behind the last row (but for its comma) of the last table in text[0, n), rows of which stand on lines of their own;
+ * *ret_next: the comma where it has none, and a further line up to its bracket. 0: there is no table.
+ */
+size_t agent__rows_end(const char *text, size_t n, base_buf *ret_next);
+/* How most assertions of a script of node's begin ("assert.equal("); "assert." where the request is about errors. */
+void agent__put_usual_assertion(const base_buf *text, const char *request, base_buf *out);
+/* Did the call fail since what it was given is no string? `output` may be NULL. */
+bool agent__wants_string(const char *output);
 
 /* --- expect.c --- */
 typedef struct agent_expectation {

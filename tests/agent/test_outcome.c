@@ -425,15 +425,27 @@ static void test_outcome__a_new_test_finds_its_place(void **state)
     put_file("tests/shape.test.js", "import { test } from 'node:test';\nimport assert from "
                                     "'node:assert';\nimport { Shape } from '../lib/shape.js';\n\n"
                                     "test('area', () => {\n  assert.equal(new Shape().area(2), 4);\n});\n");
+    put_file("third.go", "package third\n\nfunc third(a int) int {\n\treturn a / 3\n}\n");
+    put_file("third_test.go",
+        "package third\n\nimport \"testing\"\n\nfunc TestThird(t *testing.T) {\n\tfor _, c := range "
+        "[]struct{ a, b "
+        "int }{\n\t\t{0, 0},\n\t\t{3, 1},\n\t\t{6, 2},\n\t} {\n\t\tcheck(t, third(c.a), c.b)\n\t}\n}\n");
     static const struct {
         const char *request, *answer, *file, *has;
     } cases[] = {
         {"Add a test for half", "8), 4);\n}", "src/lib.rs",
             "4);\n    }\n\n    #[test]\n    fn test_half() {\n        assert_eq!(half(8), 4);\n    "
             "}\n}\n"},
-        {"Add a test for edgeLength", "equal(new Shape().edgeLength(2), 8);\n});", "tests/edgeLength.test.js",
+        {"Add a test for edgeLength", "new Shape().edgeLength(2), 8);\n});", "tests/edgeLength.test.js",
             "import { Shape } from '../lib/shape.js';\n\ntest('edgeLength', () => {\n  assert.equal(new "
             "Shape().edgeLength(2), 8);\n});\n"},
+        {"Add a test for edgeLength which fails", "throws(() => new Shape().edgeLength());\n});",
+            "tests/edgeLength2.test.js", "{\n  assert.throws(() => new Shape().edgeLength());\n});\n"},
+        /* A table's rows are its tests. */
+        {"Add tests for third with 9 and 12",
+            "9, 3},\n\t\t{12, 4},\n\t} {\n\t\tcheck(t, third(c.a), c.b)\n\t}\n}", "third_test.go",
+            "\t\t{3, 1},\n\t\t{6, 2},\n\t\t{9, 3},\n\t\t{12, 4},\n\t} {\n\t\tcheck(t, third(c.a), "
+            "c.b)\n\t}\n}\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         host h = new_host();

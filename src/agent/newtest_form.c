@@ -1,0 +1,119 @@
+/*
+ * How a new test is begun, from the tests that are there: a further row of the table that its subject is tested by, the
+ * assertion that its file makes most, a string where the runner said that one is wanted. Pure.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "agent/parts.h"
+#include "base/mem.h"
+
+enum { LEAST_ROWS = 3 };
+
+/* --- tables --------------------------------------------------------------------------------------------- */
+
+/* The bracket that line[0, n) opens and, but for a comma, ends with: "{1, "a"},"; 0: it is no row. */
+static char row_bracket(const char *line, size_t n, size_t *ret_indent, bool *ret_has_comma)
+{
+    static const char opening[] = "{([", closing[] = "})]";
+    size_t from = 0;
+    while (from < n && (line[from] == ' ' || line[from] == '\t')) from++;
+    while (n > from && isspace((unsigned char)line[n - 1])) n--;
+    *ret_has_comma = n > from && line[n - 1] == ',';
+    n -= *ret_has_comma;
+    const char *kind = n > from + 2 ? strchr(opening, line[from]) : NULL;
+    *ret_indent = from;
+    return kind && line[n - 1] == closing[kind - opening] ? *kind : 0;
+}
+
+size_t agent__rows_end(const char *text, size_t n, base_buf *ret_next)
+{
+    size_t end = 0, n_rows = 0, last_indent = 0;
+    char last = 0;
+    bool needs_comma = false;
+    for (size_t at = 0; at < n;) {
+        const char *newline = memchr(text + at, '\n', n - at);
+        const size_t len = newline ? (size_t)(newline - text) - at : n - at;
+        size_t indent;
+        bool has_comma;
+        const char kind = row_bracket(text + at, len, &indent, &has_comma);
+        const bool goes_on = kind && kind == last && indent == last_indent && !needs_comma;
+        n_rows = goes_on ? n_rows + 1 : kind ? 1 : 0;
+        if (n_rows >= LEAST_ROWS && newline) {
+            size_t code = len;
+            while (code && isspace((unsigned char)text[at + code - 1])) code--;
+            end = at + code;
+            base_buf_clear(ret_next);
+            base_buf_printf(ret_next, "%s\n%.*s%c", has_comma ? "" : ",", (int)indent, text + at, kind);
+        }
+        last = kind;
+        last_indent = indent;
+        needs_comma = !has_comma;
+        at += len + 1;
+    }
+    return end;
+}
+
+/* --- assertions ----------------------------------------------------------------------------------------- */
+
+static size_t count(const base_buf *text, const char *what, size_t n)
+{
+    size_t times = 0;
+    const char *end = text->data + text->len;
+    for (const char *at = text->data; at && (at = memmem(at, (size_t)(end - at), what, n)); at += n) times++;
+    return times;
+}
+
+/* An error is expected by it, which is no way to begin unless one is asked for. */
+static bool is_about_errors(const char *method, size_t n)
+{
+    static const char *const words[] = {"throws", "rejects", "doesNotThrow", "doesNotReject", "fail"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == n && !memcmp(words[i], method, n)) return true;
+    return false;
+}
+
+static bool asks_for_error(const char *request)
+{
+    static const char *const words[] = {"error", "throw", "throws", "reject", "rejects", "fail", "fails",
+        "exception", "refuse", "refused", NULL};
+    return agent__has_any_word(request, words);
+}
+
+void agent__put_usual_assertion(const base_buf *text, const char *request, base_buf *out)
+{
+    static const char object[] = "assert.";
+    const size_t skip = sizeof object - 1;
+    size_t most = 0;
+    base_str best = {0};
+    const char *end = text->data + text->len;
+    const bool may_throw = asks_for_error(request);
+    for (const char *at = text->data; at && (at = memmem(at, (size_t)(end - at), object, skip)); at += skip) {
+        size_t n = skip;
+        while (at + n < end && isalnum((unsigned char)at[n])) n++;
+        if (n == skip || at + n >= end || at[n] != '(' ||
+            (!may_throw && is_about_errors(at + skip, n - skip)))
+            continue;
+        const size_t times = count(text, at, n + 1);
+        if (times <= most) continue;
+        most = times;
+        best = (base_str){at, n + 1};
+    }
+    if (best.ptr && !may_throw)
+        base_buf_add(out, best.ptr, best.len);
+    else
+        base_buf_puts(out, object);
+}
+
+/* --- arguments ------------------------------------------------------------------------------------------ */
+
+bool agent__wants_string(const char *output)
+{
+    static const char *const sayings[] = {"can only concatenate str (not", "must be str, not ",
+        "must be string, not ", "expected str instance", "expected string or bytes", "a string is required",
+        "as string value in argument", "expected `&str`, found ", "expected `String`, found ",
+        "argument must be of type string"};
+    for (size_t i = 0; output && i < sizeof sayings / sizeof *sayings; i++)
+        if (strstr(output, sayings[i])) return true;
+    return false;
+}
