@@ -229,6 +229,7 @@ void agent_opening_free(agent_opening *o)
 {
     base_buf_free(&o->thought);
     base_buf_free(&o->call);
+    base_buf_free(&o->behind);
     o->is_doubt = false;
 }
 
@@ -269,11 +270,12 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
         base_buf text = {0};
         agent__put_call(a, &t, &opening->call);
         /* Between marks the text is quoted: what is doubted in it is not the tokens that would be written. */
-        if (further && !a->fix.field && !model_tools_are_marked(a->info.tools))
+        const bool is_early = further && agent__open_early_return(a, &t, opening);
+        if (further && !is_early && !a->fix.field && !model_tools_are_marked(a->info.tools))
             rc = agent__doubt_next(a, opening->call.data, &t, &text, err);
-        opening->is_doubt = text.len > 0;
+        opening->is_doubt = is_early || text.len > 0;
         /* Without a thought of its own a small model copies the old text. */
-        if (!text.len) put_thought(a, &t, &opening->thought);
+        if (!opening->is_doubt) put_thought(a, &t, &opening->thought);
         base_buf_puts(&opening->call, text.data ? text.data : "");
         base_buf_free(&text);
     }

@@ -235,23 +235,31 @@ bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const
     return ret->text.len > 0;
 }
 
-bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret)
+bool agent__find_expectation_in(
+    const agent *a, const base_buf *text, const char *output, agent_expectation *ret)
 {
     const agent_new_test *t = &a->asked.new_test;
-    base_buf text = {0};
-    bool found = false;
     *ret = (agent_expectation){0};
-    if (!t->path || !t->name || !output) return false;
-    if (!tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL) && text.len) {
-        code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text.data, text.len);
-        if (t->is_file) found = agent__read_expectation(&text, 0, text.len, a->request, output, ret);
-        for (uint32_t i = 0; i < f->n_definitions && !found && !t->is_file; i++) {
-            const code_definition *d = &f->definitions[i];
-            if (!strcmp(d->name, t->name) && d->body_to <= text.len)
-                found = agent__read_expectation(&text, d->body_from, d->body_to, a->request, output, ret);
-        }
-        code_file_free(f);
+    if (!t->path || !t->name || !output || !text->len) return false;
+    if (t->is_file) return agent__read_expectation(text, 0, text->len, a->request, output, ret);
+    bool found = false;
+    code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text->data, text->len);
+    for (uint32_t i = 0; i < f->n_definitions && !found; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (!strcmp(d->name, t->name) && d->body_to <= text->len)
+            found = agent__read_expectation(text, d->body_from, d->body_to, a->request, output, ret);
     }
+    code_file_free(f);
+    return found;
+}
+
+bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret)
+{
+    const char *path = a->asked.new_test.path;
+    base_buf text = {0};
+    *ret = (agent_expectation){0};
+    const bool found = path && !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) &&
+                       agent__find_expectation_in(a, &text, output, ret);
     base_buf_free(&text);
     return found;
 }

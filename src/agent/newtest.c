@@ -443,6 +443,26 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     return rc;
 }
 
+/* The call that makes the file, or writes all of its lines again where an attempt has made it. */
+static void put_file_call(agent *a, const char *path, base_buf *json)
+{
+    base_buf text = {0};
+    char version[65];
+    const bool is_there = !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len;
+    base_buf_printf(json, "{\"name\": \"%s\", \"arguments\": {\"path\": ", is_there ? "edit" : "write");
+    base_json_put_str(json, path, strlen(path));
+    if (is_there) {
+        uint32_t n_lines = 0;
+        for (size_t i = 0; i < text.len; i++) n_lines += text.data[i] == '\n';
+        n_lines += text.data[text.len - 1] != '\n';
+        base_buf_printf(json, ", \"from\": 1, \"to\": %u", n_lines);
+        base_sha256_hex(text.data, text.len, version);
+        tool_workspace_mark_shown(a->workspace, path, version);
+    }
+    base_buf_puts(json, "}}");
+    base_buf_free(&text);
+}
+
 /* The call up to where the new test's arguments begin, so that its name is a new one. */
 bool agent__open_new_test(agent *a, agent_opening *opening)
 {
@@ -456,9 +476,7 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     if (t->is_file) {
         base_buf json = {0};
         agent_opening_free(opening);
-        base_buf_puts(&json, "{\"name\": \"write\", \"arguments\": {\"path\": ");
-        base_json_put_str(&json, t->path, strlen(t->path));
-        base_buf_puts(&json, "}}");
+        put_file_call(a, t->path, &json);
         agent_prompt_open_payload(a->info.tools, json.data, "javascript", &opening->call);
         agent_prompt_put_payload(a->info.tools, t->assertion, strlen(t->assertion), &opening->call);
         base_buf_free(&json);

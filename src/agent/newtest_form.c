@@ -26,10 +26,20 @@ static char row_bracket(const char *line, size_t n, size_t *ret_indent, bool *re
     return kind && line[n - 1] == closing[kind - opening] ? *kind : 0;
 }
 
+/* How two rows both begin, up to where a word of theirs does: "{\"". */
+static size_t common_beginning(base_str a, base_str b)
+{
+    size_t n = 0;
+    while (n < a.len && n < b.len && a.ptr[n] == b.ptr[n]) n++;
+    while (n > 1 && (isalnum((unsigned char)a.ptr[n - 1]) || strchr("_ ", a.ptr[n - 1]))) n--;
+    return n;
+}
+
 size_t agent__rows_end(const char *text, size_t n, base_buf *ret_next)
 {
     size_t end = 0, n_rows = 0, last_indent = 0;
     char last = 0;
+    base_str row = {0};
     bool needs_comma = false;
     for (size_t at = 0; at < n;) {
         const char *newline = memchr(text + at, '\n', n - at);
@@ -39,14 +49,17 @@ size_t agent__rows_end(const char *text, size_t n, base_buf *ret_next)
         const char kind = row_bracket(text + at, len, &indent, &has_comma);
         const bool goes_on = kind && kind == last && indent == last_indent && !needs_comma;
         n_rows = goes_on ? n_rows + 1 : kind ? 1 : 0;
+        const base_str now = {text + at + indent, len > indent ? len - indent : 0};
         if (n_rows >= LEAST_ROWS && newline) {
             size_t code = len;
             while (code && isspace((unsigned char)text[at + code - 1])) code--;
             end = at + code;
             base_buf_clear(ret_next);
-            base_buf_printf(ret_next, "%s\n%.*s%c", has_comma ? "" : ",", (int)indent, text + at, kind);
+            base_buf_printf(ret_next, "%s\n%.*s", has_comma ? "" : ",",
+                (int)(indent + common_beginning(row, now)), text + at);
         }
         last = kind;
+        row = now;
         last_indent = indent;
         needs_comma = !has_comma;
         at += len + 1;
@@ -73,7 +86,7 @@ static bool is_about_errors(const char *method, size_t n)
     return false;
 }
 
-static bool asks_for_error(const char *request)
+bool agent__asks_for_error(const char *request)
 {
     static const char *const words[] = {"error", "throw", "throws", "reject", "rejects", "fail", "fails",
         "exception", "refuse", "refused", NULL};
@@ -87,7 +100,7 @@ void agent__put_usual_assertion(const base_buf *text, const char *request, base_
     size_t most = 0;
     base_str best = {0};
     const char *end = text->data + text->len;
-    const bool may_throw = asks_for_error(request);
+    const bool may_throw = agent__asks_for_error(request);
     for (const char *at = text->data; at && (at = memmem(at, (size_t)(end - at), object, skip)); at += skip) {
         size_t n = skip;
         while (at + n < end && isalnum((unsigned char)at[n])) n++;
@@ -102,7 +115,7 @@ void agent__put_usual_assertion(const base_buf *text, const char *request, base_
     if (best.ptr && !may_throw)
         base_buf_add(out, best.ptr, best.len);
     else
-        base_buf_puts(out, object);
+        base_buf_puts(out, may_throw ? object : "assert.equal(");
 }
 
 /* --- arguments ------------------------------------------------------------------------------------------ */

@@ -169,6 +169,14 @@ void agent__wish_changed(agent *a, const char *path, const char *name)
         .before = text_of(a, path, name)};
 }
 
+/* "Refuse it with a ValueError" names an error that the language has; "add a ParseError" one that is to come. */
+static bool is_known_error(const char *request, const char *name)
+{
+    static const char *const coming[] = {"add", "create", "define", "introduce", "new", "class", NULL};
+    return (base_ends_with(name, "Error") || base_ends_with(name, "Exception")) &&
+           !agent__has_any_word(request, coming);
+}
+
 void agent__ask(agent *a, const char *request)
 {
     static const char *const going[] = {"renam", "delet", "remov", "drop"};
@@ -199,7 +207,8 @@ void agent__ask(agent *a, const char *request)
                 add_wish(x, name, AGENT_WISH_CHANGES, text_of(a, NULL, name));
             else
                 free(name);
-        } else if (is_code_like(request, from, to) && !code_index_mentions(index, name)) {
+        } else if (is_code_like(request, from, to) && !code_index_mentions(index, name) &&
+                   !is_known_error(request, name)) {
             add_wish(x, name, AGENT_WISH_STANDS, 0);
         } else {
             free(name);
@@ -375,8 +384,7 @@ static const code_place *place_meant(const code_place *places, uint32_t n, const
     return n_only == 1 ? only : n_said == 1 ? said : NULL;
 }
 
-/* The request asks for other behaviour of what stands there: nothing comes, goes or is called otherwise. */
-static bool asks_for_behaviour(const agent *a)
+bool agent__asks_for_behaviour(const agent *a)
 {
     static const char *const others[] = {
         "add", "write", "create", "new", "rename", "call it", "move", "delete", "remove", "drop", NULL};
@@ -392,7 +400,7 @@ bool agent__aim_at_said(agent *a, const char *text)
     code_checked *checked = NULL;
     char *path = NULL, *name = NULL;
     uint32_t n_meant = 0;
-    if (a->info.strong || a->asked.n_changed || !asks_for_behaviour(a)) return false;
+    if (a->info.strong || a->asked.n_changed || !agent__asks_for_behaviour(a)) return false;
     const uint32_t n = code_places_check(index, text, strlen(text), MAX_SAID, &checked);
     for (uint32_t i = 0; i < n; i++) {
         code_place *places = NULL;

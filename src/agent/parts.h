@@ -22,6 +22,7 @@
  *     test_command.c  the command that judges: which it is, and how a test file is run alone
  *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
  *     doubt.c    where the model doubts the text that it is to repair: what a further attempt changes
+ *     early_return.c  a further attempt that begins with a condition in front of the body
  *     guard.c    repeated calls and repeating text
  *     configured.c the commands that a configuration names: test, lint
  *     running.c  one call from its arguments to its result: preview, permission, run, events
@@ -164,13 +165,14 @@ typedef struct agent_fix {
     bool wanted, passed;
     bool no_test; /* the person would not have it run, or what runs it is not installed */
     uint32_t attempts, asked_again;
-    uint32_t writes;   /* of this turn that stand */
-    bool open_call;    /* a change came to nothing: the harness begins the next one */
-    bool failing;      /* the last run of the test in this turn failed */
-    bool tried;        /* candidates were sampled in this turn */
-    bool copied;       /* the model wrote the old text again */
-    char *path, *name; /* of the definition that was written last; NULL: none */
-    char *field;       /* that this definition, a type, lacks; NULL: none is known */
+    uint32_t writes;     /* of this turn that stand */
+    bool open_call;      /* a change came to nothing: the harness begins the next one */
+    bool failing;        /* the last run of the test in this turn failed */
+    bool tried;          /* candidates were sampled in this turn */
+    bool copied;         /* the model wrote the old text again */
+    char *path, *name;   /* of the definition that was written last; NULL: none */
+    bool returned_early; /* an attempt was begun with a condition in front of the body */
+    char *field;         /* that this definition, a type, lacks; NULL: none is known */
     agent_attempt attempt;
     agent_doubts *doubts; /* of the definition that is being repaired; NULL: not looked for yet */
 } agent_fix;
@@ -609,6 +611,8 @@ bool agent__aim_at_said(agent *a, const char *text);
 void agent__aim_at(agent *a, const char *path, const char *name);
 /* From now on this definition has to change as well. */
 void agent__wish_changed(agent *a, const char *path, const char *name);
+/* It asks for other behaviour of what stands there: nothing comes, goes or is called otherwise. */
+bool agent__asks_for_behaviour(const agent *a);
 /* The last line of a turn that was asked for a change. */
 void agent__tell_outcome(agent *a);
 
@@ -648,6 +652,7 @@ void agent__sharpen_new_test(agent *a, const char *output);
  */
 size_t agent__rows_end(const char *text, size_t n, base_buf *ret_next);
 /* How most assertions of a script of node's begin ("assert.equal("); "assert." where the request is about errors. */
+bool agent__asks_for_error(const char *request);
 void agent__put_usual_assertion(const base_buf *text, const char *request, base_buf *out);
 /* Did the call fail since what it was given is no string? `output` may be NULL. */
 bool agent__wants_string(const char *output);
@@ -664,7 +669,9 @@ typedef struct agent_expectation {
  */
 bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const char *request,
     const char *output, agent_expectation *ret);
-/* The same for the new test that this turn wrote. */
+/* The same for the new test in `text`, its file as it would be; and in that file as this turn wrote it. */
+bool agent__find_expectation_in(
+    const agent *a, const base_buf *text, const char *output, agent_expectation *ret);
 bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret);
 void agent_expectation_free(agent_expectation *e);
 
@@ -729,7 +736,8 @@ void agent__take_back(agent *a, const char *path, const char *name, const char *
  */
 typedef struct agent_opening {
     base_buf thought, call; /* control tokens in it: AGENT_PROMPT_MARK */
-    bool is_doubt;          /* the call goes on into the definition, up to a token of doubt.c */
+    base_buf behind; /* of the definition: follows the first line that the model writes behind the call */
+    bool is_doubt;   /* the call goes on into the definition: up to a doubt of doubt.c, or early_return.c's */
 } agent_opening;
 void agent_opening_free(agent_opening *o);
 /* How the answer that writes the new test begins; once a turn. */
@@ -764,6 +772,15 @@ typedef struct agent_definition {
     base_buf text; /* as it is now */
     size_t body;   /* byte of text where its body begins */
 } agent_definition;
+/* --- early_return.c --- */
+/* A further attempt at t, whose call stands in the opening already: a condition in front of its body. Once a turn. */
+bool agent__open_early_return(agent *a, const agent_definition *t, agent_opening *opening);
+/*
+ * The model has written text[0, n) behind the call: once its first line is over (*ret_is_over), what follows that is
+ * put to out. true: something does; false: nothing yet, or it left the function on that line by itself.
+ */
+bool agent__put_behind_line(
+    const agent_opening *o, const char *text, size_t n, bool *ret_is_over, base_buf *out);
 /* The call that rewrites it, up to the first line of its new text. */
 void agent__put_call(const agent *a, const agent_definition *t, base_buf *out);
 /*

@@ -154,6 +154,19 @@ static int write_call(agent *a, answer *r, const base_buf *call, bool ended, siz
     return rc;
 }
 
+/* What the opening has for behind the line that the model has just ended. */
+static int write_behind(agent *a, answer *r, const agent_opening *opening, size_t from, bool *is_over,
+    size_t *told, base_err *err)
+{
+    base_buf more = {0};
+    const base_buf *text = &r->read.text;
+    const bool has_more = text->len > from && agent__put_behind_line(opening, text->data + from,
+                                                  text->len - from, is_over, &more);
+    const int rc = has_more ? write_for_model(a, r, &more, told, err) : 0;
+    base_buf_free(&more);
+    return rc;
+}
+
 /* Before (-1) and behind (1) an answer: what lookup did for it, into the turn's sums. */
 static void count_lookup(agent *a, int sign)
 {
@@ -212,7 +225,8 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
 {
     size_t told = 0;
     r->origin = KV_ORIGIN_ANSWER;
-    bool call_due = opening->call.len > 0, closed = false;
+    bool call_due = opening->call.len > 0, closed = false, is_over = !opening->behind.len;
+    size_t call_to = 0;
     /* A schema is for one channel, which the grammar of values knows nothing of: what came is checked. */
     if (call_due || a->info.tools == MODEL_TOOLS_HARMONY || !a->engine->ops->answer_held) hold = NULL;
     r->from = agent__n_tokens(a);
@@ -222,6 +236,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
         r->origin = KV_ORIGIN_CALL;
         rc = write_for_model(a, r, &opening->call, &told, err);
         call_due = false;
+        call_to = r->read.text.len;
     }
     agent__reader_line_begins(&r->read);
     uint64_t start = base_clock_ns();
@@ -251,11 +266,13 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
         if (call_due && (end || n >= AGENT_OPENING_TOKENS || agent__reader_has_line(&r->read))) {
             rc = write_call(a, r, &opening->call, end, &told, err);
             call_due = end = false;
+            call_to = r->read.text.len;
         }
         if (end) {
             r->end = ANSWER_DONE;
             break;
         }
+        if (!rc && !call_due && !is_over) rc = write_behind(a, r, opening, call_to, &is_over, &told, err);
         if (!rc && !call_due) rc = end_long_thought(a, r, &told, err);
         if (rc || call_due) continue;
         const agent_call_found found = find_call(a, r, hold != NULL, false);

@@ -429,6 +429,30 @@ static void test_judge__a_new_test_gives_a_string_where_one_is_wanted(void **sta
     free_host(&h);
 }
 
+/* A candidate that fails for such a value only is taken: it needs no other. */
+static void test_judge__a_candidate_s_expectation_is_put_right(void **state)
+{
+    NEEDS("branches");
+    if (!has_pytest()) skip();
+    put_file("text.py", "def shout(s):\n    return 'a' + s\n\n\ndef low(s):\n    return s.lower()\n");
+    put_file("test_text.py", "from text import low\n\n\ndef test_low():\n    assert low('A') == 'a'\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n12) == 'a12'\n```\nX\nanswer <<X\nhm\nb') == 'b'\n```\nX\nanswer <<X\nhm\nc') == "
+        "'ac'\n```\nX\nanswer Added.\n",
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 4;
+    submit(s, &h, "Add a test for shout");
+    char *text = get_file("test_text.py");
+    if (!strstr(text, "assert shout('b') == 'ab'\n")) fail_msg("%s\n%s", text, h.json.data);
+    free(text);
+    assert_true(told(&h, "\"number\":1,\"of\":4,\"status\":\"failed for a value that it expects\""));
+    assert_true(told(&h, "It expects what the code gives now"));
+    assert_true(told(&h, "\"state\":\"changed\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* What the person says is to come out stays, and the test fails. */
 static void test_judge__what_the_request_expects_stays(void **state)
 {
@@ -571,6 +595,7 @@ int main(void)
         TEST_CASE(test_judge__a_new_test_that_notices_nothing_is_told),
         TEST_CASE(test_judge__what_a_new_test_expects_is_what_the_code_gives),
         TEST_CASE(test_judge__a_new_test_gives_a_string_where_one_is_wanted),
+        TEST_CASE(test_judge__a_candidate_s_expectation_is_put_right),
         TEST_CASE(test_judge__what_the_request_expects_stays),
         TEST_CASE(test_judge__values_of_the_request_judge),
         TEST_CASE(test_judge__wrong_values_go_back),

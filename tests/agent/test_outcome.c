@@ -124,6 +124,62 @@ static void test_outcome__the_old_text_again_is_no_change(void **state)
 }
 
 /* "Change add_up" and no call: the call is begun where the words say, in the file that they name. */
+/* Without one nothing is renamed, deleted or given other parameters. */
+static void need_grammars(void)
+{
+    code_grammars *g = code_grammars_open();
+    code_file *f = code_parse(g, "a.c", "int a;\n", 7);
+    const bool has_one = f->language != NULL;
+    code_file_free(f);
+    code_grammars_close(g);
+    if (!has_one) skip();
+}
+
+/* The old text again: the next attempt is begun with a condition in front of it, where no error is asked for with its return. */
+static void test_outcome__a_condition_in_front_is_begun(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    static const struct {
+        const char *file, *text, *request, *name, *answer, *after;
+    } cases[] = {
+        {"rank.go", "package rank\n\nfunc Rank(x int) string {\n\ty := x\n\treturn name(y)\n}\n",
+            "Rank of a negative number should be that of the positive one", "Rank",
+            " x < 0 {\n Rank(-x)\n\t}\n\ty := x\n\treturn name(y)\n}",
+            "package rank\n\nfunc Rank(x int) string {\n\tif x < 0 {\n\t\treturn Rank(-x)\n\t}\n\ty := "
+            "x\n\treturn "
+            "name(y)\n}\n"},
+        {"rank.py", "def rank(x):\n    \"\"\"Its name.\"\"\"\n    return name(x)\n",
+            "rank of a negative number should be refused with a ValueError, an error", "rank",
+            " x < 0:\n        raise ValueError(x)\n    return name(x)",
+            "def rank(x):\n    \"\"\"Its name.\"\"\"\n    if x < 0:\n        raise ValueError(x)\n    return "
+            "name(x)\n"},
+        {"rank.c", "int rank(int x)\n{\n    return name(x);\n}\n", "rank of a negative number should be 0",
+            "rank", "x < 0) return 0;\n    return name(x);\n}",
+            "int rank(int x)\n{\n    if (x < 0) return 0;\n    return name(x);\n}\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file(cases[i].file, cases[i].text);
+        host h = new_host();
+        base_buf script = {0};
+        const char *body = strstr(cases[i].text, "package") ? strstr(cases[i].text, "func") : cases[i].text;
+        base_buf_printf(&script,
+            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"%s\", \"name\": "
+            "\"%s\"}}</tools>\n```\n%s```\nX\nanswer <<X\n%s\n```\nX\nanswer Done.\nanswer Done.\nanswer "
+            "Done.\n",
+            cases[i].file, cases[i].name, body, cases[i].answer);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_EDITS, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        char *text = get_file(cases[i].file);
+        if (strcmp(text, cases[i].after) != 0) fail_msg("%s\n%s", text, h.json.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 static void test_outcome__words_that_name_the_place_are_followed(void **state)
 {
     static const char old[] = "add_up() {\n    echo $(($1 + $2))\n}\n",
@@ -222,17 +278,6 @@ static void find_grammars(void)
                : "",
         data ? "" : "/.local/share");
     if (!getenv("KVIST_GRAMMAR_PATH")) setenv("KVIST_GRAMMAR_PATH", folder, 1);
-}
-
-/* Without one nothing is renamed, deleted or given other parameters. */
-static void need_grammars(void)
-{
-    code_grammars *g = code_grammars_open();
-    code_file *f = code_parse(g, "a.c", "int a;\n", 7);
-    const bool has_one = f->language != NULL;
-    code_file_free(f);
-    code_grammars_close(g);
-    if (!has_one) skip();
 }
 
 /* --- operations ----------------------------------------------------------------------------------------- */
@@ -474,6 +519,7 @@ int main(void)
         TEST_CASE(test_outcome__what_is_missing_is_begun),
         TEST_CASE(test_outcome__a_definition_that_stays_as_it_was_is_asked_for),
         TEST_CASE(test_outcome__the_old_text_again_is_no_change),
+        TEST_CASE(test_outcome__a_condition_in_front_is_begun),
         TEST_CASE(test_outcome__words_that_name_the_place_are_followed),
         TEST_CASE(test_outcome__a_twin_is_changed_too),
         TEST_CASE(test_outcome__what_stands_there_is_told),

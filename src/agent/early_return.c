@@ -1,0 +1,128 @@
+/*
+ * "X when Y": most changes of behaviour are a condition in front of what stands there. A small model that writes the
+ * definition again copies it, or turns something in its middle round. So one further attempt is begun with such a
+ * condition as the body's first statement: the model writes the condition and what is returned, then copies the rest.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/parts.h"
+#include "base/mem.h"
+
+/* --- where it goes -------------------------------------------------------------------------------------- */
+
+static size_t behind_newline(const base_buf *text, size_t at)
+{
+    const char *newline = at < text->len ? memchr(text->data + at, '\n', text->len - at) : NULL;
+    return newline ? (size_t)(newline - text->data) + 1 : text->len;
+}
+
+static bool is_blank(const base_buf *text, size_t from, size_t to)
+{
+    while (from < to && isspace((unsigned char)text->data[from])) from++;
+    return from >= to;
+}
+
+static size_t indent_at(const base_buf *text, size_t at)
+{
+    size_t n = 0;
+    while (at + n < text->len && (text->data[at + n] == ' ' || text->data[at + n] == '\t')) n++;
+    return n;
+}
+
+/* Behind the docstring that the line at `at` begins with; at: none does. */
+static size_t behind_docstring(const base_buf *text, size_t at)
+{
+    size_t from = at + indent_at(text, at);
+    if (from < text->len && strchr("rRuU", text->data[from])) from++;
+    if (from >= text->len || !strchr("\"'", text->data[from])) return at;
+    const char quote[3] = {text->data[from], text->data[from], text->data[from]};
+    const bool is_long = text->len - from > 3 && !memcmp(text->data + from, quote, 3);
+    const size_t n = is_long ? 3 : 1;
+    const char *end = memmem(text->data + from + n, text->len - from - n, quote, n);
+    return end ? behind_newline(text, (size_t)(end - text->data) + n) : at;
+}
+
+/* The line of the body's first statement; SIZE_MAX: the body is on the definition's own line. */
+static size_t first_statement(const agent_definition *t)
+{
+    size_t at = t->body;
+    if (at >= t->text.len) return SIZE_MAX;
+    const bool has_brace = t->text.data[at] == '{';
+    if (has_brace && !is_blank(&t->text, at + 1, behind_newline(&t->text, at))) return SIZE_MAX;
+    if (has_brace) {
+        at = behind_newline(&t->text, at);
+    } else {
+        while (at > 0 && t->text.data[at - 1] != '\n') at--;
+        if (!at || !is_blank(&t->text, at, t->body)) return SIZE_MAX;
+        at = behind_docstring(&t->text, at);
+    }
+    while (at < t->text.len && is_blank(&t->text, at, behind_newline(&t->text, at)))
+        at = behind_newline(&t->text, at);
+    return at < t->text.len ? at : SIZE_MAX;
+}
+
+static bool has_parentheses(const char *language)
+{
+    static const char *const languages[] = {
+        "c", "cpp", "java", "javascript", "typescript", "tsx", "php", "c_sharp", "csharp"};
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
+        if (!strcmp(language, languages[i])) return true;
+    return false;
+}
+
+/* Something is to come back; where an error is asked for, the model knows how its tree makes one. */
+static bool wants_value(const char *request)
+{
+    static const char *const values[] = {"return", "returns", "give", "gives", NULL};
+    return agent__has_any_word(request, values) || !agent__asks_for_error(request);
+}
+
+/* The old text came again, or the values of the request do not hold: what does not build or breaks a test is put right. */
+static bool is_due(const agent *a)
+{
+    const bool is_wrong = a->fix.failing ? a->test.has_values : a->fix.copied;
+    return is_wrong && a->asked.change && !a->fix.wanted && !a->fix.field && !a->fix.returned_early;
+}
+
+bool agent__open_early_return(agent *a, const agent_definition *t, agent_opening *opening)
+{
+    const bool may = is_due(a) && !model_tools_are_marked(a->info.tools) && !code_path_is_test(t->path) &&
+                     agent__asks_for_behaviour(a);
+    const size_t at = may && t->text.len ? first_statement(t) : SIZE_MAX;
+    if (at == SIZE_MAX) return false;
+    const size_t outer = indent_at(&t->text, 0), inner = indent_at(&t->text, at);
+    if (inner <= outer) return false;
+    a->fix.returned_early = true;
+    base_buf_add(&opening->call, t->text.data, at + inner);
+    base_buf_puts(&opening->call, has_parentheses(t->language) ? "if (" : "if");
+    if (wants_value(a->request)) {
+        base_buf_add(&opening->behind, t->text.data + at, inner);
+        base_buf_add(&opening->behind, t->text.data + at, inner - outer);
+        base_buf_puts(&opening->behind, "return");
+    }
+    opening->is_doubt = true;
+    return true;
+}
+
+/* --- what comes behind the condition -------------------------------------------------------------------- */
+
+bool agent__put_behind_line(
+    const agent_opening *o, const char *text, size_t n, bool *ret_is_over, base_buf *out)
+{
+    static const char *const leaving[] = {"return", "throw", "raise", "panic", NULL};
+    const char *newline = memchr(text, '\n', n);
+    if (!newline) return false;
+    *ret_is_over = true;
+    char *line = base_xstrndup(text, (size_t)(newline - text));
+    size_t end = strlen(line);
+    while (end && isspace((unsigned char)line[end - 1])) end--;
+    const bool goes_on = end && strchr("{:)", line[end - 1]) && !agent__has_any_word(line, leaving);
+    /* A token may have brought the next line's indentation as well. */
+    const size_t n_there = n - (size_t)(newline + 1 - text);
+    const bool fits = goes_on && n_there < o->behind.len && !memcmp(newline + 1, o->behind.data, n_there);
+    if (fits) base_buf_add(out, o->behind.data + n_there, o->behind.len - n_there);
+    free(line);
+    return fits;
+}
