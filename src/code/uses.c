@@ -468,6 +468,7 @@ static const char *callee_of(finder *f, uint32_t i)
     static const char *const holders[] = {"call", "call_expression", "composite_literal", "struct_expression",
         "new_expression", "init_declarator", "compound_literal_expression", NULL};
     uint32_t p = up(f, i);
+    if (is(f, p, "literal_element")) p = up(f, p); /* Go: the key is an element of its own keyed_element */
     for (int depth = 0; depth < MAX_NEAR && p != UINT32_MAX; depth++, p = up(f, p)) {
         if (depth > 0 && is(f, p, "keyed_element")) return ""; /* of a literal inside a literal */
         if (!code_node_is_one(f->t, p, holders) && !is(f, p, "keyed_element")) continue;

@@ -190,6 +190,29 @@ static void test_refactor__alternatives_are_renamed_together(void **state)
     tree_remove(&t);
 }
 
+/* A struct that embeds a type has a field of the type's name, which follows it and cannot be renamed alone. */
+static void test_refactor__what_embeds_a_type_in_go_follows_it(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "go.mod", "module m\n");
+    tree_put(&t, "a.go", "package m\n\ntype conf struct{ a int }\n\ntype plain struct{ conf int }\n");
+    tree_put(&t, "b.go",
+        "package m\n\ntype R struct {\n\tconf\n\tn int\n}\n\ntype P struct {\n\t*conf\n}\n\n"
+        "func f(r *R, p plain) int {\n\tq := R{conf: conf{a: 1}}\n\treturn r.conf.a + q.conf.a + "
+        "p.conf\n}\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"R.conf\",\"to\":\"setup\"}", TOOL_FAILED,
+        "R embeds conf: that field has the type's name");
+    renames(&t, "a.go:3", "setup", NULL);
+    expect(&t, "a.go", "package m\n\ntype setup struct{ a int }\n\ntype plain struct{ conf int }\n");
+    expect(&t, "b.go",
+        "package m\n\ntype R struct {\n\tsetup\n\tn int\n}\n\ntype P struct {\n\t*setup\n}\n\n"
+        "func f(r *R, p plain) int {\n\tq := R{setup: setup{a: 1}}\n\treturn r.setup.a + q.setup.a + "
+        "p.conf\n}\n");
+    tree_remove(&t);
+}
+
 static void test_refactor__go_java_and_javascript(void **state)
 {
     tree t;
@@ -735,6 +758,7 @@ int main(void)
         cmocka_unit_test(test_refactor__c_keeps_fields_tags_labels_and_locals),
         cmocka_unit_test(test_refactor__alternatives_are_renamed_together),
         cmocka_unit_test(test_refactor__go_java_and_javascript),
+        cmocka_unit_test(test_refactor__what_embeds_a_type_in_go_follows_it),
         cmocka_unit_test(test_refactor__refuses_what_cannot_be),
         cmocka_unit_test(test_refactor__one_diff_one_undo),
         cmocka_unit_test(test_refactor__delete_lists_callers_or_replaces_them),

@@ -340,6 +340,29 @@ static decision decide_bare(refactor *x, const refactor_file *f, const code_use 
     return top_elsewhere(x, f, u);
 }
 
+/* ---- Go: a struct that embeds a type has a field of the type's name ---- */
+
+/* Does the struct `holder` embed the target? holder "": does any. */
+static bool embeds(const refactor *x, const char *holder)
+{
+    for (size_t f = 0; f < x->n_files; f++) {
+        if (!same_language(&x->files[f], "go")) continue;
+        for (uint32_t i = 0; i < x->files[f].uses->n_bases; i++) {
+            const code_base *b = &x->files[f].uses->bases[i];
+            if (!strcmp(b->base, x->target.name) && (!*holder || !strcmp(b->name, holder))) return true;
+        }
+    }
+    return false;
+}
+
+/* value.Type and Holder{Type: value}: that field, where the value is known to be of a struct that embeds the type. */
+static decision decide_embedded(const refactor *x, const char *holder, const char *why_not)
+{
+    if (*holder && embeds(x, holder)) return sure;
+    if (*holder && !is_type_of_tree(x, holder)) return other;
+    return embeds(x, "") ? unsure(why_not) : other;
+}
+
 /* module.name, Outer.Name, path::name */
 static decision decide_qualified(refactor *x, const refactor_file *f, const code_use *u)
 {
@@ -348,6 +371,9 @@ static decision decide_qualified(refactor *x, const refactor_file *f, const code
     if (u->is_exported && f == t->in) return sure; /* exports.name = name */
     if (u->object_kind != CODE_OBJECT_NAMED) {
         if (!strcmp(language, "rust") || !strcmp(language, "cpp")) return top_elsewhere(x, f, u);
+        if (!strcmp(language, "go") && t->is_type && !u->is_call)
+            return decide_embedded(x, u->object_kind == CODE_OBJECT_TYPED ? u->object : "",
+                "it may be the field of a struct that embeds it");
         return !strcmp(language, "java") && t->is_type && u->is_type ? top_in_java(x, f, u) : other;
     }
     if (!strcmp(language, "rust") || !strcmp(language, "cpp")) {
@@ -477,6 +503,8 @@ static decision decide_definition(refactor *x, const refactor_file *f, const cod
         if (t->is_function != !strcmp(d->what, "method") && !same_language(f, "python")) return other;
         return is_kin(x, d->parent) ? sure : other;
     }
+    if (is_member && t->is_type && u->is_type && same_language(f, "go")) /* a struct that embeds it */
+        return u->role == CODE_USE_MEMBER ? decide_qualified(x, f, u) : decide_bare(x, f, u);
     if (is_member) return other;
     if (refactor__is_type(d->what) != t->is_type && !same_language(f, "python") &&
         strcmp(f->family, "js") != 0)
@@ -536,6 +564,8 @@ static decision decide(refactor *x, const refactor_file *f, const code_use *u)
     if (u->role == CODE_USE_MACRO) return u->is_access ? other : top_in_c(x, f, u);
     if (u->role == CODE_USE_KEY) {
         if (u->is_exported && f == t->in) return sure;
+        if (same_language(f, "go") && t->is_type && *u->callee)
+            return decide_embedded(x, u->callee, "it may be the field of a struct that embeds it");
         return same_language(f, "go") && !*u->callee && !t->is_function
                    ? unsure("a key of a map or of a struct")
                    : other;
@@ -544,9 +574,26 @@ static decision decide(refactor *x, const refactor_file *f, const code_use *u)
     return decide_bare(x, f, u);
 }
 
+/* The field by which a struct of Go embeds a type has that type's name, whatever becomes of it. */
+static bool is_embedding(const refactor_target *t)
+{
+    if (!t->is_member || !same_language(t->in, "go")) return false;
+    for (uint32_t k = 0; k < t->in->uses->n_uses; k++) {
+        const code_use *u = &t->in->uses->uses[k];
+        if (u->from == t->name_from && u->is_type) return true;
+    }
+    return false;
+}
+
 bool refactor__resolve(refactor *x)
 {
     refactor_target *t = &x->target;
+    if (is_embedding(t)) {
+        tool__say(x->result, TOOL_FAILED,
+            "%.100s embeds %.100s: that field has the type's name. Nothing was changed. Rename the type.",
+            t->parent, t->name);
+        return false;
+    }
     t->is_rival = t->binding == UINT32_MAX && !t->is_member && has_rival(x);
     for (size_t i = 0; i < x->n_files; i++) {
         const refactor_file *f = &x->files[i];
