@@ -11,7 +11,7 @@
 
 #include "acp/rpc.h"
 #include "acp/update.h"
-#include "agent/log.h"
+#include "agent/log/log.h"
 #include "agent/worker.h"
 #include "base/mem.h"
 #include "base/utf8.h"

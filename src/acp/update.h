@@ -6,8 +6,8 @@
 #ifndef KVIST_ACP_UPDATE_H
 #define KVIST_ACP_UPDATE_H
 
-#include "agent/event.h"
-#include "agent/stream.h"
+#include "agent/log/event.h"
+#include "agent/call/stream.h"
 
 typedef struct acp_teller {
     char *session, *root; /* the protocol's id of the session; the tree's absolute path */

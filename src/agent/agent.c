@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/ability.h"
-#include "agent/logged.h"
+#include "agent/engine/ability.h"
+#include "agent/log/logged.h"
 #include "agent/parts.h"
 #include "base/mem.h"
 

@@ -8,8 +8,8 @@
 
 #include <stdatomic.h>
 
-#include "agent/engine.h"
-#include "agent/event.h"
+#include "agent/engine/engine.h"
+#include "agent/log/event.h"
 #include "tools/tool.h"
 
 typedef enum agent_mode { AGENT_MODE_PLAN, AGENT_MODE_ASK, AGENT_MODE_EDITS, AGENT_MODE_ALL } agent_mode;
@@ -53,7 +53,7 @@ typedef struct agent_configured_command {
     bool is_typed;       /* on the command line: it needs no approval */
 } agent_configured_command;
 
-typedef struct agent_log agent_log; /* agent/log.h */
+typedef struct agent_log agent_log; /* agent/log/log.h */
 typedef struct mcp mcp;             /* mcp/mcp.h */
 
 typedef struct agent agent;

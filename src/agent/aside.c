@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "agent/cut.h"
-#include "agent/logged.h"
+#include "agent/log/logged.h"
 #include "agent/parts.h"
 #include "agent/rank_texts.h"
 #include "base/mem.h"

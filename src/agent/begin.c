@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/parts.h"
-#include "agent/tool_grammar.h"
+#include "agent/call/tool_grammar.h"
 #include "base/clock.h"
 #include "base/mem.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/callers_question.h"
+#include "agent/words/callers_question.h"
 #include "agent/parts.h"
 #include "base/hash.h"
 #include "base/mem.h"

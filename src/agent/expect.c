@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "agent/parts.h"
-#include "agent/values.h"
+#include "agent/words/values.h"
 #include "base/mem.h"
 
 enum { MAX_FILE = 1 << 20, MAX_VALUE = 200 };

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/input.h"
-#include "agent/stream.h"
+#include "agent/call/stream.h"
 #include "base/show.h"
 #include "base/utf8.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/operation_words.h"
+#include "agent/words/operation_words.h"
 #include "agent/parts.h"
 #include "base/mem.h"
 #include "tools/refactor/parameters.h"

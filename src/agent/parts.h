@@ -52,15 +52,15 @@
 #define KVIST_AGENT_PARTS_H
 
 #include "agent/agent.h"
-#include "agent/call.h"
-#include "agent/channels.h"
+#include "agent/call/call.h"
+#include "agent/call/channels.h"
 #include "agent/guard.h"
-#include "agent/log.h"
-#include "agent/moved.h"
-#include "agent/operation_words.h"
-#include "agent/prompt.h"
-#include "agent/token_map.h"
-#include "agent/request_words.h"
+#include "agent/log/log.h"
+#include "agent/log/moved.h"
+#include "agent/words/operation_words.h"
+#include "agent/call/prompt.h"
+#include "agent/words/token_map.h"
+#include "agent/words/request_words.h"
 #include "kv/core/budget.h"
 #include "mcp/mcp.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/logged.h"
+#include "agent/log/logged.h"
 #include "agent/parts.h"
 #include "base/clock.h"
 #include "base/mem.h"

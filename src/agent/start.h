@@ -6,8 +6,8 @@
 #define KVIST_AGENT_START_H
 
 #include "agent/agent.h"
-#include "agent/engine_remote.h"
-#include "agent/log.h"
+#include "agent/engine/engine_remote.h"
+#include "agent/log/log.h"
 
 typedef struct agent_session_options {
     const char *dir;               /* the tree */

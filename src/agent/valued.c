@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/parts.h"
-#include "agent/values.h"
+#include "agent/words/values.h"
 #include "base/mem.h"
 
 enum { MAX_FILE = 1 << 20 };

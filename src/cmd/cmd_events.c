@@ -1,7 +1,7 @@
 /* kvist events: what a script may rely on in --json and in `kvist log export`. */
 #include <stdio.h>
 
-#include "agent/event.h"
+#include "agent/log/event.h"
 #include "cmd/cmd.h"
 
 static const char usage[] = "usage: kvist events --schema\n\n"

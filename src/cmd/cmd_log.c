@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/log.h"
+#include "agent/log/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"

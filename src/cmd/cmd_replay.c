@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/log.h"
+#include "agent/log/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_what_if.h"

@@ -9,7 +9,7 @@
 
 #include "agent/agent.h"
 #include "agent/headless.h"
-#include "agent/log.h"
+#include "agent/log/log.h"
 #include "agent/worker.h"
 #include "base/fs.h"
 #include "base/mem.h"

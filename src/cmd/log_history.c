@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/logged.h"
+#include "agent/log/logged.h"
 
 enum { TOKENS_MOST = 1 << 24 };
 

@@ -2,7 +2,7 @@
 #ifndef KVIST_LOG_HISTORY_H
 #define KVIST_LOG_HISTORY_H
 
-#include "agent/log.h"
+#include "agent/log/log.h"
 #include "learn/history.h"
 
 typedef struct log_history {

@@ -5,7 +5,7 @@
 #ifndef KVIST_TUI_LINEAR_H
 #define KVIST_TUI_LINEAR_H
 
-#include "agent/stream.h"
+#include "agent/call/stream.h"
 #include "tui/tui.h"
 
 int tui_linear_run(agent_worker *w, const tui_options *options, base_err *err);

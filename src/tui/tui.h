@@ -6,7 +6,7 @@
 #ifndef KVIST_TUI_TUI_H
 #define KVIST_TUI_TUI_H
 
-#include "agent/log.h"
+#include "agent/log/log.h"
 #include "agent/worker.h"
 
 typedef enum tui_notify { TUI_NOTIFY_OFF, TUI_NOTIFY_BELL, TUI_NOTIFY_OSC777 } tui_notify;

@@ -5,7 +5,7 @@
 #ifndef KVIST_TUI_WHAT_IF_LOG_H
 #define KVIST_TUI_WHAT_IF_LOG_H
 
-#include "agent/log.h"
+#include "agent/log/log.h"
 #include "tui/record.h"
 
 /*

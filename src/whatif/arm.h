@@ -6,7 +6,7 @@
 #ifndef KVIST_WHATIF_ARM_H
 #define KVIST_WHATIF_ARM_H
 
-#include "agent/moved.h"
+#include "agent/log/moved.h"
 #include "model/text/grammar.h"
 #include "whatif/schedule.h"
 

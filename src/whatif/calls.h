@@ -2,7 +2,7 @@
 #ifndef KVIST_WHATIF_CALLS_H
 #define KVIST_WHATIF_CALLS_H
 
-#include "agent/call.h"
+#include "agent/call/call.h"
 #include "whatif/arm.h"
 
 typedef struct whatif_call {

@@ -1,5 +1,5 @@
 /* A model as what both sides compute by (contract: arm.h). */
-#include "agent/tool_grammar.h"
+#include "agent/call/tool_grammar.h"
 #include "model/text/tokenizer.h"
 #include "whatif/arm.h"
 

@@ -6,8 +6,8 @@
 #ifndef KVIST_WHATIF_SCHEDULE_H
 #define KVIST_WHATIF_SCHEDULE_H
 
-#include "agent/log.h"
-#include "agent/logged.h"
+#include "agent/log/log.h"
+#include "agent/log/logged.h"
 #include "kv/session.h"
 
 typedef enum whatif_kind {

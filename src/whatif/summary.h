@@ -2,7 +2,7 @@
 #ifndef KVIST_WHATIF_SUMMARY_H
 #define KVIST_WHATIF_SUMMARY_H
 
-#include "agent/event.h"
+#include "agent/log/event.h"
 
 typedef struct whatif_summary {
     uint32_t n_turns, n_tokens;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/token_map.h"
+#include "agent/words/token_map.h"
 #include "base/mem.h"
 
 /* A text whose tokens stand at `from` in the record and at `at` here. */

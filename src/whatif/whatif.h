@@ -8,7 +8,7 @@
  * A side with another vocabulary reads the same text as tokens of its own: then what each side expects of the answers' text
  * is compared, by byte, and not what they expect at a token. Of a session that was computed elsewhere there is one side.
  *
- * Results are events (agent/event.h: what_if, plan, ledger, what_if_turn, what_if_end). They are kept, turn by turn,
+ * Results are events (agent/log/event.h: what_if, plan, ledger, what_if_turn, what_if_end). They are kept, turn by turn,
  * as a session of their own whose parent is the session looked at: listed with it, deleted by its id, gone on with
  * where it was interrupted. The session itself is only read.
  *

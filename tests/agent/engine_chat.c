@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/engine_script.h"
-#include "agent/standin.h"
+#include "agent/engine/engine_script.h"
+#include "agent/engine/standin.h"
 #include "base/mem.h"
 
 typedef struct chat {

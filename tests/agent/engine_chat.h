@@ -6,7 +6,7 @@
 #ifndef KVIST_TESTS_AGENT_ENGINE_CHAT_H
 #define KVIST_TESTS_AGENT_ENGINE_CHAT_H
 
-#include "agent/engine.h"
+#include "agent/engine/engine.h"
 
 int engine_chat_open(engine **ret, const char *script, size_t n, const engine_options *options, bool *resumed,
     base_err *why_not, base_err *err);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/ability.h"
+#include "agent/engine/ability.h"
 
 static void test_ability__counts_what_a_model_is(void **state)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/call.h"
+#include "agent/call/call.h"
 
 static int known(const void *user, const char *name)
 {

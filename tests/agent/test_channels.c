@@ -2,7 +2,7 @@
  * A model that writes in channels (gpt-oss): what of its messages is an answer, what a call, what a thought; and that
  * thoughts leave with the turn, as its template leaves them out of later ones.
  */
-#include "agent/channels.h"
+#include "agent/call/channels.h"
 #include "stage.h"
 
 /* Feeds a text whose marks are control tokens, three bytes at a time in between; places count from `from`. */

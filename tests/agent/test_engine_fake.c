@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/engine.h"
+#include "agent/engine/engine.h"
 
 /* Live sets as somebody rebuilds them who sees appended counts and plans only. */
 typedef struct shadow {

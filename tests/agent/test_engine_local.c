@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/engine.h"
+#include "agent/engine/engine.h"
 #include "base/fs.h"
 #include "tiny_gguf.h"
 

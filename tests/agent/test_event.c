@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/event.h"
+#include "agent/log/event.h"
 
 static void assert_stable(const agent_event *e)
 {

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/log.h"
+#include "agent/log/log.h"
 #include "base/fs.h"
 
 static char folder[64];

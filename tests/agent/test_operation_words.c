@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/operation_words.h"
+#include "agent/words/operation_words.h"
 
 static void same(const char *request, const char *what, const char *is, const char *should)
 {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/call.h"
-#include "agent/prompt.h"
+#include "agent/call/call.h"
+#include "agent/call/prompt.h"
 #include "base/fs.h"
 #include "model/file/gguf.h"
 #include "model/text/tokenizer.h"

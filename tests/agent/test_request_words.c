@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/request_words.h"
+#include "agent/words/request_words.h"
 #include "base/buf.h"
 
 typedef bool (*reader)(const char *text, size_t at, agent_word *ret);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/stream.h"
+#include "agent/call/stream.h"
 
 /* The text in pieces of n bytes; out is what was shown while it streamed. */
 static void stream(agent_stream *s, const char *text, size_t n, base_buf *out)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/values.h"
+#include "agent/words/values.h"
 #include "base/fs.h"
 #include "base/mem.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/call.h"
-#include "agent/channels.h"
+#include "agent/call/call.h"
+#include "agent/call/channels.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/event.h"
+#include "agent/log/event.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

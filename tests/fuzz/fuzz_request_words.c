@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/callers_question.h"
-#include "agent/request_words.h"
+#include "agent/words/callers_question.h"
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -1,6 +1,6 @@
 /*
  * Nothing is allocated while tokens are decoded: a warm session appends one token after another over a real
- * forward pass, with lookup, drafts, sampler and grammar as agent/engine_local.c drives them, and every
+ * forward pass, with lookup, drafts, sampler and grammar as agent/engine/engine_local.c drives them, and every
  * allocation of the process is counted (the linker puts the functions below in front of the library's).
  *
  * Excepted: a block of MODEL_ROWS_BLOCK rows when the last one is full, and what doubles with the sequence

@@ -159,7 +159,7 @@ static void put_message(
 
 /*
  * What jinja2 makes of llama.cpp's models/templates/openai-gpt-oss-120b.jinja, without its date, and with a result as it
- * is instead of a JSON string of it. The thought is left out of later turns by the cache (agent/channels.h).
+ * is instead of a JSON string of it. The thought is left out of later turns by the cache (agent/call/channels.h).
  */
 static void test_template__writes_harmony(void **state)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/engine_remote.h"
+#include "agent/engine/engine_remote.h"
 #include "base/mem.h"
 
 enum { MOST_SEGMENTS = 40, STEPS = 8, ANSWER = 3 };

@@ -112,8 +112,8 @@ static char *on_edit(void *user, const char *text)
 
 static char **on_paths(void *user)
 {
-    static const char *const paths[] = {"Makefile", "src/agent/log.c", "src/agent/log.h", "src/kv/plan.c",
-        "tests/log_test.c", "tests/plan_test.c"};
+    static const char *const paths[] = {"Makefile", "src/agent/log/log.c", "src/agent/log/log.h",
+        "src/kv/plan.c", "tests/log_test.c", "tests/plan_test.c"};
     size_t n = sizeof paths / sizeof *paths;
     char **out = base_xcalloc(n + 1, sizeof *out);
     for (size_t i = 0; i < n; i++) out[i] = base_xstrdup(paths[i]);

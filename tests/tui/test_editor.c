@@ -145,7 +145,7 @@ static void test_lines__come_back_from_the_file(void **state)
 static char **some_paths(void *user)
 {
     static const char *const paths[] = {
-        "docs/log.md", "src/agent/log.c", "src/agent/catalog.c", "src/long/other.c"};
+        "docs/log.md", "src/agent/log/log.c", "src/agent/catalog.c", "src/long/other.c"};
     char **out = base_xcalloc(5, sizeof *out);
     for (int i = 0; i < 4; i++) out[i] = base_xstrdup(paths[i]);
     (*(int *)user)++;
@@ -162,7 +162,7 @@ static void test_complete__fuzzy_prefers_names_and_runs(void **state)
     tui_complete_update(&c, base_str_of("@log.c"), false, some_skills, some_paths, &asked);
     assert_int_equal(c.prefix, '@');
     assert_true(c.n >= 2);
-    assert_string_equal(c.candidate[0].text, "src/agent/log.c");
+    assert_string_equal(c.candidate[0].text, "src/agent/log/log.c");
     tui_complete_update(&c, base_str_of("@sal"), false, some_skills, some_paths, &asked);
     assert_true(c.n > 0);
     assert_int_equal(asked, 1); /* the list is kept */

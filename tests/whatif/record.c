@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/token_map.h"
+#include "agent/words/token_map.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "record.h"

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "agent/start.h"
-#include "agent/token_map.h"
+#include "agent/words/token_map.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "kv/repair/heads.h"

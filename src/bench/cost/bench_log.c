@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/log.h"
+#include "agent/log/log.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/engine.h"
+#include "agent/engine/engine.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"

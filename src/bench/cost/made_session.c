@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/logged.h"
+#include "agent/log/logged.h"
 #include "base/clock.h"
 #include "base/mem.h"
 

@@ -6,7 +6,7 @@
 #ifndef KVIST_BENCH_SESSION_H
 #define KVIST_BENCH_SESSION_H
 
-#include "agent/event.h"
+#include "agent/log/event.h"
 
 enum { BENCH_LANES = 56, BENCH_BUDGET = 4096 };
 

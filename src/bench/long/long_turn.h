@@ -5,7 +5,7 @@
 #ifndef KVIST_BENCH_LONG_TURN_H
 #define KVIST_BENCH_LONG_TURN_H
 
-#include "agent/event.h"
+#include "agent/log/event.h"
 #include "base/buf.h"
 #include "base/json.h"
 

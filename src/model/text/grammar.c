@@ -468,7 +468,7 @@ bool model_grammar_begins_call(const model_grammar *g, int32_t id)
     return take_token(g, &s, id) && (s.phase >= SCRIPT || s.called || (s.phase == LINE && s.at > 0));
 }
 
-/* A thought begins in front of words only, and has to have an end (agent/channels.h); true: the token is of one. */
+/* A thought begins in front of words only, and has to have an end (agent/call/channels.h); true: the token is of one. */
 static bool advance_thought(model_grammar *g, int32_t id)
 {
     if (!g->is_begun && g->think[1] >= 0 && id == g->think[0]) {

@@ -6,7 +6,7 @@
  * Fenced blocks behind a call are its payload and free, whatever they hold; so is JSON in any fenced block.
  *
  * Byte level, so token borders do not matter. Depth and lengths are bounded. If a mask would allow no token,
- * the caller drops it and logs that; the lenient parser (agent/call.h) then reads what came.
+ * the caller drops it and logs that; the lenient parser (agent/call/call.h) then reads what came.
  */
 #ifndef KVIST_MODEL_GRAMMAR_H
 #define KVIST_MODEL_GRAMMAR_H

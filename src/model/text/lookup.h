@@ -1,7 +1,7 @@
 /*
  * Prompt lookup: what a model writes often stands in its session already (a definition it rewrites, a path it
  * names). The last tokens are looked up among all earlier ones, evicted rows' tokens included, and what
- * followed there is the draft of what comes next; the engine verifies it in one batch (agent/engine_local.c).
+ * followed there is the draft of what comes next; the engine verifies it in one batch (agent/engine/engine_local.c).
  * Ids cost nothing, so nothing is left out.
  *
  * Pure: no model, no clock. How much to draft is decided by what was seen: how often tokens behind a match of

@@ -6,7 +6,7 @@
 #ifndef KVIST_TUI_STATE_H
 #define KVIST_TUI_STATE_H
 
-#include "agent/event.h"
+#include "agent/log/event.h"
 #include "tui/state/row_journal.h"
 #include "tui/terminal/styled_text.h"
 

@@ -1,0 +1,58 @@
+/*
+ * What a model writes whose calls and thoughts stand between control tokens, so that no text can be taken for one: in
+ * channels, message by message (gpt-oss: the harmony form, OpenAI 2025), or in Mistral's form.
+ *
+ *     <|channel|>analysis<|message|>..<|end|>              a thought
+ *     <|channel|>commentary<|message|>..<|end|>            words for the person before a call
+ *     <|channel|>commentary to=functions.NAME ..<|message|>{..}<|call|>
+ *     <|channel|>final<|message|>..<|return|>              the answer
+ *
+ *     <think>..</think>words, calls too                    Qwen3 and others whose calls are text
+ *     [THINK]..[/THINK]words[TOOL_CALLS]NAME[ARGS]{..}</s>
+ *
+ * Words become the answer's text; a call becomes the JSON object on a line of its own that agent/call/call.h reads; a thought
+ * is told apart, and where it stands in the sequence is kept, because harmony's template leaves it out once the answer is
+ * there, and so does Qwen's; Mistral's leaves it in. <think> is a token too, and begins a thought in front of words only:
+ * an answer may speak of it. In harmony what stands behind <|start|>assistant is a head, and so is the beginning of an answer.
+ */
+#ifndef KVIST_AGENT_CALL_CHANNELS_H
+#define KVIST_AGENT_CALL_CHANNELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "model/text/template.h"
+
+typedef struct agent_thought {
+    uint32_t from, to; /* tokens: from the head's first to before the next one's */
+} agent_thought;
+
+typedef struct agent_channels {
+    enum { AGENT_IN_HEAD, AGENT_IN_WORDS, AGENT_IN_THOUGHT, AGENT_IN_CALL } at;
+    enum { AGENT_OF_HARMONY, AGENT_OF_MISTRAL, AGENT_OF_WORDS } form;
+    base_buf head;
+    uint32_t head_from; /* of the message at hand: its first token behind <|start|>assistant */
+    bool is_thought;    /* the message at hand, also where its text is over */
+    bool is_empty;      /* a call whose arguments have not begun */
+    uint32_t n_calls;   /* that were begun */
+    agent_thought *thoughts;
+    uint32_t n_thoughts;
+    size_t cap_thoughts;
+} agent_channels;
+
+/* In front of an answer: how calls of its model are written. */
+void agent_channels_begin(agent_channels *c, model_tool_style style);
+/* The template has begun a thought: its <think> is token `index`. */
+void agent_channels_open_thought(agent_channels *c, uint32_t index);
+bool agent_channels_is_think(const char *piece, size_t n);     /* <think> */
+bool agent_channels_is_think_end(const char *piece, size_t n); /* </think> */
+/* The next token of an answer: its place in the sequence, its bytes, and whether it is a control token. */
+void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, size_t n, bool is_control,
+    base_buf *words, base_buf *thought);
+/* A further message begins at token `index`, behind what opened it: in harmony, its head. */
+void agent_channels_next_message(agent_channels *c, uint32_t index);
+void agent_channels_end(agent_channels *c, uint32_t n_tokens); /* the answer is over: so is its thought */
+void agent_channels_free(agent_channels *c);
+
+#endif

@@ -1,0 +1,446 @@
+/*
+ * The fixed prompt (contract: prompt.h): a system text with the tools as one line each, then two worked
+ * examples in the family's own way of writing calls. What they show was measured on Qwen2.5-Coder-1.5B: it
+ * follows examples, hardly rules; it answers from excerpts when they stand in front of the question; and it
+ * repairs code by rewriting one whole definition, not by editing lines.
+ */
+#include "agent/call/prompt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/call/call_xml.h"
+#include "base/mem.h"
+
+const char agent_prompt_excerpts[] = "Excerpts from the tree:\n\n";
+const char agent_prompt_request[] = "Request: ";
+
+void agent_prompt_excerpt_head(
+    const char *path, uint32_t line, uint32_t line_end, const char *name, base_buf *out)
+{
+    base_buf_printf(out, "--- %s:%u-%u", path, line, line_end);
+    if (name && *name) base_buf_printf(out, " (%s)", name);
+    base_buf_putc(out, '\n');
+}
+
+/* What stands around a call that is JSON. */
+static const char *const around[][2] = {
+    [MODEL_TOOLS_TAG_TOOLS] = {"<tools>", "</tools>"},
+    [MODEL_TOOLS_HERMES] = {"<tool_call>\n", "\n</tool_call>"},
+    [MODEL_TOOLS_XML] = {NULL, NULL},
+    [MODEL_TOOLS_HARMONY] = {NULL, NULL}, /* what stands around it is no text: control tokens */
+    [MODEL_TOOLS_MISTRAL] = {NULL, NULL}, /* the same */
+    [MODEL_TOOLS_JSON] = {"", ""},
+};
+
+/* What stands around the name and behind the arguments of a call between control tokens. */
+static const struct {
+    const char *before[2], *between[4], *behind; /* text and marks: a mark begins with < or [ */
+} marked[] = {
+    [MODEL_TOOLS_HARMONY] = {{"<|channel|>", "commentary to=functions."},
+        {" ", "<|constrain|>", "json", "<|message|>"}, "<|call|>"},
+    [MODEL_TOOLS_MISTRAL] = {{"[TOOL_CALLS]"}, {"[ARGS]"}, ""},
+};
+
+static void put_mark(const char *mark, bool is_token, base_buf *out)
+{
+    if (!mark) return;
+    const bool is_mark = is_token && (*mark == '<' || *mark == '[');
+    if (is_mark) base_buf_putc(out, AGENT_PROMPT_MARK);
+    base_buf_puts(out, mark);
+    if (is_mark) base_buf_putc(out, AGENT_PROMPT_MARK);
+}
+
+/* No byte of it begins a mark. */
+static void put_content(const char *text, size_t n, base_buf *out)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text[i] != AGENT_PROMPT_MARK) base_buf_putc(out, text[i]);
+}
+
+/* json: {"name": "NAME", "arguments": ARGUMENTS, and its last } where it is whole. */
+static void put_marked_call(model_tool_style style, const char *json, bool is_open, base_buf *out)
+{
+    static const char head[] = "{\"name\": \"", middle[] = "\", \"arguments\": ";
+    const char *name = json + sizeof head - 1, *end = strstr(name, middle);
+    if (!end) return;
+    const char *arguments = end + sizeof middle - 1;
+    for (size_t i = 0; i < sizeof marked[0].before / sizeof *marked[0].before; i++)
+        put_mark(marked[style].before[i], is_open, out);
+    put_content(name, (size_t)(end - name), out);
+    for (size_t i = 0; i < sizeof marked[0].between / sizeof *marked[0].between; i++)
+        put_mark(marked[style].between[i], is_open, out);
+    put_content(arguments, strlen(arguments) - !is_open, out);
+    if (!is_open) base_buf_puts(out, marked[style].behind);
+}
+
+void agent_prompt_call(model_tool_style style, const char *json, base_buf *out)
+{
+    if (model_tools_are_marked(style))
+        put_marked_call(style, json, false, out);
+    else if (style == MODEL_TOOLS_XML)
+        agent_call_xml_put(json, NULL, false, out);
+    else
+        base_buf_printf(out, "%s%s%s", around[style][0], json, around[style][1]);
+}
+
+void agent_prompt_open_call(model_tool_style style, const char *json, base_buf *out)
+{
+    if (model_tools_are_marked(style))
+        put_marked_call(style, json, true, out);
+    else if (style == MODEL_TOOLS_XML)
+        agent_call_xml_put(json, NULL, true, out);
+    else
+        base_buf_printf(out, "%s%s", around[style][0], json);
+}
+
+void agent_prompt_open_payload(model_tool_style style, const char *json, const char *language, base_buf *out)
+{
+    if (style == MODEL_TOOLS_XML) {
+        agent_call_xml_put(json, "", true, out);
+        return;
+    }
+    if (model_tools_are_marked(
+            style)) { /* the payload is the last argument: in place of the last two braces */
+        put_marked_call(style, json, true, out);
+        while (out->len && out->data[out->len - 1] == '}') out->data[--out->len] = '\0';
+        base_buf_printf(out, ", \"%s\": \"", agent_call_xml_payload);
+        return;
+    }
+    agent_prompt_call(style, json, out);
+    base_buf_printf(out, "\n```%s\n", language);
+}
+
+void agent_prompt_put_payload(model_tool_style style, const char *text, size_t n, base_buf *out)
+{
+    base_buf quoted = {0};
+    if (!model_tools_are_marked(style)) {
+        base_buf_add(out, text, n);
+        return;
+    }
+    base_json_put_str(&quoted, text, n);
+    base_buf_add(out, quoted.data + 1, quoted.len - 2);
+    base_buf_free(&quoted);
+}
+
+void agent_prompt_open_thought(model_tool_style style, base_buf *out)
+{
+    if (style != MODEL_TOOLS_HARMONY) return;
+    put_mark("<|channel|>", true, out);
+    base_buf_puts(out, "analysis");
+    put_mark("<|message|>", true, out);
+}
+
+void agent_prompt_end_thought(model_tool_style style, bool is_ended, base_buf *out)
+{
+    if (style != MODEL_TOOLS_HARMONY) return;
+    if (!is_ended) put_mark("<|end|>", true, out);
+    put_mark("<|start|>", true, out);
+    base_buf_puts(out, "assistant");
+}
+
+void agent_prompt_close_thought(model_tool_style style, bool again, base_buf *out)
+{
+    if (style == MODEL_TOOLS_HARMONY) {
+        agent_prompt_end_thought(style, false, out);
+        if (!again) return;
+        put_mark("<|channel|>", true, out);
+        base_buf_puts(out, "final");
+        put_mark("<|message|>", true, out);
+    } else if (style == MODEL_TOOLS_MISTRAL) {
+        put_mark("[/THINK]", true, out);
+    } else {
+        put_mark("</think>", true, out);
+        base_buf_puts(out, "\n\n");
+    }
+}
+
+/* A call with its payload; NULL: it has none. */
+static void put_whole_call(
+    model_tool_style style, const char *json, const char *payload, const char *language, base_buf *out)
+{
+    if (payload && style == MODEL_TOOLS_XML) {
+        agent_call_xml_put(json, payload, false, out);
+        return;
+    }
+    agent_prompt_call(style, json, out);
+    if (payload) base_buf_printf(out, "\n```%s\n%s```", language, payload);
+}
+
+static bool is_told(tool_models models, bool strong)
+{
+    return models == TOOL_FOR_ALL || models == (strong ? TOOL_FOR_STRONG : TOOL_FOR_SMALL);
+}
+
+bool agent_prompt_offers(const tool_entry *t, bool strong)
+{
+    return is_told(t->models, strong);
+}
+
+/* name {"path": file, "from"?: first line}: what it does. */
+static void put_tool(const tool_entry *t, bool strong, base_buf *out)
+{
+    base_buf_printf(out, "%s {", t->name);
+    for (const tool_argument *a = t->arguments; a && a->name; a++) {
+        if (!is_told(a->models, strong)) continue;
+        base_buf_printf(out, "%s\"%s\"%s: ", a == t->arguments ? "" : ", ", a->name, a->required ? "" : "?");
+        for (const char *const *c = a->choices; c && *c; c++)
+            base_buf_printf(out, "%s%s", c == a->choices ? "" : "|", *c);
+        if (!a->choices) base_buf_puts(out, a->about);
+    }
+    base_buf_printf(out, "}: %s\n", t->about);
+}
+
+/* TypeScript, as gpt-oss's template writes the schema of an argument. */
+static void put_type(const tool_argument *a, base_buf *out)
+{
+    const bool is_number = a->type == TOOL_ARGUMENT_INTEGER;
+    for (const char *const *c = a->choices; c && *c; c++)
+        base_buf_printf(out, "%s\"%s\"", c == a->choices ? "" : " | ", *c);
+    if (!a->choices)
+        base_buf_puts(out, is_number ? "number" : a->type == TOOL_ARGUMENT_BOOLEAN ? "boolean" : "string");
+}
+
+static void put_typed_tool(const tool_entry *t, bool strong, base_buf *out)
+{
+    base_buf_printf(out, "// %s\ntype %s = ", t->about, t->name);
+    bool any = false;
+    for (const tool_argument *a = t->arguments; a && a->name; a++) {
+        if (!is_told(a->models, strong)) continue;
+        base_buf_printf(
+            out, "%s// %s\n%s%s: ", any ? "" : "(_: {\n", a->about, a->name, a->required ? "" : "?");
+        put_type(a, out);
+        base_buf_puts(out, ",\n");
+        any = true;
+    }
+    if (t->takes_payload)
+        base_buf_printf(
+            out, "%s// the new text\n%s: string,\n", any ? "" : "(_: {\n", agent_call_xml_payload);
+    base_buf_puts(out, any || t->takes_payload ? "}) => any;\n\n" : "() => any;\n\n");
+}
+
+/* What a model is told that was taught its own form of calls. */
+static void put_native_rules(bool strong, base_buf *out)
+{
+    base_buf_printf(out,
+        "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
+        "stand in front of a request: they are real. Answer from excerpts and tool results only, in a few "
+        "sentences; name functions and their files. One call at a time: its result comes back.\n\nTo change "
+        "code: have its text in front of you (else read it), call %s, then test with shell. A call that "
+        "failed "
+        "is not repeated: do what its message says.",
+        strong ? "edit" : "rewrite with the whole new definition as its content");
+}
+
+/* The developer message of gpt-oss: what the model is told, then the functions that it may call. */
+static char *developer_text(bool strong)
+{
+    base_buf out = {0};
+    put_native_rules(strong, &out);
+    base_buf_puts(&out, "\n\n# Tools\n\n## functions\n\nnamespace functions {\n\n");
+    uint32_t n;
+    const tool_entry *const *table = tool_table(&n);
+    for (uint32_t i = 0; i < n; i++)
+        if (agent_prompt_offers(table[i], strong)) put_typed_tool(table[i], strong, &out);
+    base_buf_puts(&out, "} // namespace functions");
+    return base_buf_take(&out);
+}
+
+static void put_schema(const tool_argument *a, base_buf *out)
+{
+    static const char *const types[] = {[TOOL_ARGUMENT_STRING] = "string",
+        [TOOL_ARGUMENT_INTEGER] = "integer",
+        [TOOL_ARGUMENT_BOOLEAN] = "boolean",
+        [TOOL_ARGUMENT_CHOICE] = "string",
+        [TOOL_ARGUMENT_PATH] = "string",
+        [TOOL_ARGUMENT_SYMBOL] = "string"};
+    base_json_put_str(out, a->name, strlen(a->name));
+    base_buf_printf(out, ": {\"type\": \"%s\"", types[a->type]);
+    for (const char *const *c = a->choices; c && *c; c++) {
+        base_buf_puts(out, c == a->choices ? ", \"enum\": [" : ", ");
+        base_json_put_str(out, *c, strlen(*c));
+    }
+    if (a->choices) base_buf_putc(out, ']');
+    if (a->about) {
+        base_buf_puts(out, ", \"description\": ");
+        base_json_put_str(out, a->about, strlen(a->about));
+    }
+    base_buf_putc(out, '}');
+}
+
+/* A function as OpenAI's API describes one, written as Python's json.dumps does: what templates make of tojson. */
+static void put_function(const tool_entry *t, bool strong, base_buf *out)
+{
+    static const tool_argument payload = {.name = agent_call_xml_payload,
+        .about = "the new text",
+        .required = true,
+        .type = TOOL_ARGUMENT_STRING};
+    base_buf required = {0};
+    bool any = false;
+    base_buf_puts(out, "{\"type\": \"function\", \"function\": {\"name\": ");
+    base_json_put_str(out, t->name, strlen(t->name));
+    base_buf_puts(out, ", \"description\": ");
+    base_json_put_str(out, t->about, strlen(t->about));
+    base_buf_puts(out, ", \"parameters\": {\"type\": \"object\", \"properties\": {");
+    bool is_payload = false;
+    for (const tool_argument *a = t->arguments; !is_payload; a++) {
+        is_payload = !a || !a->name; /* the last one, if any */
+        if (is_payload && !t->takes_payload) break;
+        const tool_argument *one = is_payload ? &payload : a;
+        if (!is_payload && !is_told(a->models, strong)) continue;
+        if (any) base_buf_puts(out, ", ");
+        any = true;
+        put_schema(one, out);
+        if (!one->required) continue;
+        if (required.len) base_buf_puts(&required, ", ");
+        base_json_put_str(&required, one->name, strlen(one->name));
+    }
+    base_buf_printf(out, "}, \"required\": [%s]}}}", required.data ? required.data : "");
+    base_buf_free(&required);
+}
+
+static char *functions_text(bool strong)
+{
+    base_buf out = {0};
+    uint32_t n;
+    const tool_entry *const *table = tool_table(&n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!agent_prompt_offers(table[i], strong)) continue;
+        base_buf_puts(&out, out.len ? ", " : "[");
+        put_function(table[i], strong, &out);
+    }
+    base_buf_putc(&out, ']');
+    return base_buf_take(&out);
+}
+
+static char *system_text(model_tool_style style, bool strong)
+{
+    base_buf out = {0};
+    if (style == MODEL_TOOLS_HARMONY) return developer_text(strong);
+    if (style == MODEL_TOOLS_MISTRAL) {
+        put_native_rules(strong, &out);
+        return base_buf_take(&out);
+    }
+    base_buf_puts(&out,
+        "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
+        "stand in front of a "
+        "request: they are real. Answer from excerpts and tool results only, in a few sentences; name "
+        "functions and their "
+        "files.\n\nTo use a tool, write one call on a line of its own and stop; its result comes back:\n");
+    agent_prompt_call(style, "{\"name\": \"read\", \"arguments\": {\"path\": \"src/main.c\"}}", &out);
+    base_buf_puts(&out, "\n\nTools (? marks what may be left out):\n");
+    uint32_t n;
+    const tool_entry *const *table = tool_table(&n);
+    for (uint32_t i = 0; i < n; i++)
+        if (agent_prompt_offers(table[i], strong)) put_tool(table[i], strong, &out);
+    base_buf_printf(&out,
+        "\nTo change code: have its text in front of you (else read it), call %s, then test with shell. A "
+        "call that failed is "
+        "not repeated: do what its message says.",
+        strong ? "edit"
+        : style == MODEL_TOOLS_XML
+            ? "rewrite with the whole new definition as its content"
+            : "rewrite with the whole new definition in a fenced block behind the call");
+    return base_buf_take(&out);
+}
+
+/* A message of an example: text, then a call, then what the call is about to write. */
+typedef struct example {
+    model_role role;
+    const char *text, *call, *payload;
+} example;
+
+static const example small_examples[] = {
+    {MODEL_ROLE_USER,
+        "Excerpts from the tree:\n\n"
+        "--- src/ring.c:41-47 (ring_drop)\n"
+        "void ring_drop(struct ring *r)\n{\n    if (!r) return;\n    free(r->slots);\n    free(r);\n}\n\n"
+        "--- src/ring.c:12-16 (ring_put)\n"
+        "bool ring_put(struct ring *r, void *item)\n{\n    if (r->n == r->cap) return false;\n    "
+        "r->slots[r->n++] = item;\n"
+        "    return true;\n}\n\n"
+        "Request: Which function frees a ring, and where is it defined?",
+        NULL, NULL},
+    {MODEL_ROLE_ASSISTANT,
+        "`ring_drop` frees a ring: first its slots, then the ring itself. It is defined in src/ring.c.", NULL,
+        NULL},
+    {MODEL_ROLE_USER,
+        "Excerpts from the tree:\n\n"
+        "--- shop/total.py:8-13 (add_up)\n"
+        "def add_up(prices):\n    total = 0\n    for price in prices[1:]:\n        total += price\n    "
+        "return total\n\n"
+        "--- tests/test_total.py:3-4 (test_add_up)\n"
+        "def test_add_up():\n    assert add_up([2, 3]) == 5\n\n"
+        "$ python3 -m pytest -q -x --tb=short tests/test_total.py\n"
+        "exit code 1\ntests/test_total.py:4: in test_add_up\n    assert add_up([2, 3]) == 5\nE   "
+        "assert 3 == 5\n\n"
+        "Request: tests/test_total.py fails; fix it.",
+        NULL, NULL},
+    {MODEL_ROLE_ASSISTANT,
+        "add_up([2, 3]) gives 3: it skips the first price. The loop must run over all prices.\n",
+        "{\"name\": \"rewrite\", \"arguments\": {\"path\": \"shop/total.py\", \"name\": \"add_up\"}}",
+        "def add_up(prices):\n    total = 0\n    for price in prices:\n        total += price\n "
+        "   return total\n"},
+    {MODEL_ROLE_TOOL,
+        "rewrote add_up in shop/total.py, now lines 8-13.\n$ python3 -m pytest -q -x --tb=short "
+        "tests/test_total.py\n"
+        "exit code 0\n1 passed",
+        NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "Fixed: `add_up` in shop/total.py left out the first price. The test passes now.",
+        NULL, NULL},
+    {MODEL_ROLE_USER, "Request: How many tests are there? Run them.", NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "",
+        "{\"name\": \"shell\", \"arguments\": {\"command\": \"python3 -m pytest -q\"}}", NULL},
+    {MODEL_ROLE_TOOL, "exit code 0\n7 passed", NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "There are 7 tests, and all of them pass.", NULL, NULL},
+};
+
+/* Stronger models edit; they need the format shown once and nothing else. */
+static const example strong_examples[] = {
+    {MODEL_ROLE_USER, "Request: tests/test_total.py fails; fix it.", NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "", "{\"name\": \"read\", \"arguments\": {\"path\": \"shop/total.py\"}}", NULL},
+    {MODEL_ROLE_TOOL,
+        "shop/total.py lines 1-5 of 5\ndef add_up(prices):\n    total = 0\n    for price in prices[1:]:\n    "
+        "    total += price\n"
+        "    return total",
+        NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "The loop skips the first price.\n",
+        "{\"name\": \"edit\", \"arguments\": {\"path\": \"shop/total.py\", \"from\": 3, \"to\": 3}}",
+        "    for price in prices:\n"},
+    {MODEL_ROLE_TOOL, "edited shop/total.py (+1 -1)", NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "",
+        "{\"name\": \"shell\", \"arguments\": {\"command\": \"python3 -m pytest -q tests/test_total.py\"}}",
+        NULL},
+    {MODEL_ROLE_TOOL, "exit code 0\n1 passed", NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "Fixed: `add_up` in shop/total.py left out the first price. The test passes now.",
+        NULL, NULL},
+};
+
+static void add_part(agent_prompt *p, model_role role, char *text)
+{
+    base_grow(&p->parts, &p->cap, p->n + 1, sizeof *p->parts);
+    p->parts[p->n++] = (agent_prompt_part){role, text};
+}
+
+void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret)
+{
+    *ret = (agent_prompt){0};
+    add_part(ret, MODEL_ROLE_SYSTEM, system_text(style, strong));
+    if (style == MODEL_TOOLS_MISTRAL) add_part(ret, MODEL_ROLE_TOOLS, functions_text(strong));
+    if (model_tools_are_marked(style)) return; /* it was taught its form, and needs no examples of ours */
+    const example *examples = strong ? strong_examples : small_examples;
+    size_t n = strong ? sizeof strong_examples / sizeof *examples : sizeof small_examples / sizeof *examples;
+    for (size_t i = 0; i < n; i++) {
+        base_buf text = {0};
+        base_buf_puts(&text, examples[i].text);
+        if (examples[i].call) put_whole_call(style, examples[i].call, examples[i].payload, "python", &text);
+        add_part(ret, examples[i].role, base_buf_take(&text));
+    }
+}
+
+void agent_prompt_free(agent_prompt *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) free(p->parts[i].text);
+    free(p->parts);
+    *p = (agent_prompt){0};
+}

@@ -1,0 +1,286 @@
+/* What a request says of an operation's arguments (contract: operation_words.h). */
+#include "agent/words/operation_words.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/words/request_words.h"
+#include "base/mem.h"
+
+/* The end of the sentence, or of the part of one in front of a semicolon, that holds byte `at`. */
+static size_t part_end(const char *s, size_t at)
+{
+    while (s[at] && !(strchr(".;!?", s[at]) && (!s[at + 1] || isspace((unsigned char)s[at + 1]))) &&
+           s[at] != '\n')
+        at++;
+    return at;
+}
+
+/* A value as code writes it: in quotes, in backticks (without them), else up to white space or the sentence's mark. */
+static char *read_value(const char *s, size_t at)
+{
+    static const char *const articles[] = {
+        "a", "an", "the", "of", "is", "to", "being", "value", "them", "it", "its", NULL};
+    agent_word w;
+    for (;;) {
+        at += strspn(s + at, " \t:=(");
+        if (!agent__is_in_word(s, at)) break;
+        if (!agent__next_word(s, at, &w) || !agent__is_any_word(s, w, articles)) break;
+        at = w.to;
+    }
+    size_t end = agent__read_marked(s, at, &w);
+    if (end) return agent__copy_word(s, s[at] == '`' ? w : (agent_word){at, end});
+    if (agent__is_mark(s[at])) return NULL;
+    end = at;
+    int depth = 0;
+    while (s[end] && (depth || !isspace((unsigned char)s[end]))) {
+        if (s[end] == '(') depth++;
+        if (s[end] == ')' && --depth < 0) break;
+        if (!depth && strchr(",;", s[end])) break;
+        if (!depth && strchr(".!?", s[end]) && (!s[end + 1] || isspace((unsigned char)s[end + 1]))) break;
+        end++;
+    }
+    return end > at ? base_xstrndup(s + at, end - at) : NULL;
+}
+
+/* --- a parameter ---------------------------------------------------------------------------------------- */
+
+static const char *const parameter_words[] = {"parameter", "argument", "param", NULL};
+static const char *const adding[] = {"add", "adds", "give", "take", "takes", "accept", "accepts", "gets",
+    "gains", "gain", "introduce", "have", "receive", NULL};
+static const char *const removing[] = {"remove", "drop", "delete", "rid", NULL};
+static const char *const types[] = {"int", "integer", "bool", "boolean", "string", "str", "float", "double",
+    "long", "size_t", "usize", "isize", "i32", "i64", "u32", "u64", "f32", "f64", "int64", "float64",
+    "number", "char", NULL};
+/* What stands where a name would, and is none. */
+static const char *const no_names[] = {"a", "an", "the", "to", "for", "of", "with", "which", "that", "in",
+    "and", "from", "so", "called", "named", "instead", "new", "optional", "extra", "further", "additional",
+    "unused", "keyword", "positional", "boolean", "is", "as", "on", "its", "by", "default", "last", "first",
+    "second", "third", "fourth", "fifth", "sixth", "no", "this", "one", "it", "at", "where", "whose",
+    "saying", "telling", "function", "method", NULL};
+static const char *const ordinals[] = {"first", "second", "third", "fourth", "fifth", "sixth"};
+
+/* What is in backticks behind byte `at`, with nothing but blanks between; the caller frees; NULL. */
+static char *in_backticks(const char *s, size_t at, size_t *ret_to)
+{
+    agent_word code;
+    at += strspn(s + at, " ");
+    const size_t to = s[at] == '`' ? agent__read_marked(s, at, &code) : 0;
+    if (!to) return NULL;
+    *ret_to = to;
+    return agent__copy_word(s, code);
+}
+
+static void read_name(const char *s, agent_word parameter, agent_parameter_words *w)
+{
+    agent_word next, before;
+    size_t at = parameter.to;
+    const size_t end = part_end(s, at);
+    if (agent__next_word(s, at, &next) &&
+        (agent__is_any_word(s, next, (const char *const[]){"called", "named", NULL})))
+        at = next.to;
+    w->to = at;
+    char *code = in_backticks(s, at, &w->to);
+    if (code && strpbrk(code, " :=")) {
+        w->declared = code;
+    } else if (code) {
+        w->name = code;
+    } else if (agent__next_word(s, at, &next) && next.from < end &&
+               strspn(s + at, " '\"") == next.from - at && !agent__is_any_word(s, next, no_names) &&
+               !isdigit((unsigned char)s[next.from])) {
+        w->name = agent__copy_word(s, next);
+        w->to = next.to;
+    } else if (agent__word_before(s, parameter.from, &before) && !agent__is_any_word(s, before, no_names) &&
+               !agent__is_any_word(s, before, types) && !agent__is_any_word(s, before, adding) &&
+               !agent__is_any_word(s, before, removing)) {
+        w->name = agent__copy_word(s, before); /* "the mode parameter" */
+    }
+}
+
+static void read_type(const char *s, agent_word parameter, agent_parameter_words *w)
+{
+    agent_word before;
+    size_t at = agent__find_phrase(s, w->to, "of type");
+    if (at) {
+        size_t end = at, skip;
+        w->type = in_backticks(s, at, &skip);
+        at += strspn(s + at, " ");
+        while (s[end] && !strchr(",;)", s[end]) && strncmp(s + end, " with ", 6) &&
+               strncmp(s + end, " and ", 5) && strncmp(s + end, " to ", 4) &&
+               !(s[end] == '.' && (!s[end + 1] || s[end + 1] == ' ')))
+            end++;
+        if (!w->type && end > at) w->type = base_xstrndup(s + at, end - at);
+    } else if (s[w->to] == ' ' && s[w->to + 1] == '(' && strchr(s + w->to, ')')) {
+        const size_t n = strcspn(s + w->to + 2, ")");
+        agent_word inner = {w->to + 2, w->to + 2 + n};
+        if (agent__is_any_word(s, inner, types)) w->type = agent__copy_word(s, inner);
+    } else if (agent__word_before(s, parameter.from, &before) && agent__is_any_word(s, before, types)) {
+        w->type = agent__copy_word(s, before);
+    }
+    if (w->type && !strcasecmp(w->type, "integer")) memcpy(w->type, "int", 4);
+}
+
+static void read_default(const char *s, agent_parameter_words *w)
+{
+    static const char *const phrases[] = {"default value of", "default value", "defaults to", "defaulting to",
+        "default to", "default of", "default", NULL};
+    for (const char *const *p = phrases; *p && !w->value; p++) {
+        const size_t at = agent__find_phrase(s, 0, *p);
+        if (at) w->value = read_value(s, at);
+    }
+}
+
+/* "Callers pass 0", "let each call give 0"; "pass 0 where it is called". */
+static void read_callers(const char *s, agent_parameter_words *w)
+{
+    enum { NEAR = 4 };
+    static const char *const verbs[] = {"pass", "passes", "passing", "hand", "hands", "give", "gives", NULL};
+    static const char *const who[] = {"callers", "caller", "calls", "called", "call", "everywhere", NULL};
+    agent_word v, other;
+    for (size_t at = 0; agent__next_word(s, at, &v) && !w->callers; at = v.to) {
+        if (!agent__is_any_word(s, v, verbs)) continue;
+        const size_t end = part_end(s, v.to);
+        bool is_theirs = false;
+        for (size_t k = v.from, n = 0; n < NEAR && agent__word_before(s, k, &other); k = other.from, n++)
+            is_theirs |= agent__is_any_word(s, other, who);
+        if (!agent__is_any_word(
+                s, v, verbs + 5)) /* "give f a parameter, everywhere" says nothing of what callers give */
+            for (size_t k = v.to; agent__next_word(s, k, &other) && other.from < end; k = other.to)
+                is_theirs |= agent__is_any_word(s, other, who);
+        if (is_theirs) w->callers = read_value(s, v.to);
+    }
+}
+
+static void read_place(const char *s, agent_word parameter, agent_parameter_words *w)
+{
+    agent_word before;
+    for (size_t at = parameter.from, n = 0; n < 3 && agent__word_before(s, at, &before);
+         at = before.from, n++)
+        for (size_t i = 0; i < sizeof ordinals / sizeof *ordinals; i++)
+            if (strlen(ordinals[i]) == before.to - before.from &&
+                !strncasecmp(s + before.from, ordinals[i], before.to - before.from))
+                w->at = (int)i + 1;
+}
+
+/*
+ * Does the sentence up to the word say that one comes or goes: "add an optional parameter", "drop the unused argument", and
+ * not "add a method that takes a parameter", "add a check of the argument"?
+ */
+static agent_parameter_change change_of(const char *s, agent_word parameter)
+{
+    enum { NEAR = 6 };
+    static const char *const breaks[] = {"that", "which", "if", "when", "whether", "for", "check", NULL};
+    static const char *const others[] = {
+        "function", "method", "class", "test", "option", "command", "test", NULL};
+    static const char *const indefinite[] = {"a", "an", "new", "another", "further", "extra", "optional",
+        "additional", "first", "second", "third", "fourth", "fifth", "sixth", NULL};
+    agent_parameter_change change = AGENT_PARAMETER_STAYS;
+    bool is_new = false;
+    agent_word w;
+    size_t n = 0;
+    for (size_t at = parameter.from; agent__word_before(s, at, &w) && !change && n < NEAR + 4;
+         at = w.from, n++) {
+        if (agent__is_any_word(s, w, breaks)) break;
+        if (n < 3) is_new |= agent__is_any_word(s, w, indefinite);
+        if (agent__is_any_word(s, w, removing) && n < NEAR)
+            change = AGENT_PARAMETER_GOES;
+        else if (agent__is_any_word(s, w, adding) && is_new)
+            change = AGENT_PARAMETER_COMES;
+        if (!change && agent__is_any_word(s, w, others) && n < 3) break;
+    }
+    /* "Add a function f that ... " in front of it: its parameters come with it. */
+    for (size_t at = change == AGENT_PARAMETER_COMES ? w.from : 0; agent__word_before(s, at, &w); at = w.from)
+        if (agent__is_any_word(s, w, (const char *const[]){"add", "write", "create", "implement", NULL}))
+            change = AGENT_PARAMETER_STAYS;
+    return change;
+}
+
+bool agent_read_parameter_words(const char *request, agent_parameter_words *ret)
+{
+    agent_word w, parameter = {0};
+    *ret = (agent_parameter_words){0};
+    for (size_t at = 0; agent__next_word(request, at, &w) && !parameter.to; at = w.to) {
+        if (!agent__is_any_word(request, w, parameter_words)) continue;
+        ret->change = change_of(request, w);
+        if (ret->change) parameter = w;
+    }
+    if (!parameter.to) return false;
+    read_name(request, parameter, ret);
+    if (ret->change == AGENT_PARAMETER_COMES) {
+        read_place(request, parameter, ret);
+        read_type(request, parameter, ret);
+        read_default(request, ret);
+        read_callers(request, ret);
+        const char *c = ret->callers;
+        /* "take the limit as a third parameter; pass maxDistance": it is called what it gets. */
+        if (!ret->name && !ret->declared && c && (isalpha((unsigned char)*c) || *c == '_') &&
+            c[strspn(c, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] == '\0')
+            ret->name = base_xstrdup(c);
+    }
+    return true;
+}
+
+void agent_parameter_words_free(agent_parameter_words *w)
+{
+    free(w->declared);
+    free(w->name);
+    free(w->type);
+    free(w->value);
+    free(w->callers);
+    *w = (agent_parameter_words){0};
+}
+
+/* --- what stands instead -------------------------------------------------------------------------------- */
+
+bool agent_read_instead_words(const char *request, agent_instead_words *ret)
+{
+    static const char *const phrases[] = {"replace its calls with", "replace its calls by",
+        "replace the calls with", "replace the calls by", "replace calls with", "replace calls by",
+        "replaced by", "replace it with", "replace it by", "in favour of", "in favor of", "switch to",
+        "become", "use", "uses", "using", "call", "calls", NULL};
+    static const char *const whose[] = {"caller", "callers", "calls", "uses", "call sites", "instead",
+        "in favour of", "in favor of", "replaced by", "replace it with", "replace it by", NULL};
+    static const char *const no_function[] = {"it", "them", "with", "by", "the", "a", "an", "that", "this",
+        "instead", "of", "its", "only", "to", "is", "sites", NULL};
+    bool is_said = false;
+    *ret = (agent_instead_words){0};
+    for (const char *const *p = whose; *p; p++) is_said |= agent__find_phrase(request, 0, *p) != 0;
+    for (const char *const *p = phrases; *p && is_said && !ret->name; p++) {
+        agent_word w;
+        for (size_t at = 0; !ret->name && (at = agent__find_phrase(request, at, *p));) {
+            const size_t begin = at + strspn(request + at, " `");
+            if (!agent__next_word(request, begin, &w) || w.from != begin ||
+                agent__is_any_word(request, w, no_function))
+                continue;
+            while (request[w.to] == '.' && agent__is_in_word(request, w.to + 1))
+                for (w.to++; agent__is_in_word(request, w.to); w.to++)
+                    ;
+            ret->name = agent__copy_word(request, w);
+            size_t end = w.to;
+            int depth = 0;
+            do {
+                depth += (request[end] == '(') - (request[end] == ')');
+                end += depth > 0 || request[end] == ')';
+            } while (depth > 0 && request[end]);
+            if (end > w.to + 2 && !depth) ret->call = base_xstrndup(request + w.from, end - w.from);
+            end += strspn(request + end, " `");
+            if (!strncasecmp(request + end, "with ", 5)) ret->with = read_value(request, end + 5);
+        }
+    }
+    if (ret->call && (strstr(ret->call, "...") ||
+                         strstr(ret->call, "\xe2\x80\xa6"))) { /* "g(...)": what it gets is not said */
+        free(ret->call);
+        ret->call = NULL;
+    }
+    return ret->name != NULL;
+}
+
+void agent_instead_words_free(agent_instead_words *w)
+{
+    free(w->call);
+    free(w->name);
+    free(w->with);
+    *w = (agent_instead_words){0};
+}

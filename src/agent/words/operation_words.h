@@ -1,0 +1,57 @@
+/*
+ * What a request in plain words says of an operation's arguments: "add a parameter limit to find, default 10, callers
+ * pass -1". Pure; any thread. What it does not say the model writes.
+ */
+#ifndef KVIST_AGENT_WORDS_OPERATION_WORDS_H
+#define KVIST_AGENT_WORDS_OPERATION_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum agent_parameter_change {
+    AGENT_PARAMETER_STAYS,
+    AGENT_PARAMETER_COMES,
+    AGENT_PARAMETER_GOES
+} agent_parameter_change;
+
+/* Each text NULL where the request does not say it. agent_parameter_words_free. */
+typedef struct agent_parameter_words {
+    agent_parameter_change change;
+    char *declared;            /* in backticks, as the language writes it: "int flags", "limit=10" */
+    char *name, *type, *value; /* value: its default */
+    char *callers;             /* what they pass */
+    int at;                    /* 1-based place; 0: not said */
+    size_t to;                 /* byte of the request behind all that names the parameter */
+} agent_parameter_words;
+/* false: the request is not about a parameter that comes or goes. */
+bool agent_read_parameter_words(const char *request, agent_parameter_words *ret);
+void agent_parameter_words_free(agent_parameter_words *w);
+
+/* "let its callers use most with -1 instead": the function, and what it gets; agent_instead_words_free. */
+typedef struct agent_instead_words {
+    char *call; /* "most(n, -1)" where it is written as a call; else NULL */
+    char *name; /* "most" */
+    char *with; /* "-1"; NULL */
+} agent_instead_words;
+bool agent_read_instead_words(const char *request, agent_instead_words *ret);
+void agent_instead_words_free(agent_instead_words *w);
+
+/* What the tree writes: how many definitions of a name, and whether a word stands anywhere. */
+typedef struct agent_names {
+    const void *ctx;
+    uint32_t (*count)(const void *ctx, const char *name);
+    bool (*mentions)(const void *ctx, const char *name);
+} agent_names;
+
+/* "X is a bad name; make it Y", "get rid of X", "X belongs into FILE"; agent_operation_words_free. */
+typedef struct agent_operation_words {
+    const char *operation; /* "rename", "move", "delete"; static */
+    char *name;            /* the only definition of its name */
+    char *to;              /* the new name, the file; NULL */
+} agent_operation_words;
+/* false: no wording of the table (operation_wording.c). The operations' own verbs are read elsewhere (operation.c). */
+bool agent_read_operation_words(const char *request, const agent_names *names, agent_operation_words *ret);
+void agent_operation_words_free(agent_operation_words *w);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * What a word of a request is, how words are compared, and what quotes and code marks hold: the one place that all
+ * readers of a request share. Pure; any thread.
+ *
+ * A word is a run of what names are written with (code_is_name_byte: ASCII letters, digits, _, $ and bytes from 0x80),
+ * without typographic punctuation (quotes, dashes, ellipses). A mention is a word that may be a path: it also
+ * holds . / - and +, but does not end in one, so "in src/main.c." mentions src/main.c. Words are compared in any case of
+ * ASCII letters. Marks are ` " and '.
+ */
+#ifndef KVIST_AGENT_WORDS_REQUEST_WORDS_H
+#define KVIST_AGENT_WORDS_REQUEST_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes [from, to) of a text. */
+typedef struct agent_word {
+    size_t from, to;
+} agent_word;
+
+/* Is byte `at` of the text part of a word? */
+bool agent__is_in_word(const char *text, size_t at);
+/* The first word at or behind byte `at`, never empty; inside of a word, its rest. false: none. */
+bool agent__next_word(const char *text, size_t at, agent_word *ret);
+/* The first mention. "...", a dash and a sentence's full stop are empty ones (from == to): they part what stands beside. */
+bool agent__next_mention(const char *text, size_t at, agent_word *ret);
+/* The last word in front of byte `at`. false: none in this part of the sentence (up to one of . : ; ! ?). */
+bool agent__word_before(const char *text, size_t at, agent_word *ret);
+
+/* words: NULL-terminated. */
+bool agent__is_any_word(const char *text, agent_word w, const char *const *words);
+/* Three letters at least, and a _ or a capital behind a small letter: nobody writes that but as a name. */
+bool agent__looks_like_name(const char *text, agent_word w);
+/* Does it say what the request is about: no "the", "and", "please"? */
+bool agent__is_content_word(const char *word, size_t n);
+/* The caller frees. */
+char *agent__copy_word(const char *text, agent_word w);
+
+/* The byte behind the first place at or behind `at` where the phrase stands as whole words; 0: nowhere. */
+size_t agent__find_phrase(const char *text, size_t at, const char *phrase);
+/* The word stands there by itself. */
+bool agent__has_word(const char *text, const char *word);
+bool agent__has_any_word(const char *text, const char *const *words); /* words: NULL-terminated */
+/* The name stands there by itself, in exactly these letters; names of one or two letters never do. */
+bool agent__names_word(const char *text, const char *name);
+
+bool agent__is_mark(char c);
+/* What the mark at byte `at` and the next one like it hold; the byte behind that one; 0: no mark, or none closes it. */
+size_t agent__read_marked(const char *text, size_t at, agent_word *ret);
+
+#endif
