@@ -120,7 +120,8 @@ static void tell_grammars(report *r)
         base_buf_printf(&line, "%s%s", n_found++ ? " " : "", infos[i].language);
     }
     if (!n_found)
-        base_buf_puts(&line, "none found: definitions are found lexically (scripts/run fetches grammars)");
+        base_buf_puts(&line, "none found: definitions are found lexically (`kvist-fetch grammars` or "
+                             "scripts/run fetches grammars)");
     tell_buf(r, "grammars", &line);
     code_grammars_close(g);
 }

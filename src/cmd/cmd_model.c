@@ -337,8 +337,9 @@ static int get_default(const default_model *m, base_err *err)
     free(path);
     if (here) return 0;
     return base_fail(err, BASE_E_UNSUPPORTED,
-        "%s comes in parts of Python wheels: `scripts/fetch %s` in kvist's source folder fetches it", m->name,
-        m->role);
+        "%s comes in parts of Python wheels: `kvist-fetch %s` (in kvist's source folder `scripts/fetch %s`) "
+        "fetches it",
+        m->name, m->role, m->role);
 }
 
 static int get(const char *what, const char *sha256, base_err *err)

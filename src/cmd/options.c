@@ -518,8 +518,8 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
     const size_t n = strlen(wanted);
     if (known)
         code = base_fail(err, BASE_E_ENGINE,
-            "the %s model, %s, is not here yet (%s): scripts/run (or `scripts/fetch %s`) in kvist's source "
-            "folder fetches it; "
+            "the %s model, %s, is not here yet (%s): `kvist-fetch %s` fetches it, and so does scripts/run in "
+            "kvist's source folder; "
             "--model FILE.gguf takes one that you have, `kvist model get URL` fetches any other",
             known->role, known->name, missing, known->role);
     else if (o->model && !o->is_model_configured && n > 5 && !strcmp(wanted + n - 5, ".gguf") &&

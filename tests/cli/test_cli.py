@@ -592,7 +592,7 @@ class Usage(Case):
     def test_a_missing_model_says_what_to_do(self):
         run = self.run_kvist("-p", "hello")
         self.assertEqual(run.returncode, 5)
-        self.assertIn("scripts/run", run.stderr)
+        self.assertIn("kvist-fetch default", run.stderr)
         run = self.run_kvist("-p", "hello", "--model", "no/such.gguf")
         self.assertEqual(run.returncode, 5)
         self.assertIn("no/such.gguf", run.stderr)

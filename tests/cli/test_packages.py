@@ -86,11 +86,12 @@ class Installation(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
             files = sorted(os.path.relpath(os.path.join(folder, name), stage) for folder, _, names in os.walk(stage) for name in names)
             self.assertEqual([name for name in files if not name.startswith(PREFIX + "/")], [])
-            for name in ("bin/kvist", "share/man/man1/kvist.1", "share/bash-completion/completions/kvist",
+            for name in ("bin/kvist", "bin/kvist-fetch", "share/man/man1/kvist.1", "share/bash-completion/completions/kvist",
                          "share/zsh/site-functions/_kvist", "share/fish/vendor_completions.d/kvist.fish"):
                 self.assertIn(f"{PREFIX}/{name}", files)
             kvist = os.path.join(stage, PREFIX, "bin/kvist")
             self.assertIn("kvist", subprocess.run([kvist, "--version"], capture_output=True, text=True, check=True).stdout)
+            self.assertIn("grammars", subprocess.run([kvist + "-fetch", "--help"], capture_output=True, text=True, check=True).stdout)
 
 
 if __name__ == "__main__":
