@@ -29,9 +29,7 @@ typedef struct reading {
     base_err *err;
 } reading;
 
-/*
- * What a changed log could claim is held to what a session can have: packed, a few bytes become many.
- */
+/* What a changed log could claim is held to what a session can have: packed, a few bytes become many. */
 enum { MAX_HELD = 1 << 30, MAX_TOKENS = 1 << 24 };
 
 /* --- steps ---------------------------------------------------------------------------------------------- */
@@ -301,9 +299,8 @@ static bool on_event(
     r->held += blob_n;
     if (r->held > MAX_HELD || r->n > MAX_TOKENS) {
         r->rc = base_fail(r->err, BASE_E_LIMIT,
-            "the log of session %s has more than a session can have (%u tokens, %zu MiB of texts and plans): "
-            "it "
-            "cannot be computed again",
+            "the log of session %s has more than a session can have (%u tokens, %zu MiB of texts and "
+            "plans): it cannot be computed again",
             r->s->id, r->n, r->held >> 20);
         agent_event_doc_free(doc);
         return false;
