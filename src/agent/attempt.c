@@ -230,6 +230,7 @@ void agent_opening_free(agent_opening *o)
     base_buf_free(&o->thought);
     base_buf_free(&o->call);
     base_buf_free(&o->behind);
+    base_buf_free(&o->old);
     o->is_doubt = false;
 }
 

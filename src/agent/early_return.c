@@ -101,12 +101,36 @@ bool agent__open_early_return(agent *a, const agent_definition *t, agent_opening
         base_buf_add(&opening->behind, t->text.data + at, inner);
         base_buf_add(&opening->behind, t->text.data + at, inner - outer);
         base_buf_puts(&opening->behind, "return");
+        base_buf_add(&opening->old, t->text.data, t->text.len);
     }
     opening->is_doubt = true;
     return true;
 }
 
 /* --- what comes behind the condition -------------------------------------------------------------------- */
+
+/* Without white space around it, "if" in front, and the parenthesis that C has behind that. */
+static base_str condition_of(const char *line, size_t n)
+{
+    while (n && isspace((unsigned char)line[n - 1])) n--;
+    while (n && isspace((unsigned char)*line)) line++, n--;
+    if (n > 2 && !memcmp(line, "if", 2) && strchr(" \t(", line[2])) line += 2, n -= 2;
+    while (n && strchr(" \t(", *line)) line++, n--;
+    return (base_str){line, n};
+}
+
+/* A condition of the old body, copied: what stands behind it there follows, and a return would cut it off. */
+static bool is_copied(const base_buf *old, const char *line)
+{
+    const base_str wanted = condition_of(line, strlen(line));
+    for (size_t at = 0; wanted.len && at < old->len;) {
+        const size_t next = behind_newline(old, at);
+        const base_str there = condition_of(old->data + at, next - at);
+        if (there.len == wanted.len && !memcmp(there.ptr, wanted.ptr, wanted.len)) return true;
+        at = next;
+    }
+    return false;
+}
 
 bool agent__put_behind_line(
     const agent_opening *o, const char *text, size_t n, bool *ret_is_over, base_buf *out)
@@ -118,7 +142,8 @@ bool agent__put_behind_line(
     char *line = base_xstrndup(text, (size_t)(newline - text));
     size_t end = strlen(line);
     while (end && isspace((unsigned char)line[end - 1])) end--;
-    const bool goes_on = end && strchr("{:)", line[end - 1]) && !agent__has_any_word(line, leaving);
+    const bool goes_on = end && strchr("{:)", line[end - 1]) && !agent__has_any_word(line, leaving) &&
+                         !is_copied(&o->old, line);
     /* A token may have brought the next line's indentation as well. */
     const size_t n_there = n - (size_t)(newline + 1 - text);
     const bool fits = goes_on && n_there < o->behind.len && !memcmp(newline + 1, o->behind.data, n_there);

@@ -738,6 +738,7 @@ void agent__take_back(agent *a, const char *path, const char *name, const char *
 typedef struct agent_opening {
     base_buf thought, call; /* control tokens in it: AGENT_PROMPT_MARK */
     base_buf behind; /* of the definition: follows the first line that the model writes behind the call */
+    base_buf old;    /* the definition as it is: none of its own conditions is followed by `behind` */
     bool is_doubt;   /* the call goes on into the definition: up to a doubt of doubt.c, or early_return.c's */
 } agent_opening;
 void agent_opening_free(agent_opening *o);
@@ -778,7 +779,8 @@ typedef struct agent_definition {
 bool agent__open_early_return(agent *a, const agent_definition *t, agent_opening *opening);
 /*
  * The model has written text[0, n) behind the call: once its first line is over (*ret_is_over), what follows that is
- * put to out. true: something does; false: nothing yet, or it left the function on that line by itself.
+ * put to out. true: something does; false: nothing yet, it left the function on that line by itself, or the line
+ * is a condition that stands in the old definition (o->old).
  */
 bool agent__put_behind_line(
     const agent_opening *o, const char *text, size_t n, bool *ret_is_over, base_buf *out);

@@ -157,6 +157,11 @@ static void test_outcome__a_condition_in_front_is_begun(void **state)
         {"rank.c", "int rank(int x)\n{\n    return name(x);\n}\n", "rank of a negative number should be 0",
             "rank", "x < 0) return 0;\n    return name(x);\n}",
             "int rank(int x)\n{\n    if (x < 0) return 0;\n    return name(x);\n}\n"},
+        /* The body's own condition, copied: nothing cuts off what stands behind it. */
+        {"own.py", "def rank(x):\n    y = x\n    if y > 9:\n        y = 9\n    return name(y)\n",
+            "rank of a number above nine should be that of eight", "rank",
+            " y > 9:\n        y = 8\n    return name(y)",
+            "def rank(x):\n    if y > 9:\n        y = 8\n    return name(y)\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_file(cases[i].file, cases[i].text);
@@ -177,6 +182,36 @@ static void test_outcome__a_condition_in_front_is_begun(void **state)
         agent_session_close(s);
         free_host(&h);
         base_buf_free(&script);
+    }
+}
+
+/* Whose next line would be cut off from it by a return. */
+static void test_outcome__a_copied_condition_is_followed_by_no_return(void **state)
+{
+    static const struct {
+        const char *old, *line;
+        bool is_followed;
+    } cases[] = {
+        {"def f(x):\n    y = x\n    if y > 9:\n        y = 9\n", " y > 9:\n", false},
+        {"def f(x):\n    y = x\n    if y > 9:\n        y = 9\n", " y > 8:\n", true},
+        {"int f(int x)\n{\n    if (x > 9) {\n        g();\n    }\n}\n", "x > 9) {\n", false},
+        {"int f(int x)\r\n{\r\n    if (x > 9) {\r\n        g();\r\n    }\r\n}\r\n", "x > 9) {\n", false},
+        {"int f(int x)\n{\n    if (x > 9) {\n        g();\n    }\n}\n", "x > 90) {\n", true},
+        {"", " x > 9:\n", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agent_opening o = {0};
+        base_buf out = {0};
+        bool is_over = false;
+        base_buf_puts(&o.behind, "        return");
+        base_buf_puts(&o.old, cases[i].old);
+        const char *line = cases[i].line;
+        const bool has_more = agent__put_behind_line(&o, line, strlen(line), &is_over, &out);
+        assert_true(is_over);
+        if (has_more != cases[i].is_followed) fail_msg("%s behind %s", line, cases[i].old);
+        if (has_more) assert_string_equal(out.data, "        return");
+        base_buf_free(&out);
+        agent_opening_free(&o);
     }
 }
 
@@ -520,6 +555,7 @@ int main(void)
         TEST_CASE(test_outcome__a_definition_that_stays_as_it_was_is_asked_for),
         TEST_CASE(test_outcome__the_old_text_again_is_no_change),
         TEST_CASE(test_outcome__a_condition_in_front_is_begun),
+        TEST_CASE(test_outcome__a_copied_condition_is_followed_by_no_return),
         TEST_CASE(test_outcome__words_that_name_the_place_are_followed),
         TEST_CASE(test_outcome__a_twin_is_changed_too),
         TEST_CASE(test_outcome__what_stands_there_is_told),
