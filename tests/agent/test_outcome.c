@@ -1,4 +1,6 @@
 /* What a turn says that it did: a change that was asked for and is not in the tree is never told as done. */
+#include <unistd.h>
+
 #include "stage.h"
 
 static void test_outcome__knows_a_change_from_a_question(void **state)
@@ -544,6 +546,63 @@ static void test_outcome__a_new_test_finds_its_place(void **state)
     }
 }
 
+/* A test of JavaScript is a file of its own: once it is there, the attempt behind a failure writes its lines, not a second file. */
+static void test_outcome__a_scripts_new_test_is_written_again_by_its_lines(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    static const char imports[] = "import { test } from 'node:test';\nimport assert from "
+                                  "'node:assert';\nimport { Shape } from '../lib/shape.js';\n\n";
+    static const char *const folders[] = {"lib", "tests"};
+    /* The first candidate begins as it likes, the others with a line of their own. */
+    static const char *const tries[][3] = {{"0", "", ""}, {"3", "answer Hm.\n", "Eight.\n"}};
+    base_buf old = {0}, after = {0};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        base_buf path = {0};
+        base_buf_printf(&path, "%s/%s", tree, folders[i]);
+        assert_int_equal(base_fs_mkdirs(path.data, NULL), 0);
+        base_buf_free(&path);
+    }
+    base_buf_printf(&old, "%stest('area', () => {\n  assert.equal(new Shape().area(2), 4);\n});\n", imports);
+    base_buf_printf(&after,
+        "%stest('edgeLength', () => {\n  assert.equal(new Shape().edgeLength(2), 8);\n});\n", imports);
+    put_file("lib/shape.js",
+        "export class Shape {\n  area(n) {\n    return n * n;\n  }\n\n  edgeLength(n) {\n    "
+        "return 4 * n;\n  }\n}\n");
+    put_file("tests/shape.test.js", old.data);
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        host h = new_host();
+        base_buf command = {0}, path = {0}, script = {0};
+        stage_configured[AGENT_CONFIGURED_TEST] = (agent_configured_command){
+            "cd tests; ! test -s edgeLength.test.js || grep -q 'edgeLength(2), 8)' edgeLength.test.js",
+            "the command line", true};
+        base_buf_printf(&script,
+            "answer <<X\nnew Shape().edgeLength(2), 9);\n});\n```\nX\n%s"
+            "answer <<X\n%snew Shape().edgeLength(2), 8);\n});\n```\nX\nanswer Added.\nanswer Added.\n",
+            tries[i][1], tries[i][2]);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        base_buf_printf(&command, "/tries %s", tries[i][0]);
+        assert_int_equal(submit(s, &h, command.data), 0);
+        submit(s, &h, "Add a test for edgeLength");
+        char *text = get_file("tests/edgeLength.test.js");
+        if (strcmp(text, after.data) != 0) fail_msg("%s\n%s", text, h.json.data);
+        assert_true(told(&h, "\"status\":\"failed\""));
+        if (!told(&h, "\"from\":1,\"to\":7")) fail_msg("tries %s: %s", tries[i][0], h.json.data);
+        assert_file("tests/edgeLength2.test.js", "(missing)");
+        assert_file("tests/shape.test.js", old.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&command);
+        base_buf_free(&script);
+        base_buf_printf(&path, "%s/tests/edgeLength.test.js", tree);
+        assert_int_equal(unlink(path.data), 0);
+        base_buf_free(&path);
+    }
+    base_buf_free(&old);
+    base_buf_free(&after);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -566,6 +625,7 @@ int main(void)
         TEST_CASE(test_outcome__a_parameter_comes_and_goes_by_words),
         TEST_CASE(test_outcome__what_was_refused_is_not_done_by_hand),
         TEST_CASE(test_outcome__a_new_test_finds_its_place),
+        TEST_CASE(test_outcome__a_scripts_new_test_is_written_again_by_its_lines),
     };
     find_grammars();
     return RUN_ON_BOTH(tests);
