@@ -245,6 +245,27 @@ static void test_channels__a_turn_of_mistral_calls_and_answers(void **state)
     free_host(&h);
 }
 
+/* The same with ids of calls, which stay in the sequence and are no part of what is run or told. */
+static void test_channels__a_turn_of_mistral_keeps_the_ids_of_its_calls(void **state)
+{
+    put_file("notes.txt", "remember the milk\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "channels 4\nanswer I look.[TOOL_CALLS]read[CALL_ID]a1B2c3D4e[ARGS]{\"path\": \"notes.txt\"}\n"
+        "answer It says to remember the milk.\n",
+        AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "what does notes.txt say?"), 0);
+    assert_true(told(&h, "\"text\":\"It says to remember the milk.\""));
+    assert_outline_has(&h, "tool_call read:ok");
+    base_buf active = {0};
+    put_active(agent_session_agent(s), &active);
+    assert_non_null(
+        strstr(active.data, "I look.[TOOL_CALLS]read[CALL_ID]a1B2c3D4e[ARGS]{\"path\": \"notes.txt\"}"));
+    base_buf_free(&active);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* What a script of a form of marks is asked once more, and how the call is shown to it: as text, not as marks. */
 static void check_asked_once_more(const char *script, const char *shown)
 {
@@ -264,6 +285,8 @@ static void test_channels__an_unreadable_call_is_asked_for_in_the_models_form(vo
 {
     check_asked_once_more("channels 2\nanswer [TOOL_CALLS]read[ARGS]]\nanswer Then not.\n",
         "on one line, like\n[TOOL_CALLS]read[ARGS]{\"path\": \"FILE\"}\nor");
+    check_asked_once_more("channels 4\nanswer [TOOL_CALLS]read[CALL_ID]a1B2c3D4e[ARGS]]\nanswer Then not.\n",
+        "on one line, like\n[TOOL_CALLS]read[CALL_ID]");
     check_asked_once_more("channels 1\nanswer <|channel|>commentary to=functions.read<|message|>]<|call|>\n"
                           "answer <|channel|>final<|message|>Then not.\n",
         "on one line, like\n<|channel|>commentary to=functions.read <|constrain|>json<|message|>{\"path\": "
@@ -376,6 +399,8 @@ int main(void)
             test_channels__a_turn_of_qwen3_forgets_its_thoughts, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(
             test_channels__a_turn_of_mistral_calls_and_answers, make_folders, drop_folders),
+        cmocka_unit_test_setup_teardown(
+            test_channels__a_turn_of_mistral_keeps_the_ids_of_its_calls, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(
             test_channels__a_turn_calls_answers_and_forgets_its_thoughts, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(

@@ -1,4 +1,5 @@
 /* The fixed prompt: the same bytes every time, within its limit of tokens, and its calls are calls. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,6 +115,38 @@ static void test_prompt__writes_the_functions_of_gpt_oss(void **state)
     }
 }
 
+/* A call that the harness begins has an id like a model's: nine letters or digits, the same of the same call. */
+static void test_prompt__gives_calls_of_mistral_an_id(void **state)
+{
+    static const char json[] = "{\"name\": \"read\", \"arguments\": {\"path\": \"a.c\"}}",
+                      mark = AGENT_PROMPT_MARK;
+    static const char before[] = "[TOOL_CALLS]read[CALL_ID]", behind[] = "[ARGS]{\"path\": \"a.c\"}";
+    base_buf out = {0}, again = {0};
+    agent_prompt_call(MODEL_TOOLS_MISTRAL_IDS, json, &out);
+    agent_prompt_call(MODEL_TOOLS_MISTRAL_IDS, json, &again);
+    assert_string_equal(out.data, again.data);
+    assert_int_equal(out.len, sizeof before - 1 + 9 + sizeof behind - 1);
+    assert_memory_equal(out.data, before, sizeof before - 1);
+    for (size_t i = 0; i < 9; i++) assert_true(isalnum((unsigned char)out.data[sizeof before - 1 + i]));
+    assert_string_equal(out.data + sizeof before - 1 + 9, behind);
+    base_buf_clear(&again);
+    agent_prompt_call(
+        MODEL_TOOLS_MISTRAL_IDS, "{\"name\": \"read\", \"arguments\": {\"path\": \"b.c\"}}", &again);
+    assert_memory_not_equal(out.data + sizeof before - 1, again.data + sizeof before - 1, 9);
+    base_buf_clear(&again);
+    agent_prompt_open_call(
+        MODEL_TOOLS_MISTRAL_IDS, "{\"name\": \"read\", \"arguments\": {\"path\": \"", &again);
+    base_buf_clear(&out);
+    base_buf_printf(&out, "%c[TOOL_CALLS]%cread%c[CALL_ID]%c", mark, mark, mark, mark);
+    assert_memory_equal(again.data, out.data, out.len);
+    const size_t n_id = out.len + 9;
+    base_buf_clear(&out);
+    base_buf_printf(&out, "%c[ARGS]%c{\"path\": \"", mark, mark);
+    assert_string_equal(again.data + n_id, out.data);
+    base_buf_free(&out);
+    base_buf_free(&again);
+}
+
 /* What json.dumps makes of the functions, which Devstral's template sets between its marks. */
 static void test_prompt__lists_the_functions_of_mistral(void **state)
 {
@@ -191,6 +224,7 @@ int main(void)
         cmocka_unit_test(test_prompt__every_call_in_it_parses_as_a_known_tool),
         cmocka_unit_test(test_prompt__writes_the_functions_of_qwens_templates),
         cmocka_unit_test(test_prompt__writes_the_functions_of_gpt_oss),
+        cmocka_unit_test(test_prompt__gives_calls_of_mistral_an_id),
         cmocka_unit_test(test_prompt__lists_the_functions_of_mistral),
         cmocka_unit_test(test_prompt__offers_eight_tools_at_most),
         cmocka_unit_test(test_prompt__stays_within_1500_tokens),

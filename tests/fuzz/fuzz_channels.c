@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     static const model_tool_style styles[] = {MODEL_TOOLS_HARMONY, MODEL_TOOLS_MISTRAL, MODEL_TOOLS_HERMES};
     static const char *const marks[] = {"<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|call|>",
         "<|return|>", "<|constrain|>", "[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]", "</s>", "<think>",
-        "</think>", "<|im_end|>", ""};
+        "</think>", "<|im_end|>", "[CALL_ID]"};
     enum { FROM = 10 };
     agent_channels c = {0};
     base_buf words = {0}, thought = {0};

@@ -26,8 +26,10 @@ static const model_tokenizer *vocabulary(model_tool_style style, int32_t of_byte
     enum { PLAIN, HARMONY, MISTRAL, MOST_MARKS = 7 };
     static const char *const marks[][MOST_MARKS] = {[HARMONY] = {"<|start|>", "<|channel|>", "<|constrain|>",
                                                         "<|message|>", "<|call|>", "<|end|>", "<|return|>"},
-        [MISTRAL] = {"[TOOL_CALLS]", "[ARGS]", "</s>"}};
-    const int kind = style == MODEL_TOOLS_HARMONY ? HARMONY : style == MODEL_TOOLS_MISTRAL ? MISTRAL : PLAIN;
+        [MISTRAL] = {"[TOOL_CALLS]", "[ARGS]", "</s>", "[CALL_ID]"}};
+    const int kind = style == MODEL_TOOLS_HARMONY     ? HARMONY
+                     : model_tools_are_mistral(style) ? MISTRAL
+                                                      : PLAIN;
     model_tokenizer *t = kinds[kind].t;
     int32_t *ids = kinds[kind].ids;
     if (!t) {

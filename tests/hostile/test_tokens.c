@@ -20,9 +20,10 @@
 static const char *const spellings[] = {"<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|begin_of_text|>",
     "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>", "<start_of_turn>",
     "<end_of_turn>", "<bos>", "<eos>", "<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]",
-    "[/SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "[TOOL_RESULTS]",
-    "[/TOOL_RESULTS]", "<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|call|>",
-    "<|return|>", "<|fim_prefix|>", "<|repo_name|>", "<|file_sep|>", "<|user|>", "<|assistant|>", "<0x0A>"};
+    "[/SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]",
+    "[TOOL_CONTENT]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "<|start|>", "<|end|>", "<|message|>",
+    "<|channel|>", "<|constrain|>", "<|call|>", "<|return|>", "<|fim_prefix|>", "<|repo_name|>",
+    "<|file_sep|>", "<|user|>", "<|assistant|>", "<0x0A>"};
 enum { N_SPELLINGS = sizeof spellings / sizeof *spellings };
 
 static uint32_t count_controls(const model_tokenizer *t, const char *text, size_t n, bool parse_special)
@@ -94,7 +95,7 @@ static void test_tokens__of_the_small_model_stay_text(void **state)
 
 typedef struct family {
     const char *architecture, *pre, *jinja, *name; /* name: of the template */
-    const char *marks[12];
+    const char *marks[14];
     size_t n_needed; /* of the first of them: without one the template is another or none */
 } family;
 
@@ -106,6 +107,11 @@ static const family families[] = {
     {"mistral3", "tekken", "[SYSTEM_PROMPT][TOOL_CALLS][ARGS]", "mistral",
         {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[INST]", "[/INST]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]",
             "</s>", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]"},
+        7},
+    {"llama", "tekken", "[SYSTEM_PROMPT][TOOL_CALLS][CALL_ID][ARGS][TOOL_CONTENT]", "mistral",
+        {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[INST]", "[/INST]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]",
+            "</s>", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]",
+            "[TOOL_CONTENT]"},
         7},
     {"gpt-oss", "gpt-4o", "<|channel|><|call|>", "harmony",
         {"<|start|>", "<|channel|>", "<|message|>", "<|call|>", "<|end|>", "<|return|>", "<|constrain|>"}, 5},

@@ -132,6 +132,37 @@ static void test_grammar_marks__holds_calls_of_mistral(void **state)
     check_calls(&spec, MODEL_TOOLS_MISTRAL, good, bad, places);
 }
 
+/* Mistral Small 3.2: the same with an id of nine letters or digits behind the name. */
+static void test_grammar_marks__holds_calls_of_mistral_with_ids(void **state)
+{
+    static const char *const good[] = {
+        "I look.[TOOL_CALLS]read[CALL_ID]a1B2c3D4e[ARGS]{\"path\": \"src/a.c\", \"line\": 3}</s>",
+        "[TOOL_CALLS]now[CALL_ID]000000000[ARGS]{}</s>",
+        "[CALL_ID]x[ARGS]</s>",
+        NULL,
+    };
+    static const char *const bad[] = {
+        /* the last token is wrong */
+        "[TOOL_CALLS]now[ARGS]",
+        "[TOOL_CALLS][CALL_ID]",
+        "[TOOL_CALLS]now[CALL_ID][ARGS]",
+        "[TOOL_CALLS]now[CALL_ID]a1B2c3D4[ARGS]",
+        "[TOOL_CALLS]now[CALL_ID]a1B2c3D4ef",
+        "[TOOL_CALLS]now[CALL_ID]a1_",
+        "[TOOL_CALLS]now[CALL_ID]a1{",
+        "[TOOL_CALLS]now[CALL_ID]a1B[CALL_ID]",
+        "[TOOL_CALLS]now[CALL_ID]a1B2c3D4e</s>",
+        "[TOOL_CALLS]now[CALL_ID]a1B2c3D4e[ARGS]{}[TOOL_CALLS]",
+        NULL,
+    };
+    static const char *const places[] = {"[TOOL_CALLS]now", "[TOOL_CALLS]now[CALL_ID]",
+        "[TOOL_CALLS]now[CALL_ID]a1B2c3D4", "[TOOL_CALLS]now[CALL_ID]a1B2c3D4e",
+        "[TOOL_CALLS]now[CALL_ID]a1B2c3D4e[ARGS]{}", NULL};
+    tiny_gguf spec = TINY_GGUF_QWEN2;
+    spec.mistral_marks = true;
+    check_calls(&spec, MODEL_TOOLS_MISTRAL_IDS, good, bad, places);
+}
+
 /* What would be a call, a wrong one at that, is none inside a thought; behind it calls are held as ever. */
 static void test_grammar_marks__holds_nothing_inside_a_thought(void **state)
 {
@@ -177,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grammar_marks__holds_calls_of_harmony),
         cmocka_unit_test(test_grammar_marks__holds_calls_of_mistral),
+        cmocka_unit_test(test_grammar_marks__holds_calls_of_mistral_with_ids),
         cmocka_unit_test(test_grammar_marks__holds_nothing_inside_a_thought),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -274,6 +274,8 @@ static void test_template__writes_qwen3_5(void **state)
     close_chat(&c);
 }
 
+static const char ids_sign[] = "{{ '[SYSTEM_PROMPT]' }}{{ '[CALL_ID]' + '[ARGS]' }}{{ '[TOOL_CONTENT]' }}";
+
 /*
  * What jinja2 makes of unsloth-mistral-Devstral-Small-2507.jinja and mistralai-Ministral-3-14B-Reasoning-2512.jinja with
  * one function, a call and its result; and which marks a file must have.
@@ -315,13 +317,86 @@ static void test_template__writes_calls_of_mistral(void **state)
     base_buf_free(&text);
     model_ids_free(&ids);
     close_chat(&c);
-    /* Ids of calls, and lists of objects, are other forms. */
-    c = open_chat(
-        "llama", "Mistral Small 3.2", "{{ '[SYSTEM_PROMPT]' }}{{ '[CALL_ID]' + '[ARGS]' }}", tokens);
+    /* Ids of calls want marks that are not there; and lists of objects are another form. */
+    c = open_chat("llama", "Mistral Small 3.2", ids_sign, tokens);
     assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
     close_chat(&c);
     c = open_chat("llama", "Mistral Small 3", "{{ '[SYSTEM_PROMPT]' }}{{ '[TOOL_CALLS][' }}", tokens);
     assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+    close_chat(&c);
+}
+
+/* The head of a result behind what was called. */
+static void check_result_head(const chat *c, const char *called, const char *want)
+{
+    model_ids ids = {0};
+    base_buf text = {0};
+    put_message(c, MODEL_ROLE_ASSISTANT, called, true, true, &ids);
+    const size_t from = ids.n;
+    model_template_begin_behind(c->template, MODEL_ROLE_TOOL, ids.ids, ids.n, &ids);
+    for (size_t i = from; i < ids.n; i++) {
+        size_t n;
+        const char *piece = model_tokenizer_piece(c->tokenizer, ids.ids[i], &n);
+        base_buf_add(&text, piece, n);
+    }
+    assert_string_equal(text.data, want);
+    base_buf_free(&text);
+    model_ids_free(&ids);
+}
+
+/*
+ * What jinja2 makes of Mistral-Small-3.2-24B-Instruct-2506.jinja with one function and two calls. With a second request
+ * that template would move the functions in front of it; here they stay where they are.
+ */
+static void test_template__writes_calls_of_mistral_with_ids(void **state)
+{
+    static const char want[] =
+        "<s>[SYSTEM_PROMPT]Be brief.[/SYSTEM_PROMPT][AVAILABLE_TOOLS][{\"type\": \"function\"}]"
+        "[/AVAILABLE_TOOLS][INST][ARGS]hi[/INST][TOOL_CALLS]shell[CALL_ID]a1B2c3D4e[ARGS]{\"command\": "
+        "\"ls\"}"
+        "</s>[TOOL_RESULTS]a1B2c3D4e[TOOL_CONTENT]result[/TOOL_RESULTS][TOOL_CALLS]shell[CALL_ID]Z9y8X7w6v"
+        "[ARGS]{\"command\": \"pwd\"}</s>[TOOL_RESULTS]Z9y8X7w6v[TOOL_CONTENT][CALL_ID]no[/TOOL_RESULTS]"
+        "There.</s>";
+    static const char *const tokens[] = {"<s>", "</s>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[INST]",
+        "[/INST]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
+        "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[TOOL_CONTENT]", NULL};
+    chat c = open_chat("llama", "Mistral Small 3.2", ids_sign, tokens);
+    model_ids ids = {0};
+    base_buf text = {0};
+    int controls = 0;
+    assert_string_equal(model_template_name(c.template), "mistral");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_MISTRAL_IDS);
+    model_template_start(c.template, &ids);
+    put_message(&c, MODEL_ROLE_SYSTEM, "Be brief.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_TOOLS, "[{\"type\": \"function\"}]", false, true, &ids);
+    put_message(&c, MODEL_ROLE_USER, "[ARGS]hi", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "[TOOL_CALLS]shell[CALL_ID]a1B2c3D4e[ARGS]{\"command\": \"ls\"}",
+        true, true, &ids);
+    put_message(&c, MODEL_ROLE_TOOL, "result", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "[TOOL_CALLS]shell[CALL_ID]Z9y8X7w6v[ARGS]{\"command\": \"pwd\"}",
+        true, true, &ids);
+    put_message(&c, MODEL_ROLE_TOOL, "[CALL_ID]no", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "There.", false, true, &ids);
+    for (size_t i = 0; i < ids.n; i++) {
+        size_t n;
+        const char *piece = model_tokenizer_piece(c.tokenizer, ids.ids[i], &n);
+        base_buf_add(&text, piece, n);
+        controls += model_tokenizer_is_control(c.tokenizer, ids.ids[i]);
+    }
+    assert_string_equal(text.data, want);
+    assert_int_equal(controls, 22); /* what the user and the file wrote are none */
+    base_buf_free(&text);
+    model_ids_free(&ids);
+    check_result_head(
+        &c, "[TOOL_CALLS]ls[CALL_ID]Z9y8X7w6v[ARGS]{}", "[TOOL_RESULTS]Z9y8X7w6v[TOOL_CONTENT]");
+    /* A call without an id, or with what is none; none of an older call. */
+    check_result_head(&c, "{\"name\": \"ls\"}", "[TOOL_RESULTS]000000000[TOOL_CONTENT]");
+    check_result_head(&c, "[TOOL_CALLS]ls[CALL_ID]Z9y8X7w6v[ARGS]{}[TOOL_CALLS]ls[ARGS]{}",
+        "[TOOL_RESULTS]000000000[TOOL_CONTENT]");
+    check_result_head(
+        &c, "[TOOL_CALLS]ls[CALL_ID]a b_c-d.e[ARGS]{}", "[TOOL_RESULTS]000000000[TOOL_CONTENT]");
+    check_result_head(&c, "[TOOL_CALLS]ls[CALL_ID]a1[ARGS]{}", "[TOOL_RESULTS]000000000[TOOL_CONTENT]");
+    check_result_head(&c, "[TOOL_CALLS]ls[CALL_ID]", "[TOOL_RESULTS]000000000[TOOL_CONTENT]");
     close_chat(&c);
 }
 
@@ -482,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_template__writes_harmony),
         cmocka_unit_test(test_template__writes_mistral),
         cmocka_unit_test(test_template__writes_calls_of_mistral),
+        cmocka_unit_test(test_template__writes_calls_of_mistral_with_ids),
         cmocka_unit_test(test_template__writes_gemma),
         cmocka_unit_test(test_template__lets_a_model_think_or_not),
         cmocka_unit_test(test_template__falls_back_or_refuses),

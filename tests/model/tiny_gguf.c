@@ -170,7 +170,7 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
     static const char *const chatml[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
     static const char *const harmony[] = {
         "<|return|>", "<|start|>", "<|end|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>"};
-    static const char *const mistral[] = {"<s>", "[TOOL_CALLS]", "</s>", "[ARGS]"};
+    static const char *const mistral[] = {"<s>", "[TOOL_CALLS]", "</s>", "[ARGS]", "[CALL_ID]"};
     static const char *const think[] = {"<|endoftext|>", "<think>", "<|im_end|>", "</think>"};
     const bool oss = strcmp(spec->architecture, "gpt-oss") == 0;
     const char *const *special = oss                   ? harmony

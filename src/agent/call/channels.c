@@ -107,7 +107,7 @@ static void take_mistral(agent_channels *c, const char *piece, size_t n, base_bu
     if (is(piece, n, "[ARGS]") && c->at == AGENT_IN_HEAD) {
         begin_named_call(c, words);
     } else if (is(piece, n, "[CALL_ID]") && c->at == AGENT_IN_HEAD) {
-        base_buf_putc(&c->head, ' '); /* a call's id is nobody's business */
+        base_buf_putc(&c->head, ' '); /* the id is no part of the name */
     } else {
         end_named_call(c, words);
         if (is(piece, n, "[TOOL_CALLS]")) c->at = AGENT_IN_HEAD;
@@ -117,9 +117,9 @@ static void take_mistral(agent_channels *c, const char *piece, size_t n, base_bu
 
 void agent_channels_begin(agent_channels *c, model_tool_style style)
 {
-    c->form = style == MODEL_TOOLS_HARMONY   ? AGENT_OF_HARMONY
-              : style == MODEL_TOOLS_MISTRAL ? AGENT_OF_MISTRAL
-                                             : AGENT_OF_WORDS;
+    c->form = style == MODEL_TOOLS_HARMONY     ? AGENT_OF_HARMONY
+              : model_tools_are_mistral(style) ? AGENT_OF_MISTRAL
+                                               : AGENT_OF_WORDS;
     c->at = c->form == AGENT_OF_HARMONY ? AGENT_IN_HEAD : AGENT_IN_WORDS;
 }
 

@@ -8,7 +8,7 @@
  *     <|channel|>final<|message|>..<|return|>              the answer
  *
  *     <think>..</think>words, calls too                    Qwen3 and others whose calls are text
- *     [THINK]..[/THINK]words[TOOL_CALLS]NAME[ARGS]{..}</s>
+ *     [THINK]..[/THINK]words[TOOL_CALLS]NAME[ARGS]{..}</s>      with [CALL_ID]ID behind the name in Mistral Small 3.2
  *
  * Words become the answer's text; a call becomes the JSON object on a line of its own that agent/call/call.h reads; a thought
  * is told apart, and where it stands in the sequence is kept, because harmony's template leaves it out once the answer is

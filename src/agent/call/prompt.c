@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/call/call_xml.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 const char agent_prompt_excerpts[] = "Excerpts from the tree:\n\n";
@@ -30,16 +31,21 @@ static const char *const around[][2] = {
     [MODEL_TOOLS_XML] = {NULL, NULL},
     [MODEL_TOOLS_HARMONY] = {NULL, NULL}, /* what stands around it is no text: control tokens */
     [MODEL_TOOLS_MISTRAL] = {NULL, NULL}, /* the same */
+    [MODEL_TOOLS_MISTRAL_IDS] = {NULL, NULL},
     [MODEL_TOOLS_JSON] = {"", ""},
 };
 
-/* What stands around the name and behind the arguments of a call between control tokens. */
+/*
+ * What stands around the name and behind the arguments of a call between control tokens: text and marks, which begin with
+ * < or [. id: the mark that a call's id stands behind; NULL: it has none.
+ */
 static const struct {
-    const char *before[2], *between[4], *behind; /* text and marks: a mark begins with < or [ */
+    const char *before[2], *id, *between[4], *behind;
 } marked[] = {
-    [MODEL_TOOLS_HARMONY] = {{"<|channel|>", "commentary to=functions."},
+    [MODEL_TOOLS_HARMONY] = {{"<|channel|>", "commentary to=functions."}, NULL,
         {" ", "<|constrain|>", "json", "<|message|>"}, "<|call|>"},
-    [MODEL_TOOLS_MISTRAL] = {{"[TOOL_CALLS]"}, {"[ARGS]"}, ""},
+    [MODEL_TOOLS_MISTRAL] = {{"[TOOL_CALLS]"}, NULL, {"[ARGS]"}, ""},
+    [MODEL_TOOLS_MISTRAL_IDS] = {{"[TOOL_CALLS]"}, "[CALL_ID]", {"[ARGS]"}, ""},
 };
 
 static void put_mark(const char *mark, bool is_token, base_buf *out)
@@ -58,6 +64,15 @@ static void put_content(const char *text, size_t n, base_buf *out)
         if (text[i] != AGENT_PROMPT_MARK) base_buf_putc(out, text[i]);
 }
 
+/* Nine letters or digits, as a model gives its own calls: of what is called, so that the same session has the same ids. */
+static void put_id(const char *json, base_buf *out)
+{
+    static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    uint64_t hash = base_hash64(json, strlen(json), 0);
+    for (int i = 0; i < 9; i++, hash /= sizeof characters - 1)
+        base_buf_putc(out, characters[hash % (sizeof characters - 1)]);
+}
+
 /* json: {"name": "NAME", "arguments": ARGUMENTS, and its last } where it is whole. */
 static void put_marked_call(model_tool_style style, const char *json, bool is_open, base_buf *out)
 {
@@ -68,6 +83,8 @@ static void put_marked_call(model_tool_style style, const char *json, bool is_op
     for (size_t i = 0; i < sizeof marked[0].before / sizeof *marked[0].before; i++)
         put_mark(marked[style].before[i], is_open, out);
     put_content(name, (size_t)(end - name), out);
+    put_mark(marked[style].id, is_open, out);
+    if (marked[style].id) put_id(json, out);
     for (size_t i = 0; i < sizeof marked[0].between / sizeof *marked[0].between; i++)
         put_mark(marked[style].between[i], is_open, out);
     put_content(arguments, strlen(arguments) - !is_open, out);
@@ -147,7 +164,7 @@ void agent_prompt_close_thought(model_tool_style style, bool again, base_buf *ou
         put_mark("<|channel|>", true, out);
         base_buf_puts(out, "final");
         put_mark("<|message|>", true, out);
-    } else if (style == MODEL_TOOLS_MISTRAL) {
+    } else if (model_tools_are_mistral(style)) {
         put_mark("[/THINK]", true, out);
     } else {
         put_mark("</think>", true, out);
@@ -317,7 +334,7 @@ static char *system_text(model_tool_style style, bool strong)
 {
     base_buf out = {0};
     if (style == MODEL_TOOLS_HARMONY) return developer_text(strong);
-    if (style == MODEL_TOOLS_MISTRAL) {
+    if (model_tools_are_mistral(style)) {
         put_native_rules(strong, &out);
         return base_buf_take(&out);
     }
@@ -426,7 +443,7 @@ void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret)
 {
     *ret = (agent_prompt){0};
     add_part(ret, MODEL_ROLE_SYSTEM, system_text(style, strong));
-    if (style == MODEL_TOOLS_MISTRAL) add_part(ret, MODEL_ROLE_TOOLS, functions_text(strong));
+    if (model_tools_are_mistral(style)) add_part(ret, MODEL_ROLE_TOOLS, functions_text(strong));
     if (model_tools_are_marked(style)) return; /* it was taught its form, and needs no examples of ours */
     const example *examples = strong ? strong_examples : small_examples;
     size_t n = strong ? sizeof strong_examples / sizeof *examples : sizeof small_examples / sizeof *examples;

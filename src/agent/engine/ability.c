@@ -16,10 +16,11 @@ static const struct {
     int tools;             /* a model_tool_style, or ANY_TOOLS */
     double params, active; /* at least, in billions; what nobody says counts as enough */
 } strong_from[] = {
-    {MODEL_TOOLS_XML, 3.5, 2},     /* Qwen3.5-4B and up, Qwen3-Coder-30B-A3B, Coder-Next */
-    {MODEL_TOOLS_HARMONY, 3.5, 2}, /* gpt-oss */
-    {MODEL_TOOLS_MISTRAL, 3.5, 2}, /* Devstral, Ministral 3 from 8B on */
-    {ANY_TOOLS, 6.5, 2},           /* Qwen2.5-Coder-7B, Qwen3-30B-A3B, Devstral */
+    {MODEL_TOOLS_XML, 3.5, 2},         /* Qwen3.5-4B and up, Qwen3-Coder-30B-A3B, Coder-Next */
+    {MODEL_TOOLS_HARMONY, 3.5, 2},     /* gpt-oss */
+    {MODEL_TOOLS_MISTRAL, 3.5, 2},     /* Devstral, Ministral 3 from 8B on */
+    {MODEL_TOOLS_MISTRAL_IDS, 3.5, 2}, /* Mistral Small 3.2 */
+    {ANY_TOOLS, 6.5, 2},               /* Qwen2.5-Coder-7B, Qwen3-30B-A3B, Devstral */
 };
 
 static bool is_enough(uint64_t n, double least)

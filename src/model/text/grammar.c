@@ -26,6 +26,8 @@
 #define ARGUMENTS  "\3"
 #define PARAMETERS "\4" /* up to the "</" that ends them: grammar_xml.c */
 #define REST       "\5" /* of a head, behind the name: grammar_harmony.c */
+#define LETTER     "\6" /* or a digit */
+#define CALL_ID    LETTER LETTER LETTER LETTER LETTER LETTER LETTER LETTER LETTER
 #define BODY                                                                                                 \
     SPACE ":" SPACE "\"" NAME "\"" SPACE "," SPACE "\"arguments\"" SPACE ":" SPACE "{" ARGUMENTS "}" SPACE "}"
 #define OBJECT SPACE "{" SPACE "\"name\"" BODY
@@ -39,6 +41,7 @@ static const struct {
     [MODEL_TOOLS_XML]       = {"<tool_call>", SPACE "<function=" NAME ">" PARAMETERS "function>" SPACE "</tool_call>"},
     [MODEL_TOOLS_HARMONY]   = {"",            NAME REST SPACE "{" ARGUMENTS "}" SPACE HARMONY_CALL},
     [MODEL_TOOLS_MISTRAL]   = {"",            NAME MISTRAL_ARGS SPACE "{" ARGUMENTS "}" SPACE MISTRAL_END},
+    [MODEL_TOOLS_MISTRAL_IDS] = {"",          NAME MISTRAL_ID CALL_ID MISTRAL_ARGS SPACE "{" ARGUMENTS "}" SPACE MISTRAL_END},
     [MODEL_TOOLS_JSON]      = {"{\"name\"",   BODY},
 };
 /* clang-format on */
@@ -106,6 +109,12 @@ static phase free_phase(const model_grammar *g, phase plain)
     return g->is_harmony ? HARMONY_BODY : g->n_marks ? MARKED_TEXT : plain;
 }
 
+/* Of a call's id: ASCII, whatever the locale. */
+static bool is_letter(uint8_t byte)
+{
+    return (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
+}
+
 static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
 {
     char op = g->script[s->at];
@@ -134,7 +143,7 @@ static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
         s->range = grammar_list_all(&g->heads);
         return go(s, HARMONY_REST, AGAIN);
     }
-    if (byte != (uint8_t)op) return REFUSED;
+    if (op == LETTER[0] ? !is_letter(byte) : byte != (uint8_t)op) return REFUSED;
     s->at++;
     if (g->script[s->at]) return TAKEN;
     s->called = true;

@@ -3,6 +3,7 @@
  * holds (grammar_state.h); here are the tokens behind these bytes, and the one free phase of Mistral's form:
  *
  *     words[TOOL_CALLS]NAME[ARGS]{...}</s>
+ *     words[TOOL_CALLS]NAME[CALL_ID]ID[ARGS]{...}</s>        Mistral Small 3.2; nine letters or digits
  *
  * Words are free until the mark; from there on grammar.c goes on with the name. A call ends the answer, as the
  * templates of Devstral and Ministral 3 end a message behind its calls.
@@ -16,6 +17,7 @@ void grammar_marks_find(model_grammar *g, model_tool_style style)
         [MODEL_TOOLS_HARMONY] = {"<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|start|>",
             "<|end|>"},
         [MODEL_TOOLS_MISTRAL] = {"[TOOL_CALLS]", "[ARGS]", "</s>"},
+        [MODEL_TOOLS_MISTRAL_IDS] = {"[TOOL_CALLS]", "[ARGS]", "</s>", "[CALL_ID]"},
         [MODEL_TOOLS_JSON] = {NULL},
     };
     for (g->n_marks = 0; g->n_marks < GRAMMAR_MOST_MARKS && names[style][g->n_marks]; g->n_marks++)

@@ -75,6 +75,7 @@ typedef enum phase {
 #define MISTRAL_CALLS     "\x0e"
 #define MISTRAL_ARGS      "\x0f"
 #define MISTRAL_END       "\x10"
+#define MISTRAL_ID        "\x11"
 enum { GRAMMAR_FIRST_MARK = 0x0e, GRAMMAR_MOST_MARKS = 6 };
 
 typedef struct state {

@@ -151,8 +151,12 @@ struct model_template {
     model_ids start, begin[N_ROLES], end[N_ROLES];
     /* Harmony's marks; -1 where the family is another. */
     int32_t start_mark, message_mark, end_mark, call_mark, return_mark;
-    model_ids result; /* what follows the name in the head of a tool's result */
+    int32_t calls_mark, id_mark; /* of Mistral's form with ids; -1: another */
+    model_ids result;            /* what follows the call's name, or id, in the head of a tool's result */
 };
+
+/* Of Mistral's form with ids: in front of a call's id, and behind a result's. */
+static const char call_id[] = "[CALL_ID]", tool_content[] = "[TOOL_CONTENT]";
 
 static bool has_tokens(const model_tokenizer *t, const family *f)
 {
@@ -198,18 +202,21 @@ static int refuse(const gguf_file *g, base_err *err)
 }
 
 /*
- * The newest of Mistral's forms, whose marks are all there. The one with ids of calls ([CALL_ID], Mistral Small 3.2) and
- * the list of objects (Nemo) are others, and not built.
+ * Of Mistral's forms those with [ARGS], whose marks are all there: with ids of calls (mistral-common's InstructTokenizerV11,
+ * which Mistral Small 3.2 is of), and without (V13). The list of objects (V3 and V7: Nemo, Small 3.1) is another, and not
+ * built. MODEL_TOOLS_JSON: neither.
  */
-static bool is_mistral(base_str jinja, const model_tokenizer *t)
+static model_tool_style choose_mistral(base_str jinja, const model_tokenizer *t)
 {
-    static const char *const marks[] = {
-        "[SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "</s>"};
-    if (!contains(jinja, "[SYSTEM_PROMPT]") || !contains(jinja, "[ARGS]") || contains(jinja, "[CALL_ID]"))
-        return false;
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (!model_tokenizer_is_control(t, model_tokenizer_find(t, marks[i]))) return false;
-    return true;
+    static const char *const marks[] = {"[SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
+        "[TOOL_CALLS]", "[ARGS]", "</s>", call_id, tool_content};
+    const bool has_ids = contains(jinja, call_id);
+    const size_t n = sizeof marks / sizeof *marks - (has_ids ? 0 : 2);
+    if (!contains(jinja, "[SYSTEM_PROMPT]") || !contains(jinja, "[ARGS]")) return MODEL_TOOLS_JSON;
+    if (has_ids && !contains(jinja, tool_content)) return MODEL_TOOLS_JSON;
+    for (size_t i = 0; i < n; i++)
+        if (!model_tokenizer_is_control(t, model_tokenizer_find(t, marks[i]))) return MODEL_TOOLS_JSON;
+    return has_ids ? MODEL_TOOLS_MISTRAL_IDS : MODEL_TOOLS_MISTRAL;
 }
 
 /* Qwen2.5-Coder was hardly trained on <tool_call> and follows <tools>. */
@@ -222,7 +229,8 @@ static model_tool_style choose_tools(const gguf_file *g, base_str jinja, const m
     bool coder = contains_any_case(name, "coder") || contains_any_case(basename, "coder");
     if (base_str_equal(architecture, "qwen2") && coder) return MODEL_TOOLS_TAG_TOOLS;
     if (contains(jinja, "<|channel|>") && contains(jinja, "<|call|>")) return MODEL_TOOLS_HARMONY;
-    if (is_mistral(jinja, t)) return MODEL_TOOLS_MISTRAL;
+    const model_tool_style mistral = choose_mistral(jinja, t);
+    if (mistral != MODEL_TOOLS_JSON) return mistral;
     if (contains(jinja, "<tool_call>") && contains(jinja, "<function=")) return MODEL_TOOLS_XML;
     if (contains(architecture, "qwen") && contains(jinja, "<tool_call>")) return MODEL_TOOLS_HERMES;
     return MODEL_TOOLS_JSON;
@@ -251,6 +259,13 @@ static void load_harmony(model_template *m, const model_tokenizer *t)
     add_text(t, " to=assistant<|channel|>commentary<|message|>", &m->result);
 }
 
+static void load_ids(model_template *m, const model_tokenizer *t)
+{
+    m->calls_mark = model_tokenizer_find(t, "[TOOL_CALLS]");
+    m->id_mark = model_tokenizer_find(t, call_id);
+    add_text(t, tool_content, &m->result);
+}
+
 int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
     bool thinking, base_err *err)
 {
@@ -271,7 +286,9 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
     add_text(t, start, &m->start);
     m->tokenizer = t;
     m->start_mark = m->message_mark = m->end_mark = m->call_mark = m->return_mark = -1;
+    m->calls_mark = m->id_mark = -1;
     if (is_harmony(m)) load_harmony(m, t);
+    if (m->tools == MODEL_TOOLS_MISTRAL_IDS) load_ids(m, t);
     const bool thinks = f->think_sign && contains(jinja, f->think_sign);
     const char *opening = !thinks ? NULL : thinking ? f->thought : f->no_thought;
     add_text(t, opening, &m->begin[MODEL_ROLE_ASSISTANT]);
@@ -322,7 +339,7 @@ void model_template_end(const model_template *t, model_role role, model_ids *out
     add_all(&t->end[role], out);
 }
 
-/* ---- harmony: what hangs on what stands before ---- */
+/* ---- harmony, and Mistral's ids: what hangs on what stands before ---- */
 
 /* The name behind "to=functions." in the newest head of a message that has one; "tool" where none has. */
 static void put_newest_call(const model_template *t, const int32_t *ids, size_t n, base_buf *name)
@@ -347,12 +364,36 @@ static void put_newest_call(const model_template *t, const int32_t *ids, size_t 
     base_buf_free(&head);
 }
 
+/*
+ * The id that the newest call was given, zeros where it has none: letters and digits, nine as both the model's template and
+ * mistral-common (validator.py, "must be a-z, A-Z, 0-9, with a length of 9") want.
+ */
+static void put_newest_id(const model_template *t, const int32_t *ids, size_t n, base_buf *id)
+{
+    static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    enum { N_ID = 9 };
+    size_t i = n;
+    while (i > 0 && ids[i - 1] != t->id_mark && ids[i - 1] != t->calls_mark) i--;
+    const bool has_one = i > 0 && ids[i - 1] == t->id_mark;
+    for (; has_one && i < n && !model_tokenizer_is_control(t->tokenizer, ids[i]) && id->len < N_ID; i++) {
+        size_t n_piece = 0;
+        const char *piece = model_tokenizer_piece(t->tokenizer, ids[i], &n_piece);
+        if (piece) base_buf_add(id, piece, n_piece);
+    }
+    if (id->len != N_ID || strspn(id->data, characters) != N_ID) {
+        base_buf_clear(id);
+        base_buf_puts(id, "000000000");
+    }
+}
+
 void model_template_begin_behind(
     const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out)
 {
     base_buf name = {0};
-    const bool names_call = is_harmony(t) && role == MODEL_ROLE_TOOL;
-    if (names_call) put_newest_call(t, ids, n, &name); /* first: ids may be what out holds */
+    const bool names_call = t->result.n && role == MODEL_ROLE_TOOL;
+    /* First: ids may be what out holds. */
+    if (names_call && is_harmony(t)) put_newest_call(t, ids, n, &name);
+    if (names_call && !is_harmony(t)) put_newest_id(t, ids, n, &name);
     model_template_begin(t, role, out);
     if (!names_call) return;
     model_tokenizer_encode(t->tokenizer, name.data, name.len, false, out);

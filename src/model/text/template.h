@@ -24,13 +24,19 @@ typedef enum model_tool_style {
     /* <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{arguments}<|call|>: gpt-oss */
     MODEL_TOOLS_HARMONY,
     MODEL_TOOLS_MISTRAL, /* [TOOL_CALLS]NAME[ARGS]{arguments}: Devstral, Ministral 3, Magistral 1.1 and later */
-    MODEL_TOOLS_JSON,    /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
+    MODEL_TOOLS_MISTRAL_IDS, /* [TOOL_CALLS]NAME[CALL_ID]ID[ARGS]{arguments}: Mistral Small 3.2 */
+    MODEL_TOOLS_JSON,        /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
 } model_tool_style;
+
+static inline bool model_tools_are_mistral(model_tool_style style)
+{
+    return style == MODEL_TOOLS_MISTRAL || style == MODEL_TOOLS_MISTRAL_IDS;
+}
 
 /* Calls are told apart by control tokens, and so are thoughts: no text of the answer can be taken for one. */
 static inline bool model_tools_are_marked(model_tool_style style)
 {
-    return style == MODEL_TOOLS_HARMONY || style == MODEL_TOOLS_MISTRAL;
+    return style == MODEL_TOOLS_HARMONY || model_tools_are_mistral(style);
 }
 
 typedef struct model_template model_template;
@@ -56,8 +62,8 @@ void model_template_start(const model_template *t, model_ids *out);
 void model_template_begin(const model_template *t, model_role role, model_ids *out);
 void model_template_end(const model_template *t, model_role role, model_ids *out);
 /*
- * The same behind the n ids of a sequence, for templates (harmony) in which a tool's result names the call that it
- * answers, the newest there, and a call ends a message as well as its usual end does.
+ * The same behind the n ids of a sequence. In harmony, and in Mistral's form with ids, a tool's result names the call that
+ * it answers, the newest there; in harmony a call ends a message as well as its usual end does.
  */
 void model_template_begin_behind(
     const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out);
