@@ -212,6 +212,16 @@ static int take_edit(agent_running *r, const char *text, base_err *err)
     return agent__running_prepare(r, err);
 }
 
+/* A judge's command begins with what copies the tree, which nobody should have to read to know what is asked. */
+static void tell_copy(const agent_running *r)
+{
+    const char *command = agent__running_command(r), *words = command ? agent__judge_words(command) : command;
+    if (words != command)
+        agent__notice(r->a,
+            "%s is to judge the change, in a copy of this tree: the commands in front of it make the copy",
+            words);
+}
+
 static int ask(agent_running *r, base_err *err)
 {
     agent *a = r->a;
@@ -227,6 +237,7 @@ static int ask(agent_running *r, base_err *err)
         return 0;
     }
     base_buf headline = {0};
+    tell_copy(r);
     base_buf_printf(&headline, "%s", r->preview.headline ? r->preview.headline : r->name);
     if (r->again) base_buf_printf(&headline, " (runs again after %s)", r->again);
     if (r->preview.is_obeyed) base_buf_puts(&headline, " (git or the next session obeys this file)");
