@@ -28,8 +28,9 @@ enum {
     MAX_LISTS = AGENT_CALLERS_NAMES + MAX_DESCRIBED,
     SURE_HITS = 3 /* taken whatever they score against the best one */
 };
-static const double LEAST_SHARE =
-    0.7; /* of the best score, for the hits behind those; chosen by hand, never measured alone */
+/* Of the best score, for the hits behind those. Less brings no more right ones: docs/diary.md, "Which definitions are in
+ * view". */
+static const double LEAST_SHARE = 0.7;
 
 int agent__append_instructions(agent *a, base_err *err)
 {
