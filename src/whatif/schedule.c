@@ -275,6 +275,7 @@ static void take_ledger(reading *r, const agent_event *e)
     memmove(s->steps + r->turn_step + 1, s->steps + r->turn_step,
         (s->n_steps - 1 - r->turn_step) * sizeof *s->steps);
     s->steps[r->turn_step] = t;
+    r->closed += r->turn_step < r->closed; /* behind a turn's end it is still that turn's */
     r->limit = now;
 }
 
@@ -349,12 +350,13 @@ static void leave_open_turn(reading *r)
     while (s->n_plans > r->closed_plans) kv_plan_free(s->plans[--s->n_plans].plan);
 }
 
-int whatif_schedule_read(whatif_schedule **ret, agent_log *l, const char *id, base_err *err)
+int whatif_schedule_make(
+    whatif_schedule **ret, const char *id, whatif_tell_fn *tell, void *user, base_err *err)
 {
     whatif_schedule *s = base_xcalloc(1, sizeof *s);
     reading r = {.s = s, .err = err};
     s->id = base_xstrdup(id);
-    int rc = agent_log_events(l, id, on_event, &r, err);
+    int rc = tell(user, on_event, &r, err);
     if (!rc) rc = r.rc;
     leave_open_turn(&r);
     if (!rc && !s->model_hash)
@@ -367,4 +369,20 @@ int whatif_schedule_read(whatif_schedule **ret, agent_log *l, const char *id, ba
     else
         *ret = s;
     return rc;
+}
+
+typedef struct logged {
+    agent_log *log;
+    const char *id;
+} logged;
+
+static int tell_logged(void *user, agent_log_event_fn *fn, void *fn_user, base_err *err)
+{
+    const logged *l = user;
+    return agent_log_events(l->log, l->id, fn, fn_user, err);
+}
+
+int whatif_schedule_read(whatif_schedule **ret, agent_log *l, const char *id, base_err *err)
+{
+    return whatif_schedule_make(ret, id, tell_logged, &(logged){l, id}, err);
 }

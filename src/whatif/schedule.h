@@ -81,6 +81,10 @@ typedef struct whatif_schedule {
  * whatif_schedule_free.
  */
 int whatif_schedule_read(whatif_schedule **ret, agent_log *l, const char *id, base_err *err);
+/* The same of events from anywhere: `tell` hands them to fn in order, as agent_log_events does. */
+typedef int whatif_tell_fn(void *user, agent_log_event_fn *fn, void *fn_user, base_err *err);
+int whatif_schedule_make(
+    whatif_schedule **ret, const char *id, whatif_tell_fn *tell, void *user, base_err *err);
 void whatif_schedule_free(whatif_schedule *s); /* NULL is fine */
 
 #endif
