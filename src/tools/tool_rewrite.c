@@ -1,12 +1,14 @@
 /*
  * rewrite {path, name} + block: one whole definition becomes another (replace.c). What was never shown is not
  * rewritten: the refusal carries the definition's current text, so that the next call can be right. A
- * definition that is not there is added where it belongs (add.c), a file that is not there is made.
+ * definition that is not there is added where it belongs (add.c) and exported as its neighbour is (exports.c), a file
+ * that is not there is made.
  */
 #include "tools/edit/add.h"
 #include "tools/edit/aim.h"
 #include "tools/edit/change.h"
 #include "tools/edit/elide.h"
+#include "tools/edit/exports.h"
 #include "tools/edit/imports.h"
 #include "tools/edit/replace.h"
 #include "tools/file/text.h"
@@ -229,6 +231,59 @@ static tool_change *prototype_change(
     return ret;
 }
 
+/* Can another file have it? A definition at column 0 that in Rust and in scripts says so itself, or that a list of its own file has. */
+static bool is_for_others(
+    const char *language, const base_buf *text, const tool_addition *added, bool is_listed)
+{
+    const char *line = text->data + tool__line_start(text->data, text->len, added->line);
+    const bool is_public = !strncmp(line, "pub ", 4) || !strncmp(line, "export ", 7) ||
+                           (added->signature && !strncmp(added->signature, "pub ", 4));
+    return is_listed || is_public || !strcmp(language, "python");
+}
+
+static bool is_at_column_0(const base_buf *text, const tool_addition *added)
+{
+    const char c = text->data[tool__line_start(text->data, text->len, added->line)];
+    return c && !tool__is_space(c);
+}
+
+/*
+ * What hands out the new definition's neighbour hands it out too: lists in its own file (new_text), and in its
+ * folder's own file (returned; NULL: it has none, or not the neighbour).
+ */
+static tool_change *export_change(
+    tool_workspace *w, const char *path, const tool_addition *added, const char *name, base_buf *new_text)
+{
+    const char *language = code_language(path, "", 0), *slash = strrchr(path, '/'),
+               *file = slash ? slash + 1 : path;
+    char *holder = tool__name_holder(name), *module = base_xstrndup(file, strcspn(file, "."));
+    const bool may = language && added->behind && !holder && *name != '_' && !code_path_is_test(path) &&
+                     is_at_column_0(new_text, added);
+    const bool is_listed = may && tool__export_name(language, new_text, NULL, added->behind, name);
+    const bool goes_out = may && is_for_others(language, new_text, added, is_listed);
+    tool_change *ret = NULL;
+    for (const char *const *f = tool__export_files(language); goes_out && *f && !ret; f++) {
+        tool_file package = {0};
+        base_buf at = {0}, text = {0}, say = {0}, why = {0};
+        base_buf_printf(&at, "%.*s%s", (int)(file - path), path, *f);
+        if (strcmp(at.data, path) && !tool__file_read(&w->root, at.data, TOOL_MAX_FILE, &package, NULL)) {
+            base_buf_add(&text, package.text.data, package.text.len);
+            if (package.st.st_nlink == 1 && tool__export_name(language, &text, module, added->behind, name) &&
+                tool__syntax_holds(w->grammars, at.data, &package.text, &text, &why)) {
+                ret = tool__change_new(at.data, &package, &text, &say);
+                text = (base_buf){0};
+            }
+        }
+        base_buf_free(&at);
+        base_buf_free(&text);
+        base_buf_free(&why);
+        tool__file_free(&package);
+    }
+    free(holder);
+    free(module);
+    return ret;
+}
+
 /* What the tree lacks: a refusal that lists names would be no help to a model that wants a new one. */
 static int prepare_addition(
     tool_workspace *w, const tool_call *call, const tool_aim *aim, tool_preview *ret, tool_result *result)
@@ -236,7 +291,8 @@ static int prepare_addition(
     tool_file f = {0};
     base_buf new_text = {0}, why = {0}, head = {0}, say = {0}, notes = {0};
     bool is_good = tool__open_for_change(w, aim->path, "rewrite", &f, result);
-    tool_change *header = NULL;
+    tool_change *also = NULL;
+    const char *what = " and its prototype to ";
     base_buf_puts(&head, "add ");
     base_buf_printf(&say, "%sadded ", aim->note.len ? aim->note.data : "");
     for (size_t i = 0; is_good && i < aim->n; i++) {
@@ -253,7 +309,11 @@ static int prepare_addition(
             base_buf_printf(&say, "%s%s (lines %u-%u%s%s)", i ? ", " : "", aim->names[i], added.line,
                 added.line_end, added.behind ? ", behind " : "", added.behind ? added.behind : "");
             if (added.note.len) base_buf_add(&notes, added.note.data, added.note.len);
-            if (aim->n == 1) header = prototype_change(w, aim->path, &added, aim->names[0]);
+            if (aim->n == 1) also = prototype_change(w, aim->path, &added, aim->names[0]);
+            if (aim->n == 1 && !also) {
+                also = export_change(w, aim->path, &added, aim->names[0], &new_text);
+                what = " and its name, as its neighbour's, to ";
+            }
         }
         tool__addition_free(&added);
     }
@@ -263,13 +323,13 @@ static int prepare_addition(
         tool__path_show(&head, aim->path);
         base_buf_puts(&say, " to ");
         tool__path_show(&say, aim->path);
-        if (header) {
-            base_buf_puts(&say, " and its prototype to ");
-            tool__path_show(&say, header->path);
+        if (also) {
+            base_buf_puts(&say, what);
+            tool__path_show(&say, also->path);
         }
         base_buf_printf(&say, ".%s%s\n", notes.len ? " " : "", notes.len ? notes.data : "");
         tool_change *change = tool__change_new(aim->path, &f, &new_text, &say);
-        change->also = header;
+        change->also = also;
         tool__change_preview(&w->root, change, head.data, ret);
         new_text = (base_buf){0};
     }

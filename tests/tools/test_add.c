@@ -5,6 +5,7 @@
 #include "tree.h"
 #include "tools/edit/add.h"
 #include "tools/edit/elide.h"
+#include "tools/edit/exports.h"
 #include "tools/edit/imports.h"
 #include "base/hash.h"
 
@@ -234,6 +235,100 @@ static void test_import(void **state)
     }
 }
 
+/* "has" stands in the list; "new" comes behind it. */
+static void test_export_lists(void **state)
+{
+    static const struct {
+        const char *language, *module, *text, *result; /* NULL: as it was */
+    } cases[] = {
+        {"python", "ansi", "from .ansi import Fore, has\n", "from .ansi import Fore, has, new\n"},
+        {"python", "ansi", "from .ansi import has, Fore  # both\r\n",
+            "from .ansi import has, new, Fore  # both\r\n"},
+        {"python", "ansi", "from .ansi import (\n    Fore,\n    has,\n)\n__all__ = ['Fore', 'has']\n",
+            "from .ansi import (\n    Fore,\n    has,\n    new,\n)\n__all__ = ['Fore', 'has', 'new']\n"},
+        {"python", "ansi", "from pkg.ansi import (\r\n    has\r\n)\r\n",
+            "from pkg.ansi import (\r\n    has,\r\n    new\r\n)\r\n"},
+        {"python", NULL, "__all__ = [\n    \"has\",  # one\n]\n",
+            "__all__ = [\n    \"has\",  # one\n    \"new\",\n]\n"},
+        {"python", "ansi", "from .ansi import has as h\nfrom .other import has\nfrom .myansi import has\n",
+            NULL},
+        {"python", "ansi", "from .ansi import has, new\n", NULL},
+        {"python", "ansi", "# from .ansi import has\ndef f():\n    from .ansi import has\n", NULL},
+        {"python", "ansi", "from .ansi import has, \\\n    Fore\n", NULL},
+        {"javascript", NULL, "module.exports = { has };\n", "module.exports = { has, new };\n"},
+        {"javascript", NULL, "module.exports = {\n  a: has,\n  has: b\n};\nexport { a, has };\n",
+            "module.exports = {\n  a: has,\n  has: b\n};\nexport { a, has, new };\n"},
+        {"javascript", NULL, "export { has } from './a.js';\n", NULL},
+        {"typescript", "ansi", "export {\n  has,\n  other,\n} from './lib/ansi';\n",
+            "export {\n  has,\n  new,\n  other,\n} from './lib/ansi';\n"},
+        {"javascript", "ansi", "export { has } from './ansi.js'\n", "export { has, new } from './ansi.js'\n"},
+        {"javascript", "ansi", "export { has } from './other.js'\nexport { has } from './ansi", NULL},
+        {"rust", "ansi", "mod ansi;\npub use crate::ansi::{has, Other};\nuse ansi::{has};\n",
+            "mod ansi;\npub use crate::ansi::{has, new, Other};\nuse ansi::{has};\n"},
+        {"rust", "ansi", "pub use ansi::{a::{has}};\npub use ansi::", NULL},
+        {"typescript", "ansi", "export {\n  // those\n  has, other // both\n} from './ansi'\n",
+            "export {\n  // those\n  has, new, other // both\n} from './ansi'\n"},
+        {"python", "ansi", "from .ansi import (\n    other,\n    has  # one\n)\n",
+            "from .ansi import (\n    other,\n    has,  # one\n    new\n)\n"},
+        {"go", "ansi", "__all__ = ['has']\n", NULL},
+        {"python", "ansi", "", NULL},
+        {"python", "ansi", "__all__ = ['has'", NULL},
+        {"python", "ansi", "from .ansi import ", NULL},
+        {"python", "ansi", "from .ansi import (,\n    has\n", NULL},
+        {"python", "ansi", "from .ansi import (, has\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf text = {0};
+        base_buf_puts(&text, cases[i].text);
+        const bool has_added = tool__export_name(cases[i].language, &text, cases[i].module, "has", "new");
+        assert_string_equal(text.data ? text.data : "", cases[i].result ? cases[i].result : cases[i].text);
+        assert_int_equal(has_added, cases[i].result != NULL);
+        base_buf_free(&text);
+    }
+}
+
+/* The package's file comes with the addition, in one diff and one undo. */
+static void test_exports(void **state)
+{
+    static const char titles[] = "def set_title(a):\n    return a\n\n\ndef clear(a):\n    return a\n";
+    static const struct {
+        const char *package, *name, *after;
+    } cases[] = {
+        {"from .ansi import set_title\n", "set_icon", "from .ansi import set_title, set_icon\n"},
+        {"from .ansi import clear\n", "set_icon", NULL},      /* not its neighbour */
+        {"from .ansi import set_title\n", "_set_icon", NULL}, /* its own */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tree t;
+        base_buf arguments = {0}, block = {0};
+        base_buf_printf(&arguments, "{\"path\": \"lib/ansi.py\", \"name\": \"%s\"}", cases[i].name);
+        base_buf_printf(&block, "def %s(a):\n    return 1\n", cases[i].name);
+        tree_make(&t, false);
+        tree_put(&t, "lib/ansi.py", titles);
+        tree_put(&t, "lib/__init__.py", cases[i].package);
+        tree_open(&t);
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        tool_workspace_mark_shown(t.w, "lib/ansi.py", version_of(&t, "lib/ansi.py"));
+        tool_result r = tree_call(&t, "rewrite", arguments.data, block.data);
+        if (r.status != TOOL_OK) print_message("%s\n", r.text.data);
+        assert_int_equal(r.status, TOOL_OK);
+        char *package = tree_get(&t, "lib/__init__.py");
+        assert_string_equal(package, cases[i].after ? cases[i].after : cases[i].package);
+        free(package);
+        if (cases[i].after) assert_contains(r.diff, "+++ b/lib/__init__.py");
+        tool_result_free(&r);
+        char *summary = NULL;
+        assert_int_equal(tool_undo_apply(t.w, &summary, NULL), 0);
+        free(summary);
+        package = tree_get(&t, "lib/__init__.py");
+        assert_string_equal(package, cases[i].package);
+        free(package);
+        base_buf_free(&arguments);
+        base_buf_free(&block);
+        tree_remove(&t);
+    }
+}
+
 /* The comment that stands for the rest, and the rest. */
 static void test_elision(void **state)
 {
@@ -339,7 +434,8 @@ static void test_words_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_prototype), cmocka_unit_test(test_import), cmocka_unit_test(test_elision),
+        cmocka_unit_test(test_prototype), cmocka_unit_test(test_import), cmocka_unit_test(test_export_lists),
+        cmocka_unit_test(test_exports), cmocka_unit_test(test_elision),
         cmocka_unit_test(test_standard_imports), cmocka_unit_test(test_words_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,202 @@
+/* Lists of exported names (contract: exports.h). */
+#include "tools/edit/exports.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "code/code.h"
+#include "tools/file/text.h"
+
+/* A list of names in a text whose comments are blanked: bytes [from, to) between its brackets, or to its line's end. */
+typedef struct list {
+    size_t from, to;
+    bool is_quoted;
+} list;
+
+/* --- reading -------------------------------------------------------------------------------------------- */
+
+/* Behind `word` and blanks, where the text goes on with it; 0: it does not. */
+static size_t behind(const char *text, size_t n, size_t at, const char *word)
+{
+    const size_t len = strlen(word);
+    if (n - at < len || memcmp(text + at, word, len)) return 0;
+    for (at += len; at < n && (text[at] == ' ' || text[at] == '\t');) at++;
+    return at;
+}
+
+/* The bracket at `at` and the one that ends it; false: none opens there, or it holds further ones. */
+static bool read_brackets(const char *text, size_t n, size_t at, list *ret)
+{
+    static const char opening[] = "([{", closing[] = ")]}";
+    const char *kind = at < n && text[at] ? strchr(opening, text[at]) : NULL;
+    if (!kind) return false;
+    ret->from = ret->to = at + 1;
+    while (ret->to < n && !strchr("()[]{};", text[ret->to])) ret->to++;
+    return ret->to < n && text[ret->to] == closing[kind - opening];
+}
+
+/* Does a module's path, text[from, to), end with this name? */
+static bool ends_with_module(const char *text, size_t from, size_t to, const char *module)
+{
+    const size_t len = strlen(module);
+    while (to > from && tool__is_space(text[to - 1])) to--;
+    return to - from >= len && !memcmp(text + to - len, module, len) &&
+           (to - from == len || strchr("./: ", text[to - len - 1]));
+}
+
+static bool read_python(const char *text, size_t n, size_t at, const char *module, list *ret)
+{
+    size_t next = behind(text, n, at, "__all__");
+    if (next) {
+        next += next < n && text[next] == '+';
+        next = behind(text, n, next, "=");
+        ret->is_quoted = true;
+        return next && read_brackets(text, n, next, ret);
+    }
+    next = module ? behind(text, n, at, "from ") : 0;
+    const size_t end = tool__line_end(text, n, at);
+    const char *import = next && next < end ? memmem(text + next, end - next, " import ", 8) : NULL;
+    if (!import || !ends_with_module(text, next, (size_t)(import - text), module)) return false;
+    const size_t names = behind(text, n, (size_t)(import - text), " import ");
+    if (read_brackets(text, n, names, ret)) return true;
+    *ret = (list){names, end, false};
+    return names <= end && !memchr(text + names, '\\', end - names) && text[names] != '(';
+}
+
+static bool read_script(const char *text, size_t n, size_t at, const char *module, list *ret)
+{
+    size_t next = module ? 0 : behind(text, n, at, "module.exports");
+    if (next) {
+        next = behind(text, n, next, "=");
+        return next && read_brackets(text, n, next, ret);
+    }
+    next = behind(text, n, at, "export ");
+    if (!next || !read_brackets(text, n, next, ret)) return false;
+    const size_t end = tool__line_end(text, n, ret->to), tail = behind(text, n, ret->to, "}");
+    size_t path = tail ? behind(text, n, tail, "from") : 0;
+    if (!path || !module) return !path && !module;
+    const char quote = path < end ? text[path] : 0;
+    const char *last = quote && strchr("\"'", quote) ? memchr(text + path + 1, quote, end - path - 1) : NULL;
+    if (!last) return false;
+    size_t to = (size_t)(last - text);
+    const char *dot = memrchr(text + path, '.', to - path), *slash = memrchr(text + path, '/', to - path);
+    if (dot && slash && dot > slash) to = (size_t)(dot - text);
+    return slash && ends_with_module(text, path + 1, to, module);
+}
+
+static bool read_rust(const char *text, size_t n, size_t at, const char *module, list *ret)
+{
+    const size_t next = module ? behind(text, n, at, "pub use ") : 0;
+    const char *brace = next ? memchr(text + next, '{', tool__line_end(text, n, next) - next) : NULL;
+    const size_t to = brace ? (size_t)(brace - text) : 0;
+    return to > next + 2 && !memcmp(text + to - 2, "::", 2) && ends_with_module(text, next, to - 2, module) &&
+           read_brackets(text, n, to, ret);
+}
+
+typedef struct exporting {
+    const char *language;
+    bool (*read)(const char *text, size_t n, size_t at, const char *module, list *ret);
+    const char *files[4];
+} exporting;
+
+static const exporting languages[] = {
+    {"python", read_python, {"__init__.py"}},
+    {"javascript", read_script, {"index.js", "index.mjs"}},
+    {"typescript", read_script, {"index.ts"}},
+    {"tsx", read_script, {"index.ts", "index.tsx"}},
+    {"rust", read_rust, {"mod.rs", "lib.rs"}},
+};
+
+static const exporting *exporting_of(const char *language)
+{
+    for (size_t i = 0; language && i < sizeof languages / sizeof *languages; i++)
+        if (!strcmp(languages[i].language, language)) return &languages[i];
+    return NULL;
+}
+
+const char *const *tool__export_files(const char *language)
+{
+    static const char *const none[] = {NULL};
+    const exporting *e = exporting_of(language);
+    return e ? e->files : none;
+}
+
+/* --- writing -------------------------------------------------------------------------------------------- */
+
+/* Where the list has the name as an item by itself, no part of "a as b" or "a: b"; its quotes are of it. */
+static bool find_item(const char *text, const list *l, const char *name, size_t *ret_from, size_t *ret_to)
+{
+    const size_t len = strlen(name);
+    for (size_t at = l->from; at < l->to;) {
+        const char *comma = memchr(text + at, ',', l->to - at);
+        const size_t end = comma ? (size_t)(comma - text) : l->to;
+        size_t from = at, to = end;
+        while (from < to && tool__is_space(text[from])) from++;
+        while (to > from && tool__is_space(text[to - 1])) to--;
+        const size_t quote = l->is_quoted && to - from > 2 && strchr("\"'", text[from]) ? 1 : 0;
+        if (to - from == len + 2 * quote && quote == l->is_quoted &&
+            !memcmp(text + from + quote, name, len)) {
+            *ret_from = from;
+            *ret_to = to;
+            return true;
+        }
+        at = end + 1;
+    }
+    return false;
+}
+
+/*
+ * Behind the item [from, to): on its line, or on a line of its own where the item has one. code: the text, its comments
+ * blanked. Returns how many bytes came.
+ */
+static size_t put_item(
+    base_buf *text, const char *code, const list *l, size_t from, size_t to, const char *name)
+{
+    const size_t line = tool__line_begin(text->data, from), end = tool__line_end(text->data, text->len, to);
+    const size_t had = text->len, quote = l->is_quoted;
+    const bool has_comma = to < text->len && code[to] == ',', has_cr = text->data[end - 1] == '\r';
+    const bool is_alone = line >= l->from && end < l->to && tool__is_blank(code, line, from) &&
+                          tool__is_blank(code, to + has_comma, end);
+    const size_t rest = is_alone ? end : to;
+    base_buf out = {0};
+    base_buf_add(&out, text->data, to);
+    if (is_alone) {
+        base_buf_puts(&out, has_comma ? "" : ",");
+        base_buf_add(&out, text->data + to, end - to);
+        base_buf_puts(&out, "\n");
+        base_buf_add(&out, text->data + line, from - line);
+    } else {
+        base_buf_puts(&out, ", ");
+    }
+    base_buf_add(&out, text->data + from, quote);
+    base_buf_puts(&out, name);
+    base_buf_add(&out, text->data + from, quote);
+    if (is_alone) base_buf_printf(&out, "%s%s", has_comma ? "," : "", has_cr ? "\r" : "");
+    base_buf_add(&out, text->data + rest, text->len - rest);
+    base_buf_free(text);
+    *text = out;
+    return text->len - had;
+}
+
+bool tool__export_name(
+    const char *language, base_buf *text, const char *module, const char *neighbour, const char *name)
+{
+    const exporting *e = exporting_of(language);
+    bool has_added = false;
+    for (size_t at = 0; e && at < text->len;) {
+        char *code = code_blank_comments(language, text->data, text->len);
+        list l = {0};
+        size_t from, to, f, t;
+        if (e->read(code, text->len, at, module, &l)) {
+            at = l.to;
+            if (find_item(code, &l, neighbour, &from, &to) && !find_item(code, &l, name, &f, &t)) {
+                at += put_item(text, code, &l, from, to, name);
+                has_added = true;
+            }
+        }
+        free(code);
+        at = tool__line_end(text->data, text->len, at) + 1;
+    }
+    return has_added;
+}

@@ -1,0 +1,22 @@
+/*
+ * What a package hands out: a new definition whose neighbour stands in a list of exported names goes into that list
+ * too. Pure.
+ */
+#ifndef KVIST_TOOLS_EDIT_EXPORTS_H
+#define KVIST_TOOLS_EDIT_EXPORTS_H
+
+#include "base/buf.h"
+
+/*
+ * Adds `name` behind `neighbour` to each list of exports in `text`. module: the file that defines both ("ansi" for
+ * ansi.py), where text is its package's own file: "from .ansi import a", "export {a} from './ansi'", "pub use
+ * ansi::{a}", `__all__`. NULL: text is that file itself: `__all__`, "module.exports = {a}", "export {a}". Python,
+ * JavaScript, TypeScript and Rust. false: no list has the neighbour by its own name, or all have the new one already.
+ */
+bool tool__export_name(
+    const char *language, base_buf *text, const char *module, const char *neighbour, const char *name);
+
+/* Files that may hand out what another of their folder defines, in the order in which they are tried; NULL ends them. */
+const char *const *tool__export_files(const char *language);
+
+#endif
