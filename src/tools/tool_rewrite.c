@@ -248,7 +248,7 @@ static bool is_at_column_0(const base_buf *text, const tool_addition *added)
 }
 
 /*
- * What hands out the new definition's neighbour hands it out too: lists in its own file (new_text), and in its
+ * What hands out the new definition's neighbour, where that is kin, hands it out too: lists in its own file (new_text), and in its
  * folder's own file (returned; NULL: it has none, or not the neighbour).
  */
 static tool_change *export_change(
@@ -257,8 +257,8 @@ static tool_change *export_change(
     const char *language = code_language(path, "", 0), *slash = strrchr(path, '/'),
                *file = slash ? slash + 1 : path;
     char *holder = tool__name_holder(name), *module = base_xstrndup(file, strcspn(file, "."));
-    const bool may = language && added->behind && !holder && *name != '_' && !code_path_is_test(path) &&
-                     is_at_column_0(new_text, added);
+    const bool may = language && added->behind && added->is_kin && !holder && *name != '_' &&
+                     !code_path_is_test(path) && is_at_column_0(new_text, added);
     const bool is_listed = may && tool__export_name(language, new_text, NULL, added->behind, name);
     const bool goes_out = may && is_for_others(language, new_text, added, is_listed);
     tool_change *ret = NULL;

@@ -296,6 +296,7 @@ static void test_exports(void **state)
     } cases[] = {
         {"from .ansi import set_title\n", "set_icon", "from .ansi import set_title, set_icon\n"},
         {"from .ansi import clear\n", "set_icon", NULL},      /* not its neighbour */
+        {"from .ansi import clear\n", "zoom", NULL},          /* behind it as the last, no kin */
         {"from .ansi import set_title\n", "_set_icon", NULL}, /* its own */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -552,7 +552,10 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
     if (!is_good) goto out_deeper;
     ret->line = (uint32_t)tool__line_of(ret->text.data, from);
     ret->line_end = (uint32_t)tool__line_of(ret->text.data, from + (ends.len ? ends.len - 1 : 0));
-    if (relative != UINT32_MAX) ret->behind = base_xstrdup(f->definitions[relative].name);
+    if (relative != UINT32_MAX) {
+        ret->behind = base_xstrdup(f->definitions[relative].name);
+        ret->is_kin = kinship(&who, &f->definitions[relative], request) > 0;
+    }
     if (c.note.len) base_buf_add(&ret->note, c.note.data, c.note.len);
     ret->signature = signature_of(g, path, &c.text, who.name);
 out_deeper:
