@@ -183,7 +183,7 @@ void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, s
     case AGENT_IN_THOUGHT: base_buf_add(thought, piece, n); break;
     case AGENT_IN_CALL:
         base_buf_add(words, piece, n);
-        c->is_empty = c->is_empty && strspn(piece, " \t\r\n") >= n;
+        c->is_empty = c->is_empty && is_blank(piece, n);
         break;
     case AGENT_IN_HEAD:
         if (c->head.len + n <= MAX_HEAD) base_buf_add(&c->head, piece, n);
