@@ -289,7 +289,22 @@ static bool lint_npm(agent *a, const char *path, base_buf *out)
     return out->len > 0;
 }
 
-/* What a compiler says of one file, with what C takes for a mere warning: the tree need not be configured. */
+/* The turn's other changed files of this ending, as further words of a compiler's command. */
+static void put_others(const agent *a, const char *path, const char *ending, base_buf *out)
+{
+    enum { MOST = 12 };
+    uint32_t n = 0;
+    for (size_t i = 0; i < a->asked.n_changed && n < MOST; i++) {
+        const char *other = a->asked.changed[i];
+        if (!strcmp(other, path) || !base_ends_with(other, ending) || !agent__path_is_plain(other)) continue;
+        char *text = top_file(a, other); /* NULL: the change took it away */
+        if (text) base_buf_printf(out, " %s", other);
+        n += text != NULL;
+        free(text);
+    }
+}
+
+/* What a compiler says of the changed files, with what C takes for a mere warning: the tree need not be configured. */
 static bool judge_c(agent *a, const char *path, base_buf *out)
 {
     char *folder = folder_of(path);
@@ -297,6 +312,7 @@ static bool judge_c(agent *a, const char *path, base_buf *out)
         "cc -fsyntax-only -fmax-errors=5 -Werror=implicit-function-declaration -Werror=int-conversion "
         "-Werror=incompatible-pointer-types -D_GNU_SOURCE -I. -I%s -Iinclude -Isrc %s",
         folder, path);
+    put_others(a, path, ".c", out);
     free(folder);
     return true;
 }
@@ -305,6 +321,7 @@ static bool judge_cpp(agent *a, const char *path, base_buf *out)
 {
     char *folder = folder_of(path);
     base_buf_printf(out, "c++ -fsyntax-only -fmax-errors=5 -I. -I%s -Iinclude -Isrc %s", folder, path);
+    put_others(a, path, strrchr(path, '.'), out);
     free(folder);
     return true;
 }
@@ -363,6 +380,25 @@ static const struct {
     {".java", {judge_java, compile_java}},
 };
 
+/* Of rules that run no test: what their yes and no are called. */
+static const struct {
+    judge_rule *rule;
+    agent_verdict_words words;
+} checks[] = {
+    {judge_c, {"It compiles", "It does not compile"}},
+    {judge_cpp, {"It compiles", "It does not compile"}},
+    {compile_java, {"It compiles", "It does not compile"}},
+    {lint_python, {"The linter has no complaint", "The linter complains"}},
+    {lint_npm, {"The linter has no complaint", "The linter complains"}},
+};
+
+static const agent_verdict_words *words_of(judge_rule *rule)
+{
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (checks[i].rule == rule) return &checks[i].words;
+    return NULL;
+}
+
 static bool is_unfit(const agent *a, const char *command)
 {
     for (size_t i = 0; i < a->test.n_unfit; i++)
@@ -385,7 +421,10 @@ static bool find_command(agent *a, const char *path)
             const bool found = rules[i].find[k](a, path, &command);
             if (command.len) agent__set_test(a, command.data);
             base_buf_free(&command);
-            if (found && !is_unfit(a, a->test.command)) return true;
+            if (found && !is_unfit(a, a->test.command)) {
+                a->test.words = words_of(rules[i].find[k]);
+                return true;
+            }
             if (!found) continue;
             free(a->test.command);
             a->test.command = NULL;
@@ -400,8 +439,12 @@ bool agent__find_next_judge(agent *a, const char *path)
     a->test.unfit = base_xrealloc(a->test.unfit, (a->test.n_unfit + 1) * sizeof *a->test.unfit);
     a->test.unfit[a->test.n_unfit++] = base_xstrdup(a->test.command);
     char *last = base_xstrdup(a->test.command);
+    const agent_verdict_words *words = a->test.words;
     const bool found = find_command(a, path);
-    if (!found) agent__set_test(a, last); /* what was told of stays what is meant */
+    if (!found) { /* what was told of stays what is meant */
+        agent__set_test(a, last);
+        a->test.words = words;
+    }
     a->test.is_found = true;
     free(last);
     return found;
@@ -418,9 +461,11 @@ void agent__find_judge(agent *a, const char *path)
     }
     /* What failed before judges a file that has no judge of its own, a header say. */
     char *last = a->fix.failing && a->test.command ? base_xstrdup(a->test.command) : NULL;
+    const agent_verdict_words *words = a->test.words;
     bool is_found = !a->test.drops_plain && find_command(a, path);
     if (!is_found && last && !a->test.drops_plain) {
         agent__set_test(a, last);
+        a->test.words = words;
         is_found = true;
     }
     if (is_found) a->test.is_found = true;

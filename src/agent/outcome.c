@@ -471,13 +471,17 @@ void agent__tell_outcome(agent *a)
         tell_refusal(x, &text);
         bool is_partial = missing.len || left.len || same.len || lacks_test(a) || x->refusal.why;
         if (a->test.command && a->fix.failing) {
-            tell_judge(a, "Its test fails", &text);
+            tell_judge(a, a->test.words ? a->test.words->fails : "Its test fails", &text);
             state = "failing";
         } else if (a->test.command && a->fix.passed) {
             /* Tests that stood there before say that nothing broke, not that what was asked for is right. */
             const bool is_proof =
                 !a->test.is_found && !a->asked.new_test.is_blind && !a->asked.new_test.n_put_right;
-            tell_judge(a, a->test.is_found ? "The tests of it pass" : "Its test passes", &text);
+            tell_judge(a,
+                a->test.words      ? a->test.words->passes
+                : a->test.is_found ? "The tests of it pass"
+                                   : "Its test passes",
+                &text);
             if (a->asked.new_test.n_put_right)
                 base_buf_puts(&text, " It expects what the code gives now: see whether that is right.");
             if (a->asked.new_test.is_blind) base_buf_puts(&text, " The new test does not notice a fault.");

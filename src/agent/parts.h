@@ -132,6 +132,11 @@ typedef struct agent_made {
     bool asked_once; /* tool_preview.asks_once was asked, or told where nobody can be asked */
 } agent_made;
 
+/* How a judge's verdict begins. */
+typedef struct agent_verdict_words {
+    const char *passes, *fails;
+} agent_verdict_words;
+
 /* The test that judges. */
 typedef struct agent_test {
     char *command; /* named by a request, run before, or found for a changed file; NULL: none */
@@ -144,7 +149,8 @@ typedef struct agent_test {
     char *miss;        /* the first of them that did not hold, as it was told; NULL: none */
     char **unfit;      /* commands that were found in this turn and cannot judge here */
     size_t n_unfit;
-    bool is_found;  /* by the program, for this turn's change (judge.c) */
+    bool is_found;                    /* by the program, for this turn's change (judge.c) */
+    const agent_verdict_words *words; /* of one that runs no test: a compiler, a linter; NULL: it is a test */
     char *approved; /* its run after an approved change asks no second time in approved_turn; NULL: none */
     uint32_t approved_turn;
 } agent_test;

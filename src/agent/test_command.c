@@ -19,6 +19,7 @@ void agent__set_test(agent *a, const char *command)
     free(a->test.command);
     a->test.command = copy;
     a->test.is_found = false;
+    a->test.words = NULL;
 }
 
 /* How a test file is run alone, by its name's ending. */

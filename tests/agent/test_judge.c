@@ -27,7 +27,7 @@ static void test_judge__a_compiler_s_no_goes_back_and_is_mended(void **state)
     assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
     assert_true(told(&h, "cc -fsyntax-only"));
     assert_true(told(&h, "implicit declaration of function"));
-    assert_true(told(&h, "The tests of it pass: cc -fsyntax-only"));
+    assert_true(told(&h, "It compiles: cc -fsyntax-only"));
     assert_true(told(&h, "\"state\":\"changed\"")); /* a compiler's yes is no proof */
     char *text = get_file("twice.c");
     assert_non_null(strstr(text, "return 2 * x;"));
@@ -65,7 +65,7 @@ static void test_judge__a_field_that_is_missing_is_begun(void **state)
         if (cases[i].is_meant) {
             assert_file("box.h", BOX("    int calls;\n"));
             assert_file("twice.c", BOX_USE("    b->calls++;\n"));
-            assert_true(told(&h, "The tests of it pass: cc -fsyntax-only"));
+            assert_true(told(&h, "It compiles: cc -fsyntax-only"));
         } else {
             assert_file("box.h", BOX(""));
         }
@@ -134,11 +134,11 @@ static void test_judge__asks_as_the_mode_says(void **state)
         uint32_t asked;
         const char *told;
     } cases[] = {
-        {AGENT_MODE_ASK, AGENT_YES, true, 2, "The tests of it pass"},
-        {AGENT_MODE_EDITS, AGENT_YES, true, 1, "The tests of it pass"},
+        {AGENT_MODE_ASK, AGENT_YES, true, 2, "It compiles"},
+        {AGENT_MODE_EDITS, AGENT_YES, true, 1, "It compiles"},
         {AGENT_MODE_EDITS, AGENT_NO, true, 1, "No test has judged it."},
         {AGENT_MODE_EDITS, AGENT_YES, false, 0, "No test has judged it."},
-        {AGENT_MODE_ALL, AGENT_YES, true, 0, "The tests of it pass"},
+        {AGENT_MODE_ALL, AGENT_YES, true, 0, "It compiles"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         host h = new_host();
@@ -202,6 +202,23 @@ static void test_judge__a_refused_rename_is_not_done_by_hand(void **state)
     assert_file("twice.c", C_FILE);
     assert_true(told(&h, "whatever the answer says. The rename was refused: "));
     assert_true(told(&h, "\"state\":\"nothing\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* What was changed in one file may be missed in another. */
+static void test_judge__a_compiler_looks_at_every_changed_file(void **state)
+{
+    host h = new_host();
+    put_file("four.c", "int four(int x)\n{\n    return x + x + x + x;\n}\n");
+    agent_session *s = open_in(&h, C_FILE,
+        REWRITE_TWICE(
+            "2 * x") "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"four.c\", "
+                     "\"name\": \"four\"}}</tools>\n```c\nint four(int x)\n{\n    return 4 * x;\n}\n"
+                     "```\nX\nanswer Both are changed.\n" NOTHING NOTHING,
+        AGENT_MODE_ALL, false);
+    submit(s, &h, "twice and four should multiply");
+    if (!told(&h, "-Isrc four.c twice.c")) fail_msg("%.600s", strstr(h.json.data, "event\":\"outcome"));
     agent_session_close(s);
     free_host(&h);
 }
@@ -276,7 +293,7 @@ static void test_judge__one_that_cannot_judge_gives_way(void **state)
         agent_session_agent(s)->settings.tries = 0;
         assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
         if (!told(&h, cases[i].told)) fail_msg("%s", h.json.data);
-        assert_true(told(&h, "The tests of it pass: cc -fsyntax-only"));
+        assert_true(told(&h, "It compiles: cc -fsyntax-only"));
         agent_session_close(s);
         free_host(&h);
     }
@@ -583,6 +600,7 @@ int main(void)
         TEST_CASE(test_judge__a_field_is_found_in_what_compilers_say),
         TEST_CASE(test_judge__what_fails_without_the_change_too_is_not_counted),
         TEST_CASE(test_judge__a_refused_rename_is_not_done_by_hand),
+        TEST_CASE(test_judge__a_compiler_looks_at_every_changed_file),
         TEST_CASE(test_judge__make_s_check_judges_in_a_copy),
         TEST_CASE(test_judge__the_copy_loses_what_the_tree_lost),
         TEST_CASE(test_judge__one_that_cannot_judge_gives_way),
