@@ -21,6 +21,9 @@ enum {
     HEAD_LINES = 30,        /* of a long class that is named */
     WHOLE_FILE_LINES = 120, /* a named file up to this size comes whole */
     N_HITS = 8,
+    N_ASKED_HITS = 16,   /* for a question: those behind SURE_HITS by their heads only */
+    HEAD_BODY = 2,       /* lines of a head from the definition's first line on */
+    HEAD_COMMENT = 6,    /* lines of a comment that goes with it */
     EXCERPT_TOKENS = 16, /* its first line and what is behind it, at most about */
     LEAST_TOKENS = 40,   /* an excerpt cut below this says nothing */
     MAX_CALLERS = 24,
@@ -28,9 +31,8 @@ enum {
     MAX_LISTS = AGENT_CALLERS_NAMES + MAX_DESCRIBED,
     SURE_HITS = 3 /* taken whatever they score against the best one */
 };
-/* Of the best score, for the hits behind those. Less brings no more right ones: docs/diary.md, "Which definitions are in
- * view". */
-static const double LEAST_SHARE = 0.7;
+/* Of the best score, for the hits behind those: docs/diary.md, "Which definitions are in view". */
+static const double LEAST_SHARE = 0.7, LEAST_HEAD_SHARE = 0.5;
 
 int agent__append_instructions(agent *a, base_err *err)
 {
@@ -549,18 +551,38 @@ static void add_asked_callers(gathering *g)
     agent_callers_question_free(&q);
 }
 
+/* What tells a definition from others: its comment and how it begins. A passage has no such part. */
+static void add_head(gathering *g, const code_hit *h, const char *why)
+{
+    if (!h->name || !*h->name || !strcmp(h->what, "passage") || !strcmp(h->what, "declarations")) return;
+    const uint32_t from = h->definition_line > h->line + HEAD_COMMENT ? h->definition_from : h->from;
+    uint32_t to = h->definition_from;
+    for (uint32_t lines = 0; to < h->to && lines < HEAD_BODY; to++) lines += h->text[to - h->from] == '\n';
+    add_range(g, h->path, from, to, h->name, why);
+}
+
+/*
+ * The best hits whole. What asks for a change gets all of them so: it may have to write them. For a question the
+ * names of more help as much as the text of a few, and cost less.
+ */
 static void add_hits(gathering *g)
 {
     code_hits hits = {0};
     const char *about = g->described ? g->described : g->request;
-    code_index_search(tool_workspace_index(g->a->workspace), about, N_HITS, &hits);
+    const bool heads = !g->a->fix.wanted && !asks_for_change(g->a, g->request);
+    const double share = heads ? LEAST_HEAD_SHARE : LEAST_SHARE;
+    code_index_search(tool_workspace_index(g->a->workspace), about, heads ? N_ASKED_HITS : N_HITS, &hits);
+    const size_t before = g->n;
     for (uint32_t i = 0; i < hits.n && g->left >= LEAST_TOKENS; i++) {
         const code_hit *h = &hits.hits[i];
-        if (i >= SURE_HITS && h->score < hits.hits[0].score * LEAST_SHARE)
+        if (i >= SURE_HITS && h->score < hits.hits[0].score * share)
             break; /* each token costs the person time */
         base_buf why = {0};
         base_buf_printf(&why, "%s (%.1f)", h->why ? h->why : "", h->score);
-        add_range(g, h->path, h->from, h->to, h->name ? h->name : "", why.data);
+        if (heads && g->n - before >= SURE_HITS)
+            add_head(g, h, why.data);
+        else
+            add_range(g, h->path, h->from, h->to, h->name ? h->name : "", why.data);
         base_buf_free(&why);
     }
     code_hits_free(&hits);

@@ -311,6 +311,43 @@ static void test_turn__names_of_the_excerpts_stand_next_to_a_question(void **sta
     free_host(&h);
 }
 
+static size_t count_of(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part)) n++;
+    return n;
+}
+
+/* Which of them it is, their comments tell; what is to be changed has to be seen whole. */
+static void test_turn__a_question_sees_more_definitions_by_their_heads(void **state)
+{
+    static const struct {
+        const char *request;
+        bool has_heads;
+    } cases[] = {
+        {"Which function decodes a frame?", true}, {"Change what decodes a frame to return 0", false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        host h = new_host();
+        for (char c = 'a'; c <= 'e'; c++) {
+            char name[16], text[200];
+            snprintf(name, sizeof name, "%c.c", c);
+            snprintf(text, sizeof text,
+                "/* Decodes a frame. */\nint decode_%c(int x)\n{\n    return deep(x);\n}\n", c);
+            put_file(name, text);
+        }
+        agent_session *s =
+            open_session(&h, "answer `decode_a` in a.c.\nanswer Done.\nanswer Done.\nanswer Done.\n",
+                AGENT_MODE_ALL, NULL, true);
+        submit(s, &h, cases[k].request);
+        const size_t whole = count_of(h.json.data, "deep(x);\\n}\\n\\n\""),
+                     heads = count_of(h.json.data, "(int x)\\n{\\n\\n\"");
+        if (whole != (cases[k].has_heads ? 3 : 5) || heads != (cases[k].has_heads ? 2 : 0))
+            fail_msg("%s: %zu whole, %zu heads", cases[k].request, whole, heads);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 static void test_turn__who_calls_it_is_looked_up(void **state)
 {
     put_file("count.c",
@@ -425,6 +462,7 @@ int main(void)
         TEST_CASE(test_turn__a_test_without_its_runner_judges_nothing),
         TEST_CASE(test_turn__an_answer_that_names_nothing_is_asked_for_the_name),
         TEST_CASE(test_turn__names_of_the_excerpts_stand_next_to_a_question),
+        TEST_CASE(test_turn__a_question_sees_more_definitions_by_their_heads),
         TEST_CASE(test_turn__who_calls_it_is_looked_up),
     };
     return RUN_ON_BOTH(tests);
