@@ -184,8 +184,9 @@ bool tool__export_name(
 {
     const exporting *e = exporting_of(language);
     bool has_added = false;
+    char *code = NULL; /* the text as it is now, its comments blanked */
     for (size_t at = 0; e && at < text->len;) {
-        char *code = code_blank_comments(language, text->data, text->len);
+        if (!code) code = code_blank_comments(language, text->data, text->len);
         list l = {0};
         size_t from, to, f, t;
         if (e->read(code, text->len, at, module, &l)) {
@@ -193,10 +194,12 @@ bool tool__export_name(
             if (find_item(code, &l, neighbour, &from, &to) && !find_item(code, &l, name, &f, &t)) {
                 at += put_item(text, code, &l, from, to, name);
                 has_added = true;
+                free(code);
+                code = NULL;
             }
         }
-        free(code);
         at = tool__line_end(text->data, text->len, at) + 1;
     }
+    free(code);
     return has_added;
 }
