@@ -11,7 +11,7 @@
 #include "agent/cut.h"
 #include "agent/log/logged.h"
 #include "agent/parts.h"
-#include "agent/rank_texts.h"
+#include "agent/words/rank_texts.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -183,12 +183,12 @@ static uint32_t turn_of(const agent *a, uint32_t token)
 /* The chance that a text is asked for again: by what the newest message asks for, and how long ago it came. */
 static void value(const agent *a, const char *message, candidates *c)
 {
-    base_str *texts = base_xcalloc(c->n + 1, sizeof *texts);
+    const char **texts = base_xcalloc(c->n + 1, sizeof *texts);
     base_buf *kept = base_xcalloc(c->n + 1, sizeof *kept);
     agent_rank *ranks = base_xcalloc(c->n + 1, sizeof *ranks);
     for (size_t i = 0; i < c->n; i++) {
         agent__put_words(a, c->all[i].unit.from, c->all[i].unit.to, &kept[i]);
-        texts[i] = (base_str){kept[i].data ? kept[i].data : "", kept[i].len};
+        texts[i] = kept[i].data ? kept[i].data : "";
     }
     agent_rank_texts(message, texts, (uint32_t)c->n, ranks);
     for (size_t i = 0; i < c->n; i++) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/parts.h"
-#include "agent/rank_texts.h"
+#include "agent/words/rank_texts.h"
 #include "base/mem.h"
 
 enum { MOST_BACK = 3 };               /* texts that one message brings back */
@@ -100,10 +100,9 @@ static int bring_back(agent *a, const char *message, base_err *err)
     a->engine->ops->stats(a->engine, &s);
     if (!s.host) return 0;
     text *all = find_texts(a, &n);
-    base_str *texts = base_xcalloc(n + 1, sizeof *texts);
+    const char **texts = base_xcalloc(n + 1, sizeof *texts);
     agent_rank *ranks = base_xcalloc(n + 1, sizeof *ranks);
-    for (size_t i = 0; i < n; i++)
-        texts[i] = (base_str){all[i].words.data ? all[i].words.data : "", all[i].words.len};
+    for (size_t i = 0; i < n; i++) texts[i] = all[i].words.data ? all[i].words.data : "";
     agent_rank_texts(message, texts, (uint32_t)n, ranks);
     for (size_t i = 0; i < n; i++) all[i].rank = ranks[i];
     const uint32_t left = s.n_ctx - s.n_tokens;
@@ -114,9 +113,9 @@ static int bring_back(agent *a, const char *message, base_err *err)
         const agent_segment *p = &a->transcript.segments[all[best].segment];
         room -= p->to - p->from;
         for (size_t i = 0; i < n; i++) /* and what says the same */
-            all[i].is_taken = all[i].is_taken || i == best ||
-                              (all[i].words.len == all[best].words.len &&
-                                  !memcmp(texts[i].ptr, texts[best].ptr, texts[i].len));
+            all[i].is_taken =
+                all[i].is_taken || i == best ||
+                (all[i].words.len == all[best].words.len && !memcmp(texts[i], texts[best], all[i].words.len));
         rc = append_back(a, all[best].segment, &all[best].words, err);
     }
     a->aside.n_wanted = 0;

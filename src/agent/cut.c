@@ -15,8 +15,9 @@ static int by_value(const void *a, const void *b)
     return x->from < y->from ? 1 : -1; /* the later one: less stands behind it */
 }
 
-/* Units in this order, from the place `first` on, until enough is free. */
-static void take(const agent_cut_question *q, const agent_cut_unit *order, uint32_t first, agent_cut *ret)
+/* Units in this order, from the place `first` on, until enough is free. now: tokens to compute without a cut. */
+static void take(
+    const agent_cut_question *q, const agent_cut_unit *order, uint32_t first, uint32_t now, agent_cut *ret)
 {
     double lost = 0;
     memset(ret->out, 0, q->n_tokens);
@@ -30,9 +31,7 @@ static void take(const agent_cut_question *q, const agent_cut_unit *order, uint3
             lost += u->value;
         }
     }
-    bool at_most;
-    const uint32_t now = q->to_compute(q->user, NULL, &at_most),
-                   then = q->to_compute(q->user, ret->out, &ret->at_most);
+    const uint32_t then = q->to_compute(q->user, ret->out, &ret->at_most);
     ret->again = then > now ? then - now : 0;
     ret->worth = cached_cost * ret->freed * q->turns - ret->again - lost;
 }
@@ -52,11 +51,13 @@ void agent_cut_choose(const agent_cut_question *q, agent_cut *ret)
     qsort(valued, q->n_units, sizeof *valued, by_value);
     agent_cut one = {.out = base_xcalloc(q->n_tokens + 1, sizeof *one.out)};
     *ret = (agent_cut){.out = base_xcalloc(q->n_tokens + 1, sizeof *ret->out)};
+    bool at_most;
+    const uint32_t now = q->n_units ? q->to_compute(q->user, NULL, &at_most) : 0;
     const uint32_t step = q->n_units / MOST_PLACES + 1;
     for (uint32_t i = 0; i < q->n_units; i += step) {
         const agent_cut_unit *const orders[] = {valued, q->units};
         for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
-            take(q, orders[k], q->units[i].from, &one);
+            take(q, orders[k], q->units[i].from, now, &one);
             if (!one.freed || (ret->freed && !is_better(q, &one, ret))) continue;
             const agent_cut best = one;
             one = *ret;

@@ -238,9 +238,10 @@ static int put_set(common_options *common, const char *pair, base_err *err)
 /* The word is one of the option's argument (OPTION_WORD). */
 static int put_short(common_options *common, const char *option, const char *word, base_err *err)
 {
-    size_t i = 0;
-    while (strcmp(short_forms[i].option, option) || strcmp(short_forms[i].word, word)) i++;
-    return put_set(common, short_forms[i].set, err);
+    for (size_t i = 0; i < sizeof short_forms / sizeof *short_forms; i++)
+        if (!strcmp(short_forms[i].option, option) && !strcmp(short_forms[i].word, word))
+            return put_set(common, short_forms[i].set, err);
+    return base_fail(err, BASE_E_USAGE, "%s knows no \"%.40s\"", option, word);
 }
 
 static int put_common(common_options *common, const common_row *row, option_value v, base_err *err)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/cut.h"
-#include "agent/rank_texts.h"
+#include "agent/words/rank_texts.h"
 
 enum { N = 1000, PART = 100 };
 
@@ -144,11 +144,9 @@ static void test_units_in_units(void **state)
 
 static void test_ranks(void **state)
 {
-    const char *const words[] = {"int parse_header(char *line) { return split(line); }",
+    const char *const texts[] = {"int parse_header(char *line) { return split(line); }",
         "The weather is fine.", "int parse_body(char *line) { return join(line); }", ""};
-    base_str texts[4];
     agent_rank r[4];
-    for (size_t i = 0; i < 4; i++) texts[i] = (base_str){words[i], strlen(words[i])};
     agent_rank_texts("Where is parse_header used, and what does it split?", texts, 4, r);
     assert_true(r[0].score > r[2].score && r[0].score > 0);
     assert_true(r[0].cover > .9);

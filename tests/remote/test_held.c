@@ -88,7 +88,7 @@ static void test_stretches_move_behind_a_cut(void **state)
     assert_int_equal(remote_held_find(&h, cut, 80, 21), 60);
     cut[80] = 7000;
     assert_int_equal(remote_held_find(&h, cut, 81, 20), 80);
-    /* A stub in the hole: nothing behind it continues the request. */
+    /* Another token in the place of the hole: nothing behind it continues the request. */
     cut[60] = 7001;
     count_up(cut + 61, 80, 20);
     assert_int_equal(remote_held_find(&h, cut, 81, 20), 60);

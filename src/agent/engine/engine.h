@@ -230,9 +230,9 @@ typedef struct engine_options {
     const char *prompt_cache;
     /*
      * Called once the model is loaded, with its context, because a budget may be a share of that; NULL:
-     * kv.budget as it is.
+     * kv.budget as it is. row_bytes 0: an engine elsewhere, whose rows are tokens. measured: what kv_pace_limit
+     * says, for `auto`; {0}: nothing.
      */
-    /* row_bytes 0: an engine elsewhere, whose rows are tokens. measured: what kv_pace_limit says, for `auto`; {0}: nothing */
     int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured, kv_limit *ret,
         base_err *err);
     const void *budget_user;

@@ -1,12 +1,11 @@
-#include "agent/rank_texts.h"
+#include "agent/words/rank_texts.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "code/words.h"
 
@@ -18,16 +17,17 @@ typedef struct question {
     uint32_t n;
 } question;
 
-/* The next word's stem; false: there is none. An empty stem: a word that says nothing. */
-static bool next_stem(const char **at, const char *end, char stem[CODE_WORD_BYTES])
+/* The next word's stem; *at moves behind it. false: there is none. An empty stem: a word that says nothing. */
+static bool next_stem(const char *text, size_t *at, char stem[CODE_WORD_BYTES])
 {
-    while (*at < end && !isalnum((unsigned char)**at) && **at != '_') ++*at;
-    const char *from = *at;
-    while (*at < end && (isalnum((unsigned char)**at) || **at == '_')) ++*at;
+    agent_word w;
+    const bool has = agent__next_word(text, *at, &w);
+    const size_t n = has ? w.to - w.from : 0;
+    *at = w.to;
     stem[0] = '\0';
-    const size_t n = (size_t)(*at - from);
-    if (n && n < CODE_WORD_BYTES && agent__is_content_word(from, n)) stem[code_stem(from, n, stem)] = '\0';
-    return n > 0;
+    if (n && n < CODE_WORD_BYTES && agent__is_content_word(text + w.from, n))
+        stem[code_stem(text + w.from, n, stem)] = '\0';
+    return has;
 }
 
 static uint32_t find(const question *q, const char *stem)
@@ -40,13 +40,13 @@ static uint32_t find(const question *q, const char *stem)
 static void read_question(const char *message, question *q)
 {
     char stem[CODE_WORD_BYTES];
-    const char *end = message + strlen(message);
+    size_t at = 0;
     q->n = 0;
-    while (q->n < MOST_WORDS && next_stem(&message, end, stem))
+    while (q->n < MOST_WORDS && next_stem(message, &at, stem))
         if (stem[0] && find(q, stem) == q->n) memcpy(q->words[q->n++], stem, sizeof stem);
 }
 
-void agent_rank_texts(const char *message, const base_str *texts, uint32_t n, agent_rank *ret)
+void agent_rank_texts(const char *message, const char *const *texts, uint32_t n, agent_rank *ret)
 {
     question *q = base_xcalloc(1, sizeof *q);
     read_question(message, q);
@@ -55,8 +55,7 @@ void agent_rank_texts(const char *message, const base_str *texts, uint32_t n, ag
     for (uint32_t i = 0; i < n; i++) {
         char stem[CODE_WORD_BYTES];
         uint32_t *mine = times + (size_t)i * MOST_WORDS;
-        for (const char *at = texts[i].ptr, *end = at + texts[i].len; next_stem(&at, end, stem);
-             length[i]++) {
+        for (size_t at = 0; next_stem(texts[i], &at, stem); length[i]++) {
             const uint32_t word = stem[0] ? find(q, stem) : q->n;
             if (word < q->n) have[word] += !mine[word]++;
         }
