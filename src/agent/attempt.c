@@ -49,9 +49,10 @@ static bool undo_attempt(agent *a, const char *path)
 {
     char *summary = NULL;
     base_err err = {0};
-    if (tool_undo_is_obeyed(a->workspace)) {
+    const char *who = tool_undo_obeyed_by(a->workspace);
+    if (who) {
         agent__notice(
-            a, "the failed attempt stays in the tree: the next session obeys a file of it (/undo asks)");
+            a, "the failed attempt stays in the tree: %s obeys a file of it unasked (/undo asks)", who);
         return false;
     }
     if (tool_undo_apply(a->workspace, &summary, &err)) {

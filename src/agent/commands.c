@@ -317,14 +317,15 @@ static int run_undo_evict(agent *a, const char *arguments, base_err *err)
 /* Nobody can be asked: undoing writes files, so the mode decides. */
 static int permit_undo(agent *a, base_err *err)
 {
-    bool is_obeyed = tool_undo_is_obeyed(a->workspace);
-    if (!is_obeyed && (a->settings.mode == AGENT_MODE_EDITS || a->settings.mode == AGENT_MODE_ALL)) return 0;
-    return deny_unasked(a,
-        is_obeyed
-            ? "undoing needs an approval in every mode, since git or the next session obeys a file of it, "
-              "and nobody can be asked in this run"
-            : "undoing needs an approval and nobody can be asked in this run",
-        err);
+    const char *who = tool_undo_obeyed_by(a->workspace);
+    if (!who && (a->settings.mode == AGENT_MODE_EDITS || a->settings.mode == AGENT_MODE_ALL)) return 0;
+    base_buf why = {0};
+    base_buf_puts(&why, "undoing needs an approval");
+    if (who) base_buf_printf(&why, " in every mode, since %s would obey a file of it unasked,", who);
+    base_buf_puts(&why, " and nobody can be asked in this run");
+    const int rc = deny_unasked(a, why.data, err);
+    base_buf_free(&why);
+    return rc;
 }
 
 static int run_commit(agent *a, const char *arguments, base_err *err)

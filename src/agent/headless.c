@@ -201,9 +201,10 @@ static agent_outcome submit(agent *a, const char *text)
     base_err told = {0}; /* as an event already */
     const bool failed = agent_submit(a, text, &told) != 0, denied = agent_was_denied(a);
     if (denied)
-        fprintf(stderr, "kvist: something needed an approval and nobody could be asked: --mode edits "
-                        "lets it write files, --mode all also run commands; what the next session obeys "
-                        "(AGENTS.md, .kvist/, .agents/) is asked for in every mode\n");
+        fprintf(stderr,
+            "kvist: something needed an approval and nobody could be asked: --mode edits "
+            "lets it write files, --mode all also run commands; what is obeyed unasked "
+            "(AGENTS.md, .kvist/, .envrc, .vscode, workflows, git's hooks) is asked for in every mode\n");
     return atomic_load(&was_interrupted)                         ? AGENT_OUTCOME_INTERRUPTED
            : denied                                              ? AGENT_OUTCOME_DENIED
            : agent_reached_limit(a) || told.code == BASE_E_LIMIT ? AGENT_OUTCOME_LIMIT

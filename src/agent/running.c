@@ -168,7 +168,7 @@ static char *allowed_text(const agent_running *r)
 static bool is_allowed(const agent_running *r)
 {
     const char *command = agent__running_command(r);
-    if (r->preview.is_obeyed || (r->preview.asks_once && !r->a->made.asked_once)) return false;
+    if (r->preview.obeyed_by || (r->preview.asks_once && !r->a->made.asked_once)) return false;
     char *text = allowed_text(r);
     const bool is_yes = text && ((command && agent__is_configured_yes(r->a, command)) ||
                                     agent__is_always_allowed(r->a, text));
@@ -225,22 +225,25 @@ static void tell_copy(const agent_running *r)
 static int ask(agent_running *r, base_err *err)
 {
     agent *a = r->a;
+    base_buf headline = {0}, unasked = {0};
+    if (r->preview.obeyed_by)
+        base_buf_printf(&unasked, " in every mode, since %s would obey it unasked", r->preview.obeyed_by);
     if (!a->host.approve) {
         agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
                            .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});
         a->denied = true;
         agent__running_say(r, TOOL_DENIED,
-            "Denied: %s needs an approval%s and nobody can be asked in this run. Say what should be done "
+            "Denied: %s needs an approval%s, and nobody can be asked in this run. Say what should be done "
             "instead.\n",
-            r->name,
-            r->preview.is_obeyed ? " in every mode, since git or the next session obeys this file," : "");
+            r->name, unasked.data ? unasked.data : "");
+        base_buf_free(&unasked);
         return 0;
     }
-    base_buf headline = {0};
     tell_copy(r);
     base_buf_printf(&headline, "%s", r->preview.headline ? r->preview.headline : r->name);
     if (r->again) base_buf_printf(&headline, " (runs again after %s)", r->again);
-    if (r->preview.is_obeyed) base_buf_puts(&headline, " (git or the next session obeys this file)");
+    if (unasked.len) base_buf_printf(&headline, " (asked%s)", unasked.data);
+    base_buf_free(&unasked);
     agent_event request = {.type = AGENT_EVENT_approval_request,
         .approval_request = {.turn = a->turn,
             .name = r->name,
@@ -283,7 +286,7 @@ static verdict ask_once(agent_running *r, verdict v)
 int agent__running_permit(agent_running *r, base_err *err)
 {
     verdict v = ask_once(r, verdicts[r->a->settings.mode][r->tool->power]);
-    if (v == ALLOWED && r->preview.is_obeyed) v = ASK;
+    if (v == ALLOWED && r->preview.obeyed_by) v = ASK;
     if (v == REFUSED)
         agent__running_say(r, TOOL_REFUSED,
             "Refused: in mode plan nothing is written or run. Describe what should be done.\n");

@@ -71,7 +71,8 @@ typedef struct tool_call {
 typedef struct tool_preview {
     char *headline; /* "rewrite gcd in python_programs/gcd.py", "$ pytest -q ..." */
     char *detail;   /* the diff or the exact command; NULL: nothing more */
-    bool is_obeyed; /* it would change what the next session obeys: asked for in every mode */
+    const char *
+        obeyed_by; /* who would obey what it changes unasked ("direnv"): asked for in every mode; NULL: nobody */
     bool asks_once; /* others could run what it plants meanwhile: once a session mode all asks as well */
     void *plan;     /* the tool's own prepared state (new text, expected content hash) */
     void (*free_plan)(void *plan);
@@ -228,8 +229,8 @@ int tool_undo_preview(tool_workspace *w, base_buf *diff, base_err *err);
 int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err);
 /* Is this what the file held before this session's newest turn wrote it? */
 bool tool_undo_is_before(tool_workspace *w, const char *path, const char *text, size_t n);
-/* Would undoing change what the next session obeys (tool_preview.is_obeyed)? */
-bool tool_undo_is_obeyed(tool_workspace *w);
+/* Who would obey what undoing changes (tool_preview.obeyed_by); NULL: nobody. */
+const char *tool_undo_obeyed_by(tool_workspace *w);
 /*
  * Rewinding: what the turns from `turn` on wrote, taken back by one change of all its files, which undo can undo.
  * Prepare fills the preview (its plan is NULL where no file would change) and says in *left, a line each, which

@@ -7,7 +7,12 @@ import subprocess
 
 from kit import KVIST, PATIENCE, Hostile, call, main
 
-OBEYED = ("AGENTS.md", "src/AGENTS.md", "agents.MD", ".kvist/commands/x.md", ".agents/skills/x/SKILL.md", ".Kvist/config", "AGENTS.md.")
+OBEYED = (  # by another program, though nobody ran anything of the tree
+    ".envrc", "src/.envrc", ".vscode/tasks.json", "src/.vscode/settings.json", ".github/workflows/x.yml", ".idea/runConfigurations/x.xml",
+    ".devcontainer/devcontainer.json", ".pre-commit-config.yaml", ".husky/pre-commit", ".gitlab-ci.yml", "CLAUDE.md", ".cursor/rules/x.md",
+    ".exrc", ".gdbinit", ".cargo/config.toml", ".bashrc", ".Envrc", "VSCODE~1/tasks.json",
+    # and by kvist
+    "AGENTS.md", "src/AGENTS.md", "agents.MD", ".kvist/commands/x.md", ".agents/skills/x/SKILL.md", ".Kvist/config", "AGENTS.md.")
 
 
 class Lines(Hostile):
@@ -145,14 +150,57 @@ class Obeyed(Hostile):
 
     def test_what_the_next_session_obeys_is_not_written_unasked(self):
         for mode in self.modes():
-            for name in OBEYED:
-                run, _, results = self.ask(call("write", "Obey me.", path=name) + "answer Done.\n", mode)
-                self.assertEqual([r["status"] for r in results], ["denied"], (mode, name, results))
-                self.assertFalse(self.has(name), (mode, name))
+            for some in (OBEYED[i:i + 5] for i in range(0, len(OBEYED), 5)):
+                run, _, results = self.ask("".join(call("write", "Obey me.", path=name) for name in some) + "answer Done.\n", mode)
+                self.assertEqual([r["status"] for r in results], ["denied"] * len(some), (mode, some, results))
+                self.assertEqual([name for name in some if self.has(name)], [], mode)
                 self.assertNotEqual(run.returncode, 0)
                 self.assertIn("AGENTS.md", run.stderr)
-        _, _, results = self.ask(call("write", "Hello.", path="notes.md") + "answer Done.\n", "edits")
-        self.assertEqual([r["status"] for r in results], ["ok"])  # the control: any other file is
+        free = ("notes.md", "Makefile", "package.json", "conftest.py", "setup.py", "build.rs", ".github/README.md", "vscode/tasks.json")
+        _, _, results = self.ask("".join(call("write", "Hello.", path=name) for name in free) + "answer Done.\n", "edits")
+        self.assertEqual([r["status"] for r in results], ["ok"] * len(free))  # the control: any other file is, and what runs when it is run
+
+    def test_the_question_says_who_obeys_it(self):
+        for name, who in ((".envrc", "direnv"), (".vscode/tasks.json", "an editor that opens this folder"), ("AGENTS.md", "the next session"),
+                          (".github/workflows/x.yml", "the machine that builds what is pushed"), (".husky/pre-push", "git's hooks")):
+            for answer in "ny":
+                script = self.script(call("write", "Obey me.", path=name) + "answer Done.\n")
+                run = self.kvist("--linear", "--mode", "edits", "--context", "off", "--fake-script", script, stdin=f"Go.\n{answer}\n")
+                self.assertIn(f"(asked in every mode, since {who} would obey it unasked)", run.stdout)
+                self.assertEqual(self.has(name), answer == "y", run.stdout)
+
+    def test_nor_by_a_candidate(self):
+        """Its test runs in a copy; what it would write in the tree is asked for as any call's."""
+        self.put("test.sh", "test -f .envrc\n")
+        run = self.kvist("-p", "Make test.sh pass.", "--json", "--mode", "edits", "--tries", "3", "--test", "sh test.sh", "--fake-script",
+                         self.script((call("write", "touch fired", path=".envrc") + "answer Done.\n") * 4))
+        self.assertFalse(self.has(".envrc"), run.stdout)
+        self.assertFalse(self.has("fired"))
+
+    def test_nor_by_taking_back(self):
+        """Undoing an edit that a person allowed brings the earlier text back, which somebody obeys as well."""
+        self.put(".envrc", "echo one\n")
+        script = call("read", path=".envrc") + call("edit", "echo two", path=".envrc", **{"from": 1}) + "answer Done.\n"
+        run = self.kvist("--linear", "--mode", "edits", "--context", "off", "--fake-script", self.script(script), stdin="Go.\ny\n")
+        self.assertEqual(self.get(".envrc"), b"echo two\n", run.stdout)
+        session = self.kvist("log", "list").stdout.split()[0]
+        run, _, _ = self.ask("answer Yes.\n", "edits", "/undo", "--resume", session)
+        self.assertIn("direnv would obey", run.stdout + run.stderr)
+        self.assertEqual(self.get(".envrc"), b"echo two\n")
+
+    def test_nor_through_a_link_in_such_a_folder(self):
+        self.put(".vscode/settings.json", "{}")
+        os.symlink("../tasks.json", self.path(".vscode/tasks.json"))
+        os.symlink("../ci", self.path("src/.github"))
+        self.put("ci/README.md", "x")
+        for name in ("tasks.json", "src/ci/workflows/x.yml"):
+            _, _, results = self.ask(call("write", "Obey me.", path=name) + "answer Done.\n", "edits")
+            self.assertEqual([r["status"] for r in results], ["denied" if name == "tasks.json" else "ok"], (name, results))
+        _, _, results = self.ask(call("write", "Obey me.", path="ci/workflows/x.yml") + "answer Done.\n", "edits")
+        self.assertEqual([r["status"] for r in results], ["ok"])  # src/.github is none of a folder above it
+        os.symlink("ci", self.path(".github"))
+        _, _, results = self.ask(call("write", "Obey me.", path="ci/workflows/y.yml") + "answer Done.\n", "edits")
+        self.assertEqual([r["status"] for r in results], ["denied"])
 
     def test_nor_what_git_runs(self):
         evil = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n\tfsmonitor = touch fired; false\n"

@@ -60,7 +60,7 @@ class Refactor(Hostile):
         self.assertIn(b"int twice(int x)\n{", self.get("src/new.c"))  # the control: one that is
 
     def test_what_others_obey_is_asked_for(self):
-        for to in ("AGENTS.md", ".kvist/new.c", ".agents/new.c"):
+        for to in ("AGENTS.md", ".kvist/new.c", ".agents/new.c", ".vscode/new.c", ".husky/new.c"):
             with self.subTest(to=to):
                 run, results = self.refactor(operation="move", name="twice", to=to, path="src/one.c")
                 self.assertIn(b"int twice(int x)\n{", self.get("src/one.c"))

@@ -263,44 +263,53 @@ static void test_paths__missing_ones_name_near_ones(void **state)
     tree_remove(&t);
 }
 
-/* What a next session obeys, by every name that some file system takes for the same, and by a link. */
+/* What is obeyed unasked, by every name that some file system takes for the same, and by a link. */
 static void test_paths__what_is_obeyed_is_known_by_all_its_names(void **state)
 {
     static const char *const obeyed[] = {"AGENTS.md", "src/AGENTS.md", "agents.md", "AGENTS.MD", "Agents.Md",
         "AGENTS.md.", "AGENTS.md ", "AGENTS.md. .", "AGENT\xc5\xbf.md", "AGENTS\xe2\x80\x8b.md",
         "AGENTS.md::$DATA", ".kvist/commands/x.md", ".KVIST/config", ".\xe2\x84\xaavist/config", "a/.kvist/x",
         "KVIST~1/config", ".kvist", ".agents/skills/a/SKILL.md", "a/.Agents/x", "AGENTS~1/x", ".agents./x",
-        "guide.md", "house/rules/new.md", "a/inner.md"};
+        "guide.md", "house/rules/new.md", "a/inner.md", ".envrc", "a/.envrc", ".VSCode/tasks.json",
+        "a/.vscode/x", ".github/workflows/x.yml", "a/.github/Workflows/x", "PRE-CO~1.YAM",
+        ".cargo/config.toml", "ci/workflows/x.yml", "tasks.json"};
     static const char *const others[] = {"src/agents.c", "AGENTS.md.txt", "docs/AGENTS", "AGENTS.md/x",
         "kvist/a.c", "agents/a.c", "house/other.md", "house/rules2/x", "KVISTLER~1/x", "a/guide.md",
-        "README.md"};
+        "README.md", "envrc", ".envrc/x", "vscode/tasks.json", ".github/README.md", ".github/workflow/x",
+        "workflows/x.yml", ".cargo/config.toml.md", "Makefile", "package.json", "conftest.py", "build.rs",
+        "setup.py", "ci/other/x.yml", "settings.json", "src/mise/a.c"};
     tree t;
     tree_make(&t, true);
     tree_put(&t, "guide.md", "x");
     tree_put(&t, "a/inner.md", "x");
+    tree_put(&t, ".vscode/settings.json", "{}");
+    tree_put(&t, "ci/workflows/build.yml", "x");
+    tree_put(&t, ".github/README.md", "x");
+    assert_int_equal(symlink("../tasks.json", tree_path(&t, ".vscode/tasks.json")), 0);
+    assert_int_equal(symlink("../ci/workflows", tree_path(&t, ".github/workflows")), 0);
     tree_put(&t, "house/rules/old.md", "x");
     assert_int_equal(symlink("guide.md", tree_path(&t, "AGENTS.md")), 0);
     assert_int_equal(symlink("../a/inner.md", tree_path(&t, "a/AGENTS.md")), 0);
     assert_int_equal(symlink("house/rules", tree_path(&t, ".kvist")), 0);
     tree_open(&t);
     for (size_t i = 0; i < sizeof obeyed / sizeof *obeyed; i++)
-        if (!tool__path_is_obeyed(&t.w->root, obeyed[i])) fail_msg("%s is obeyed", obeyed[i]);
+        if (!tool__path_obeyed_by(&t.w->root, obeyed[i])) fail_msg("%s is obeyed", obeyed[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (tool__path_is_obeyed(&t.w->root, others[i])) fail_msg("%s is not obeyed", others[i]);
+        if (tool__path_obeyed_by(&t.w->root, others[i])) fail_msg("%s is not obeyed", others[i]);
     /* A link to what is not there yet: writing it makes what is obeyed. */
-    assert_false(tool__path_is_obeyed(&t.w->root, "later.md"));
+    assert_null(tool__path_obeyed_by(&t.w->root, "later.md"));
     assert_int_equal(symlink("../later.md", tree_path(&t, "house/AGENTS.md")), 0);
-    assert_false(tool__path_is_obeyed(
+    assert_null(tool__path_obeyed_by(
         &t.w->root, "later.md")); /* of a folder beside it: no session reads it from here */
     assert_int_equal(unlink(tree_path(&t, "AGENTS.md")), 0);
     assert_int_equal(symlink("later.md", tree_path(&t, "AGENTS.md")), 0);
-    assert_true(tool__path_is_obeyed(&t.w->root, "later.md"));
+    assert_non_null(tool__path_obeyed_by(&t.w->root, "later.md"));
     /* A tree of dotfiles that holds kvist's own folder: what is configured and allowed there is obeyed. */
     char *before = getenv("KVIST_HOME") ? strdup(getenv("KVIST_HOME")) : NULL;
     assert_int_equal(setenv("KVIST_HOME", tree_path(&t, "dotfiles"), 1), 0);
-    assert_true(tool__path_is_obeyed(&t.w->root, "dotfiles/config/approvals"));
-    assert_true(tool__path_is_obeyed(&t.w->root, "dotfiles/config/config"));
-    assert_false(tool__path_is_obeyed(&t.w->root, "dotfiles/configs"));
+    assert_non_null(tool__path_obeyed_by(&t.w->root, "dotfiles/config/approvals"));
+    assert_non_null(tool__path_obeyed_by(&t.w->root, "dotfiles/config/config"));
+    assert_null(tool__path_obeyed_by(&t.w->root, "dotfiles/configs"));
     if (before)
         setenv("KVIST_HOME", before, 1);
     else

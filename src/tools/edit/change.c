@@ -39,19 +39,19 @@ void tool__change_preview(const tool_root *root, tool_change *change, const char
 {
     base_buf diff = {0};
     size_t added, removed;
-    bool is_obeyed = false;
+    const char *obeyed_by = NULL;
     size_t all_added = 0, all_removed = 0;
     for (const tool_change *c = change; c; c = c->also) {
         tool__diff(&diff, c->path, c->creates ? NULL : &c->old_text, &c->new_text, &added, &removed);
         all_added += added;
         all_removed += removed;
-        is_obeyed |= tool__path_is_obeyed(root, c->path);
+        if (!obeyed_by) obeyed_by = tool__path_obeyed_by(root, c->path);
     }
     base_buf head = {0};
     base_buf_printf(&head, "%s (+%zu -%zu)", headline, all_added, all_removed);
     *ret = (tool_preview){.headline = base_buf_take(&head),
         .detail = base_buf_take(&diff),
-        .is_obeyed = is_obeyed,
+        .obeyed_by = obeyed_by,
         .plan = change,
         .free_plan = tool__change_free};
 }

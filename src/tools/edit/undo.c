@@ -534,17 +534,17 @@ bool tool_undo_is_before(tool_workspace *w, const char *path, const char *text, 
     return false;
 }
 
-bool tool_undo_is_obeyed(tool_workspace *w)
+const char *tool_undo_obeyed_by(tool_workspace *w)
 {
     undo_step *steps;
     size_t n;
     uint32_t group;
-    bool found = false;
-    if (newest(w, &steps, &n, &group, NULL)) return false;
-    for (size_t k = 0; k < n && !found; k++)
-        found = !steps[k].is_done && tool__path_is_obeyed(&w->root, steps[k].first->path);
+    const char *who = NULL;
+    if (newest(w, &steps, &n, &group, NULL)) return NULL;
+    for (size_t k = 0; k < n && !who; k++)
+        if (!steps[k].is_done) who = tool__path_obeyed_by(&w->root, steps[k].first->path);
     free_steps(steps, n);
-    return found;
+    return who;
 }
 
 void tool__undo_remove_folders(tool_workspace *w, const char *path, size_t made)

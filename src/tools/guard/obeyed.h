@@ -1,5 +1,5 @@
 /*
- * What a change must be asked for in every mode, since the next session, kvist itself or git would obey it (obeyed.c).
+ * What a change must be asked for in every mode, since git, kvist or another program would obey it unasked (obeyed.c).
  *
  * Thread: any; reads the file system.
  */
@@ -9,9 +9,10 @@
 #include "tools/file/safe_path.h"
 
 /*
- * Would the next session obey what stands there: AGENTS.md, .kvist/, .agents/, by any spelling or link; a folder that git would take
- * for a repository, a file that git's configuration names, kvist's own configuration? `path` is clean; it need not exist.
+ * Who would obey what stands there, for a sentence ("direnv"); NULL: nobody. One of the orders (orders.h) in any folder, by any spelling
+ * or link; a folder that git would take for a repository, a file that git's configuration names, kvist's own configuration. `path` is
+ * clean; it need not exist.
  */
-bool tool__path_is_obeyed(const tool_root *root, const char *path);
+const char *tool__path_obeyed_by(const tool_root *root, const char *path);
 
 #endif

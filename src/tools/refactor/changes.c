@@ -126,20 +126,20 @@ void tool__changes_preview(tool_workspace *w, tool_changes *c, const char *headl
 {
     base_buf diff = {0}, head = {0};
     size_t all_added = 0, all_removed = 0;
-    bool is_obeyed = false;
+    const char *obeyed_by = NULL;
     for (size_t i = 0; i < c->n; i++) {
         const tool_change *one = c->all[i];
         size_t added = 0, removed = 0;
         tool__diff(&diff, one->path, text_before(one), text_after(one), &added, &removed);
         all_added += added;
         all_removed += removed;
-        is_obeyed = is_obeyed || tool__path_is_obeyed(&w->root, one->path);
+        if (!obeyed_by) obeyed_by = tool__path_obeyed_by(&w->root, one->path);
     }
     base_buf_printf(&head, "%s (%zu file%s, +%zu -%zu)%s", headline, c->n, c->n == 1 ? "" : "s", all_added,
         all_removed, is_merging(w) ? " (in the middle of a merge or rebase)" : "");
     *ret = (tool_preview){.headline = base_buf_take(&head),
         .detail = base_buf_take(&diff),
-        .is_obeyed = is_obeyed,
+        .obeyed_by = obeyed_by,
         .plan = c,
         .free_plan = tool__changes_free};
 }
