@@ -86,13 +86,6 @@ static bool is_about_errors(const char *method, size_t n)
     return false;
 }
 
-bool agent__asks_for_error(const char *request)
-{
-    static const char *const words[] = {"error", "throw", "throws", "reject", "rejects", "fail", "fails",
-        "exception", "refuse", "refused", NULL};
-    return agent__has_any_word(request, words);
-}
-
 void agent__put_usual_assertion(const base_buf *text, const char *request, base_buf *out)
 {
     static const char object[] = "assert.";

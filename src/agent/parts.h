@@ -657,8 +657,6 @@ void agent__sharpen_new_test(agent *a, const char *output);
  * *ret_next: the comma where it has none, and a further line up to its bracket. 0: there is no table.
  */
 size_t agent__rows_end(const char *text, size_t n, base_buf *ret_next);
-/* The request is about an error: raised, thrown, refused. */
-bool agent__asks_for_error(const char *request);
 /* How most assertions of a script of node's begin ("assert.equal("); "assert." where the request is about errors. */
 void agent__put_usual_assertion(const base_buf *text, const char *request, base_buf *out);
 /* Did the call fail since what it was given is no string? `output` may be NULL. */

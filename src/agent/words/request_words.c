@@ -152,3 +152,10 @@ bool agent__is_content_word(const char *word, size_t n)
     return !bsearch(
         lower, stop_words, sizeof stop_words / sizeof *stop_words, sizeof *stop_words, compare_word);
 }
+
+bool agent__asks_for_error(const char *request)
+{
+    static const char *const words[] = {"error", "throw", "throws", "reject", "rejects", "fail", "fails",
+        "exception", "refuse", "refused", NULL};
+    return agent__has_any_word(request, words);
+}

@@ -47,5 +47,7 @@ bool agent__names_word(const char *text, const char *name);
 bool agent__is_mark(char c);
 /* What the mark at byte `at` and the next one like it hold; the byte behind that one; 0: no mark, or none closes it. */
 size_t agent__read_marked(const char *text, size_t at, agent_word *ret);
+/* The request is about an error: raised, thrown, refused. */
+bool agent__asks_for_error(const char *request);
 
 #endif
