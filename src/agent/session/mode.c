@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/session/session_state.h"
 
 static const char *const mode_words[] = {"plan", "ask", "edits", "all"};
 

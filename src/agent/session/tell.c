@@ -4,7 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "agent/parts.h"
+#include "agent/log/log.h"
+#include "agent/session/tell.h"
 #include "base/mem.h"
 
 void agent__emit(agent *a, agent_event *e)

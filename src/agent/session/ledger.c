@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/session/ledger.h"
+#include "agent/session/tell.h"
 #include "base/mem.h"
 
 enum { MAX_SCORES = 512 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/session/segments.h"
 #include "base/mem.h"
 
 uint32_t agent__n_tokens(const agent *a)
