@@ -19,7 +19,7 @@ bool agent_mode_parse(const char *word, agent_mode *ret);
 typedef enum agent_answer {
     AGENT_YES,
     AGENT_ALWAYS,      /* this exact command, this session */
-    AGENT_ALWAYS_HERE, /* this exact command in this tree, for good (agent/approvals.h) */
+    AGENT_ALWAYS_HERE, /* this exact command in this tree, for good (agent/approve/approvals.h) */
     AGENT_NO,
     AGENT_EDIT
 } agent_answer;

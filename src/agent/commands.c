@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/approvals.h"
+#include "agent/approve/approvals.h"
 #include "agent/parts.h"
 #include "agent/skills.h"
 #include "base/edits.h"

@@ -20,6 +20,7 @@
 #include "agent/session/tell.h"
 #include "agent/session/segments.h"
 #include "agent/session/ledger.h"
+#include "agent/approve/approve.h"
 
 /* Behind a request: that its answer is JSON, and of which schema. */
 void agent__put_schema(const agent *a, base_buf *request);
@@ -141,23 +142,7 @@ void agent__mark_stale(agent *a, const char *path);   /* rows that show an older
 void agent__notice_changes(agent *a, base_buf *told); /* what the person changed since it was shown */
 bool agent__asks_about_changes(const char *request);  /* a diff, what changed since a commit */
 int agent__append_changes(agent *a, const char *request, base_err *err); /* and puts that in front */
-/* The host has to have somebody to ask. Free the decision's text. */
-agent_decision agent__ask_person(agent *a, const agent_event *request);
-bool agent__is_always_allowed(
-    const agent *a, const char *command); /* for the session, or for good in this tree */
-void agent__allow_always(agent *a, const char *command, bool is_lasting);
-/*
- * The command that the configuration names for this, where it counts: a tree's command has to be approved, and
- * that is asked here (y: this turn, a: the session, A: until it changes). NULL: none is named, it was not
- * approved (said once a turn), or nothing runs in this mode. What it returns runs without a further question.
- */
-const char *agent__configured(agent *a, agent_configured which);
-const char *agent__configured_word(agent_configured which); /* "test" */
-bool agent__is_configured_yes(
-    const agent *a, const char *command); /* typed, or a yes of this turn covers it */
-void agent__describe_configured(
-    const agent *a, base_buf *out);         /* a line each, with what is still to be asked */
-uint32_t agent__room_bytes(const agent *a); /* cap of one tool result */
+uint32_t agent__room_bytes(const agent *a);                              /* cap of one tool result */
 /*
  * How many of a file's n_tokens (in n_lines) are put in front of a request that names it by @, where n_taken
  * tokens of such files are chosen already. Says what does not fit; asks where that is the person's to decide.

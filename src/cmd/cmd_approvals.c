@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/approvals.h"
+#include "agent/approve/approvals.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/grants.h"

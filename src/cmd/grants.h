@@ -1,12 +1,12 @@
 /*
- * Asking on the terminal, before the screen is there, for what is kept for a tree (agent/approvals.h).
+ * Asking on the terminal, before the screen is there, for what is kept for a tree (agent/approve/approvals.h).
  */
 #ifndef KVIST_CMD_GRANTS_H
 #define KVIST_CMD_GRANTS_H
 
 #include <stdbool.h>
 
-#include "agent/approvals.h"
+#include "agent/approve/approvals.h"
 #include "base/buf.h"
 #include "base/err.h"
 

@@ -56,7 +56,7 @@ static bool is_always_tighter(const void *value, const char *wanted)
     return true;
 }
 
-/* It loosens nothing: it counts only once the person approved exactly this command (agent/configured.c). */
+/* It loosens nothing: it counts only once the person approved exactly this command (agent/approve/configured.c). */
 static bool is_asked_first(const void *value, const char *wanted)
 {
     return true;

@@ -1,7 +1,7 @@
 /* What a person allowed for longer than once: commands for good in a tree, and those that a configuration names. */
 #include <sys/stat.h>
 
-#include "agent/approvals.h"
+#include "agent/approve/approvals.h"
 #include "stage.h"
 
 #define RUN(command)                                                                                         \

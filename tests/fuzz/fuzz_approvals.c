@@ -1,5 +1,5 @@
 /* A file of approvals: what is read of it has both parts and, written again, is read as the same. */
-#include "agent/approvals.h"
+#include "agent/approve/approvals.h"
 
 #include <stdint.h>
 #include <stdlib.h>

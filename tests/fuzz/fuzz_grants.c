@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/approvals.h"
+#include "agent/approve/approvals.h"
 #include "base/fs.h"
 #include "base/show.h"
 #include "scratch.h"

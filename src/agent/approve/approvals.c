@@ -2,7 +2,7 @@
  * Three files of lines (contract: approvals.h). A change is written whole while the file's folder is locked, so
  * that two programs lose nothing of each other.
  */
-#include "agent/approvals.h"
+#include "agent/approve/approvals.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

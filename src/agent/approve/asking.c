@@ -4,8 +4,9 @@
  */
 #include <string.h>
 
-#include "agent/approvals.h"
-#include "agent/parts.h"
+#include "agent/approve/approvals.h"
+#include "agent/approve/approve.h"
+#include "agent/session/tell.h"
 #include "base/mem.h"
 
 agent_decision agent__ask_person(agent *a, const agent_event *request)

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/approve/approve.h"
+#include "agent/session/tell.h"
 
 static const char *const words[] = {[AGENT_CONFIGURED_TEST] = "test", [AGENT_CONFIGURED_LINT] = "lint"};
 

@@ -1,0 +1,27 @@
+/* What a person is asked, and what they allowed: once, for the session, or for good in this tree. */
+#ifndef KVIST_AGENT_APPROVE_H
+#define KVIST_AGENT_APPROVE_H
+
+#include "agent/session/session_state.h"
+
+/* --- asking.c --- */
+/* The host has to have somebody to ask. Free the decision's text. */
+agent_decision agent__ask_person(agent *a, const agent_event *request);
+bool agent__is_always_allowed(
+    const agent *a, const char *command); /* for the session, or for good in this tree */
+void agent__allow_always(agent *a, const char *command, bool is_lasting);
+
+/* --- configured.c --- */
+/*
+ * The command that the configuration names for this, where it counts: a tree's command has to be approved, and
+ * that is asked here (y: this turn, a: the session, A: until it changes). NULL: none is named, it was not
+ * approved (said once a turn), or nothing runs in this mode. What it returns runs without a further question.
+ */
+const char *agent__configured(agent *a, agent_configured which);
+const char *agent__configured_word(agent_configured which); /* "test" */
+bool agent__is_configured_yes(
+    const agent *a, const char *command); /* typed, or a yes of this turn covers it */
+void agent__describe_configured(
+    const agent *a, base_buf *out); /* a line each, with what is still to be asked */
+
+#endif
