@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/cut.h"
+#include "agent/sequence/cut.h"
 #include "agent/words/rank_texts.h"
 
 enum { N = 1000, PART = 100 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/marks.h"
+#include "agent/sequence/marks.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "bench/structure/sample_parts.h"

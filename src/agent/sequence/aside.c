@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cut.h"
+#include "agent/approve/approve.h"
 #include "agent/log/logged.h"
-#include "agent/parts.h"
+#include "agent/sequence/cut.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/ledger.h"
+#include "agent/session/tell.h"
 #include "agent/words/rank_texts.h"
 #include "base/mem.h"
 #include "base/utf8.h"

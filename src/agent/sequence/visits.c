@@ -4,7 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "agent/parts.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
 #include "base/mem.h"
 
 enum { TOLD = 3 };

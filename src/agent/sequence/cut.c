@@ -1,4 +1,4 @@
-#include "agent/cut.h"
+#include "agent/sequence/cut.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
 #include "agent/words/rank_texts.h"
 #include "base/mem.h"
 

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
-#include "agent/marks.h"
+#include "agent/call/prompt.h"
+#include "agent/sequence/marks.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
  * none, by spans that it leaves out; where it has neither, nothing changes and the words that the model is
  * told have to do (engine.h).
  */
-#include "agent/parts.h"
+#include "agent/sequence/sequence.h"
 
 static int refuse(base_err *err)
 {

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/marks.h"
-#include "agent/parts.h"
+#include "agent/sequence/marks.h"
+#include "agent/sequence/sequence.h"
+#include "agent/words/request_words.h"
 #include "base/hash.h"
 #include "base/mem.h"
 

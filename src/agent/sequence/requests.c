@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
 #include "base/utf8.h"
 
 /* The origin of token `index`, and the file or label that it came from. */
