@@ -22,6 +22,7 @@
 #include "agent/session/ledger.h"
 #include "agent/approve/approve.h"
 #include "agent/sequence/sequence.h"
+#include "agent/retrieve/retrieve.h"
 
 /* Behind a request: that its answer is JSON, and of which schema. */
 void agent__put_schema(const agent *a, base_buf *request);
@@ -47,8 +48,6 @@ void agent__save(agent *a);                      /* a snapshot of the engine's s
 void agent__end_session(agent *a, const char *status); /* its last event */
 void agent__clear_session(agent *a);                   /* what a session remembers of its sequence */
 int agent__restart(agent *a, const char *parent, base_err *err); /* a new session in place of this one */
-/* Why this file is not sent to an engine elsewhere unasked; NULL: it may be. */
-const char *agent__why_stays(const agent *a, const char *path);
 /* An answer as it is read token by token: what of it is words and calls, and what the model thinks (channels.h). */
 typedef struct agent_reader {
     base_buf text, thought;
@@ -78,26 +77,9 @@ void agent__tell_grammar(agent *a, uint32_t from);
 bool agent__can_begin_calls(const agent *a);
 int agent__rewind(
     agent *a, uint32_t turn, base_err *err); /* to before `turn` (1 to a->turn); asks about files */
-int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when there is one */
-int agent__append_context(agent *a, const char *request, base_err *err);
-void agent__mark_stale(agent *a, const char *path);   /* rows that show an older text of it */
-void agent__notice_changes(agent *a, base_buf *told); /* what the person changed since it was shown */
-bool agent__asks_about_changes(const char *request);  /* a diff, what changed since a commit */
-int agent__append_changes(agent *a, const char *request, base_err *err); /* and puts that in front */
-uint32_t agent__room_bytes(const agent *a);                              /* cap of one tool result */
-/*
- * How many of a file's n_tokens (in n_lines) are put in front of a request that names it by @, where n_taken
- * tokens of such files are chosen already. Says what does not fit; asks where that is the person's to decide.
- */
-uint32_t agent__file_room(agent *a, const char *path, uint32_t n_tokens, uint32_t n_lines, uint32_t n_taken);
 /* A definition in a fence without a call, as a call to rewrite it; false: none, or no single place for it. */
 bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call);
 int agent__turn(agent *a, const char *request, base_err *err);
-/* Below an answer in words: its places as the index has them, and who calls what it was asked for. */
-enum { AGENT_MAX_PLACES = 8 };
-void agent__tell_places(agent *a, const char *text, size_t n);
-/* The places of an answer, for the request behind it that says "it". */
-void agent__note_answered(agent *a, const agent_place_row *places, size_t n);
 /* A turn of one answer in words: nothing is looked for, no call of it is made. */
 typedef struct agent_draft {
     const char *request;          /* what the turn is called in the chat and in the log: the command */
@@ -186,17 +168,6 @@ bool agent__find_expectation_in(
     const agent *a, const base_buf *text, const char *output, agent_expectation *ret);
 bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret);
 void agent_expectation_free(agent_expectation *e);
-enum { AGENT_MAX_NAMED = 6, AGENT_NAMED_SURE = 8 }; /* sure: a score from which it is no mere word */
-typedef struct agent_named {
-    struct {
-        char *name;
-        uint32_t score;
-    } items[AGENT_MAX_NAMED + 1]; /* best first */
-    uint32_t n;
-} agent_named;
-/* What the request names or describes, of what the tree defines outside of tests; agent_named_free. */
-void agent__find_named(const agent *a, const char *request, agent_named *ret);
-void agent_named_free(agent_named *n);
 /* The test file of that name and language ("main_test.go" for "main.go"); the caller frees; NULL: none. */
 char *agent__test_file_of(const agent *a, const char *path);
 /* The command that judges a change of this file becomes the test, unless a person named one. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/parts.h"
+#include "agent/retrieve/retrieve.h"
 #include "base/mem.h"
 
 enum { MAX_WORDS = 96, MAX_NAMES = 60000, LEAST_WORD = 3, MAX_PLAIN_PLACES = 3 };

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/parts.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
 #include "base/mem.h"
 
 /* The word behind "since", without what ends a sentence; the caller frees; NULL: there is none. */

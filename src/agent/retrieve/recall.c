@@ -1,7 +1,9 @@
 /*
  * The recall tool: searches this session's log, and brings back the rows of what it finds.
  */
-#include "agent/parts.h"
+#include "agent/log/log.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
 
 /*
  * A text is logged with the request or result that brought it, and shortly afterwards with the `append` event

@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call/prompt.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
 #include "agent/words/callers_question.h"
-#include "agent/parts.h"
+#include "agent/words/request_words.h"
 #include "base/hash.h"
 #include "base/mem.h"
 

@@ -5,7 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "agent/parts.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/session/tell.h"
 #include "base/clock.h"
 #include "base/mem.h"
 

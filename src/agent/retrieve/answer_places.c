@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/retrieve/retrieve.h"
+#include "agent/session/tell.h"
 #include "agent/words/callers_question.h"
-#include "agent/parts.h"
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "code/places.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/retrieve/retrieve.h"
 
 static bool looks_secret(const char *path)
 {

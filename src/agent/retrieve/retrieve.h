@@ -1,0 +1,52 @@
+/*
+ * What the tree says to a request and of an answer: files and definitions that a request names or describes, in
+ * front of it, as far as there is room; the places that an answer names, as the index has them.
+ */
+#ifndef KVIST_AGENT_RETRIEVE_H
+#define KVIST_AGENT_RETRIEVE_H
+
+#include "agent/session/session_state.h"
+
+/* --- named.c --- */
+enum { AGENT_MAX_NAMED = 6, AGENT_NAMED_SURE = 8 }; /* sure: a score from which it is no mere word */
+typedef struct agent_named {
+    struct {
+        char *name;
+        uint32_t score;
+    } items[AGENT_MAX_NAMED + 1]; /* best first */
+    uint32_t n;
+} agent_named;
+/* What the request names or describes, of what the tree defines outside of tests; agent_named_free. */
+void agent__find_named(const agent *a, const char *request, agent_named *ret);
+void agent_named_free(agent_named *n);
+
+/* --- leaving.c --- */
+/* Why this file is not sent to an engine elsewhere unasked; NULL: it may be. */
+const char *agent__why_stays(const agent *a, const char *path);
+
+/* --- room.c --- */
+uint32_t agent__room_bytes(const agent *a); /* cap of one tool result */
+/*
+ * How many of a file's n_tokens (in n_lines) are put in front of a request that names it by @, where n_taken
+ * tokens of such files are chosen already. Says what does not fit; asks where that is the person's to decide.
+ */
+uint32_t agent__file_room(agent *a, const char *path, uint32_t n_tokens, uint32_t n_lines, uint32_t n_taken);
+
+/* --- context.c --- */
+int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when there is one */
+int agent__append_context(agent *a, const char *request, base_err *err);
+void agent__mark_stale(agent *a, const char *path);   /* rows that show an older text of it */
+void agent__notice_changes(agent *a, base_buf *told); /* what the person changed since it was shown */
+
+/* --- changes.c --- */
+bool agent__asks_about_changes(const char *request); /* a diff, what changed since a commit */
+int agent__append_changes(agent *a, const char *request, base_err *err); /* and puts that in front */
+
+/* --- answer_places.c --- */
+/* Below an answer in words: its places as the index has them, and who calls what it was asked for. */
+enum { AGENT_MAX_PLACES = 8 };
+void agent__tell_places(agent *a, const char *text, size_t n);
+/* The places of an answer, for the request behind it that says "it". */
+void agent__note_answered(agent *a, const agent_place_row *places, size_t n);
+
+#endif
