@@ -23,6 +23,7 @@
 #include "agent/approve/approve.h"
 #include "agent/sequence/sequence.h"
 #include "agent/retrieve/retrieve.h"
+#include "agent/judge/judge.h"
 
 /* Behind a request: that its answer is JSON, and of which schema. */
 void agent__put_schema(const agent *a, base_buf *request);
@@ -168,33 +169,7 @@ bool agent__find_expectation_in(
     const agent *a, const base_buf *text, const char *output, agent_expectation *ret);
 bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret);
 void agent_expectation_free(agent_expectation *e);
-/* The test file of that name and language ("main_test.go" for "main.go"); the caller frees; NULL: none. */
-char *agent__test_file_of(const agent *a, const char *path);
-/* The command that judges a change of this file becomes the test, unless a person named one. */
-void agent__find_judge(agent *a, const char *path);
-/* What the command is called in a sentence: without what puts it into a copy of the tree. */
-const char *agent__judge_words(const char *command);
-/* The one that was found cannot judge in this tree: the next that is known for the file. false: there is none. */
-bool agent__find_next_judge(agent *a, const char *path);
-/* Does the command fail without this turn's changes as well? Then it says nothing of them. output may be NULL. */
-bool agent__fails_without(agent *a, const char *command, base_buf *output);
-/* Values that the request gives stand in front of the command that was found for this file; without one, alone. */
-void agent__add_values(agent *a, const char *path);
-/* The command failed, and values stand in front of it: true where they are what failed. Drops what cannot judge. */
-bool agent__values_judge(agent *a, const tool_result *run);
-/* The tests behind the values cannot judge: the values stay alone. */
-void agent__drop_plain(agent *a);
-/* They hold: notes and tells it, or that they did without the change. */
-void agent__values_hold(agent *a, const tool_result *run);
-/* A turn begins, or a session ends. */
-void agent__forget_values(agent *a);
-/* A test file's command becomes the test; false: how to run it alone is not known. */
-bool agent__set_test_file(agent *a, const char *path);
-bool agent__path_is_plain(const char *path);          /* it can stand in a command line as it is */
-void agent__find_test(agent *a, const char *request); /* sets test_command and fix.wanted */
-void agent__set_test(agent *a, const char *command);  /* the command that judges; copied */
-bool agent__runs_tests(const char *command);          /* a test runner by its words */
-void agent__fix_free(agent *a);                       /* what a turn knows of its attempts, the doubts too */
+void agent__fix_free(agent *a); /* what a turn knows of its attempts, the doubts too */
 /* A change was refused or changed nothing: its tokens are put aside, the next answer begins with the call. */
 void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to);
 /*

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/judge/judge.h"
+#include "agent/session/tell.h"
 #include "agent/words/values.h"
 #include "base/mem.h"
 

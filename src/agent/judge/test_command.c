@@ -1,8 +1,8 @@
-/* Which command judges: set by whoever knows one, a test file's own, or the one that a request names (contract: parts.h). */
+/* Which command judges: set by whoever knows one, a test file's own, or the one that a request names (contract: judge.h). */
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/judge/judge.h"
 #include "base/mem.h"
 
 bool agent__runs_tests(const char *command)

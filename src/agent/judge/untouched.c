@@ -1,7 +1,8 @@
 /*
  * The tree without this turn's changes: a command that fails there as well says nothing of them.
  */
-#include "agent/parts.h"
+#include "agent/judge/judge.h"
+#include "agent/session/tell.h"
 #include "tools/run/scratch.h"
 
 enum { TEST_MS = 60000, TEST_BYTES = 2400 };

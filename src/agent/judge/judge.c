@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/approve/approve.h"
+#include "agent/judge/judge.h"
 #include "base/mem.h"
 
 enum { MAX_FILE = 1 << 20 };
