@@ -24,6 +24,7 @@
 #include "agent/sequence/sequence.h"
 #include "agent/retrieve/retrieve.h"
 #include "agent/judge/judge.h"
+#include "agent/asked/asked.h"
 
 /* Behind a request: that its answer is JSON, and of which schema. */
 void agent__put_schema(const agent *a, base_buf *request);
@@ -98,45 +99,6 @@ int agent__run_test_first(agent *a, base_err *err);    /* and appends what it pr
 int agent__known(const void *agent, const char *name); /* agent_call_known_fn */
 int agent__shell_line(agent *a, const char *command, bool is_typed,
     base_err *err); /* "!command"; is_typed: by the person, whose home it then sees */
-/* Does a request in plain words ask for a change of the tree, or for words? */
-bool agent_asks_for_change(const char *request);
-void agent__ask(agent *a, const char *request); /* when the index is there, before anything is changed */
-void agent__asked_free(agent *a);
-void agent__changed(agent *a, const char *path);    /* a call wrote this file */
-void agent__taken_back(agent *a, const char *path); /* and that was undone */
-/* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
-bool agent__is_missing(const agent *a, base_buf *out);
-/* The next answer begins with the call that writes what is missing; false: where that is, is not known. */
-bool agent__aim_at_missing(agent *a);
-/*
- * The same for an answer in words, where other behaviour was asked for: it names just one function or method of the
- * tree. false: nothing was aimed at, since it names none, several, or one of several files and no file.
- */
-bool agent__aim_at_said(agent *a, const char *text);
-/* The next answer begins with the call that writes this definition. */
-void agent__aim_at(agent *a, const char *path, const char *name);
-/* From now on this definition has to change as well. */
-void agent__wish_changed(agent *a, const char *path, const char *name);
-/* It asks for other behaviour of what stands there: nothing comes, goes or is called otherwise. */
-bool agent__asks_for_behaviour(const agent *a);
-/* The last line of a turn that was asked for a change. */
-void agent__tell_outcome(agent *a);
-typedef struct agent_lacking {
-    char *path, *type; /* of the tree */
-    char *field;       /* that it has not */
-} agent_lacking;
-/* What a compiler printed says that a type of the tree lacks a field that the request names; agent__lacking_free. */
-bool agent__find_lacking(const agent *a, const char *output, agent_lacking *ret);
-void agent__lacking_free(agent_lacking *l);
-typedef struct agent_standing {
-    char *path, *name, *parent; /* path NULL: it is no definition of the tree */
-    base_buf text;
-} agent_standing;
-/* The definition that `name` of `path` is now, before it is written; agent__standing_free. */
-void agent__find_standing(const agent *a, const char *path, const char *name, agent_standing *ret);
-void agent__standing_free(agent_standing *s);
-/* `old` was rewritten: what stands in another place that the request means as well has to change too. */
-void agent__wish_twins(agent *a, const agent_standing *old);
 /* The test that the new one stands beside, in front of the request; its file becomes the test that judges. */
 int agent__append_new_test(agent *a, const char *request, base_err *err);
 /* A new test that passes has to fail where its subject is broken: tells whether it does. */
@@ -201,8 +163,6 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
  * writes; false: it asks for none.
  */
 bool agent__open_operation(agent *a, const char *request, agent_opening *opening);
-/* wording.c: a request for an operation without its verb, read with the tree's names; agent_operation_words_free. */
-bool agent__read_wording(const agent *a, const char *request, agent_operation_words *ret);
 /* Where no call can be begun, the tool is told of in front of the request. */
 void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 /*
@@ -246,6 +206,5 @@ agent_made_call *agent__find_made(agent *a, uint64_t key); /* NULL: not made sin
 /* *ret_empty: nothing of a sequence is logged. */
 int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err);
 int agent__command(agent *a, const char *line, base_err *err);
-void agent__refusal_free(agent_refusal *x);
 
 #endif

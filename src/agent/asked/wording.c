@@ -1,6 +1,5 @@
-/* A request's wording, read with the names of the session's tree (contract: parts.h). */
-#include "agent/words/operation_words.h"
-#include "agent/parts.h"
+/* A request's wording, read with the names of the session's tree (contract: asked.h). */
+#include "agent/asked/asked.h"
 
 static uint32_t count_definitions(const void *ctx, const char *name)
 {

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/asked/asked.h"
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 
 enum { MAX_FILE = 4 << 20 };

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/asked/asked.h"
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 
 enum { MOST_LINES = 120 }; /* of a type that a small model writes again as a whole */

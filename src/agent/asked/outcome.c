@@ -7,7 +7,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/parts.h"
+#include "agent/asked/asked.h"
+#include "agent/judge/judge.h"
+#include "agent/session/tell.h"
+#include "agent/words/request_words.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "code/places.h"

@@ -1,0 +1,61 @@
+/*
+ * What a request asks to be changed, and what came of it: the names that shall come, go or change, what else has
+ * to change with them, and how far the tree has it.
+ */
+#ifndef KVIST_AGENT_ASKED_H
+#define KVIST_AGENT_ASKED_H
+
+#include "agent/session/session_state.h"
+#include "agent/words/operation_words.h"
+
+/* --- wording.c --- */
+/* A request for an operation without its verb, read with the tree's names; agent_operation_words_free. */
+bool agent__read_wording(const agent *a, const char *request, agent_operation_words *ret);
+
+/* --- outcome.c --- */
+/* Does a request in plain words ask for a change of the tree, or for words? */
+bool agent_asks_for_change(const char *request);
+void agent__ask(agent *a, const char *request); /* when the index is there, before anything is changed */
+void agent__asked_free(agent *a);
+void agent__changed(agent *a, const char *path);    /* a call wrote this file */
+void agent__taken_back(agent *a, const char *path); /* and that was undone */
+/* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
+bool agent__is_missing(const agent *a, base_buf *out);
+/* The next answer begins with the call that writes what is missing; false: where that is, is not known. */
+bool agent__aim_at_missing(agent *a);
+/*
+ * The same for an answer in words, where other behaviour was asked for: it names just one function or method of the
+ * tree. false: nothing was aimed at, since it names none, several, or one of several files and no file.
+ */
+bool agent__aim_at_said(agent *a, const char *text);
+/* The next answer begins with the call that writes this definition. */
+void agent__aim_at(agent *a, const char *path, const char *name);
+/* From now on this definition has to change as well. */
+void agent__wish_changed(agent *a, const char *path, const char *name);
+/* It asks for other behaviour of what stands there: nothing comes, goes or is called otherwise. */
+bool agent__asks_for_behaviour(const agent *a);
+/* The last line of a turn that was asked for a change. */
+void agent__tell_outcome(agent *a);
+void agent__refusal_free(agent_refusal *x);
+
+/* --- twins.c --- */
+typedef struct agent_standing {
+    char *path, *name, *parent; /* path NULL: it is no definition of the tree */
+    base_buf text;
+} agent_standing;
+/* The definition that `name` of `path` is now, before it is written; agent__standing_free. */
+void agent__find_standing(const agent *a, const char *path, const char *name, agent_standing *ret);
+void agent__standing_free(agent_standing *s);
+/* `old` was rewritten: what stands in another place that the request means as well has to change too. */
+void agent__wish_twins(agent *a, const agent_standing *old);
+
+/* --- lacking.c --- */
+typedef struct agent_lacking {
+    char *path, *type; /* of the tree */
+    char *field;       /* that it has not */
+} agent_lacking;
+/* What a compiler printed says that a type of the tree lacks a field that the request names; agent__lacking_free. */
+bool agent__find_lacking(const agent *a, const char *output, agent_lacking *ret);
+void agent__lacking_free(agent_lacking *l);
+
+#endif
