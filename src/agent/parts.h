@@ -25,6 +25,7 @@
 #include "agent/retrieve/retrieve.h"
 #include "agent/judge/judge.h"
 #include "agent/asked/asked.h"
+#include "agent/repair/attempt.h"
 
 /* Behind a request: that its answer is JSON, and of which schema. */
 void agent__put_schema(const agent *a, base_buf *request);
@@ -131,33 +132,10 @@ bool agent__find_expectation_in(
     const agent *a, const base_buf *text, const char *output, agent_expectation *ret);
 bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret);
 void agent_expectation_free(agent_expectation *e);
-void agent__fix_free(agent *a); /* what a turn knows of its attempts, the doubts too */
-/* A change was refused or changed nothing: its tokens are put aside, the next answer begins with the call. */
-void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to);
-/*
- * After a failed test: undoes the change unless it was the last attempt, and writes what the model is told.
- */
-void agent__take_back(agent *a, const char *path, const char *name, const char *output, base_buf *out);
-/*
- * What the harness writes of the next answer where a model would not make the call: the beginning of a line
- * that it ends (what is wrong), then the call up to the new definition's first line.
- */
-typedef struct agent_opening {
-    base_buf thought, call; /* control tokens in it: AGENT_PROMPT_MARK */
-    base_buf behind; /* of the definition: follows the first line that the model writes behind the call */
-    base_buf old;    /* the definition as it is: none of its own conditions is followed by `behind` */
-    bool is_doubt;   /* the call goes on into the definition: up to a doubt of doubt.c, or early_return.c's */
-} agent_opening;
-void agent_opening_free(agent_opening *o);
 /* How the answer that writes the new test begins; once a turn. */
 bool agent__open_new_test(agent *a, agent_opening *opening);
 /* How a further attempt begins: at the new test, or at the definition (agent__open_call). */
 int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err);
-/*
- * Empty when no definition is in view. further: not the first attempt at it, so the next doubt is tried while
- * there is one.
- */
-int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err);
 /*
  * operation.c: the call of an operation that the request asks for, up to the definition's name, which the model
  * writes; false: it asks for none.
@@ -165,35 +143,6 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
 bool agent__open_operation(agent *a, const char *request, agent_opening *opening);
 /* Where no call can be begun, the tool is told of in front of the request. */
 void agent__tell_operation(const agent *a, const char *request, base_buf *out);
-/*
- * An answer (tokens [from, to)) came without a change that makes the test pass: what the model is asked in out. A
- * useless answer (it went in circles) is put aside. false: the answer is final.
- */
-bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out);
-/* Why a call may not change this file (the test that judges stays as it is); NULL: it may. */
-const char *agent__forbids_change(const agent *a, const char *path);
-typedef struct agent_definition {
-    char *path, *name, *language;
-    base_buf text; /* as it is now */
-    size_t body;   /* byte of text where its body begins */
-} agent_definition;
-/* A further attempt at t, whose call stands in the opening already: a condition in front of its body. Once a turn. */
-bool agent__open_early_return(agent *a, const agent_definition *t, agent_opening *opening);
-/*
- * The model has written text[0, n) behind the call: once its first line is over (*ret_is_over), what follows that is
- * put to out. true: something does; false: nothing yet, it left the function on that line by itself, or the line
- * is a condition that stands in the old definition (o->old).
- */
-bool agent__put_behind_line(
-    const agent_opening *o, const char *text, size_t n, bool *ret_is_over, base_buf *out);
-/* The call that rewrites it, up to the first line of its new text. */
-void agent__put_call(const agent *a, const agent_definition *t, base_buf *out);
-/*
- * The next attempt at a definition: what stands before the next doubted token, and the other token, into out;
- * nothing when none is left. head: what stands in front of the definition in the answer.
- */
-int agent__doubt_next(agent *a, const char *head, const agent_definition *old, base_buf *out, base_err *err);
-void agent__doubts_free(agent *a);
 bool agent__tries_are_due(const agent *a); /* a test has failed, and candidates were not sampled yet */
 uint32_t agent__tries(const agent *a);     /* how many candidates there are in the mode that holds */
 /*

@@ -9,7 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/parts.h"
+#include "agent/asked/asked.h"
+#include "agent/call/prompt.h"
+#include "agent/repair/attempt.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
 #include "base/hash.h"
 #include "base/mem.h"
 

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/repair/attempt.h"
+#include "agent/session/segments.h"
 #include "base/mem.h"
 #include "code/code.h"
 

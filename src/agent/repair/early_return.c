@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/asked/asked.h"
+#include "agent/repair/attempt.h"
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 
 /* --- where it goes -------------------------------------------------------------------------------------- */
