@@ -26,6 +26,7 @@
 #include "agent/judge/judge.h"
 #include "agent/asked/asked.h"
 #include "agent/repair/attempt.h"
+#include "agent/operation/operation.h"
 
 /* Behind a request: that its answer is JSON, and of which schema. */
 void agent__put_schema(const agent *a, base_buf *request);
@@ -99,50 +100,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
 int agent__run_test_first(agent *a, base_err *err);    /* and appends what it printed */
 int agent__known(const void *agent, const char *name); /* agent_call_known_fn */
 int agent__shell_line(agent *a, const char *command, bool is_typed,
-    base_err *err); /* "!command"; is_typed: by the person, whose home it then sees */
-/* The test that the new one stands beside, in front of the request; its file becomes the test that judges. */
-int agent__append_new_test(agent *a, const char *request, base_err *err);
-/* A new test that passes has to fail where its subject is broken: tells whether it does. */
-void agent__try_new_test(agent *a);
-
-/* The runner said that the subject wants a string: the next attempt gives it one. */
-void agent__sharpen_new_test(agent *a, const char *output);
-/*
- * Behind the last row (but for its comma) of the last table in text[0, n), rows of which stand on lines of their own;
- * *ret_next: the comma where it has none, and a further line up to its bracket. 0: there is no table.
- */
-size_t agent__rows_end(const char *text, size_t n, base_buf *ret_next);
-/* How most assertions of a script of node's begin ("assert.equal("); "assert." where the request is about errors. */
-void agent__put_usual_assertion(const base_buf *text, const char *request, base_buf *out);
-/* Did the call fail since what it was given is no string? `output` may be NULL. */
-bool agent__wants_string(const char *output);
-typedef struct agent_expectation {
-    base_buf text;           /* of the lines, as they should be; empty: nothing to put right */
-    uint32_t line, line_end; /* of the new test's file */
-    base_buf told;
-} agent_expectation;
-/*
- * A test's runner said `output` of the test in text[from, to): where it fails since a literal in it is not what the code
- * gives, and `request` (may be NULL) does not say that value, its line put right. agent_expectation_free.
- */
-bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const char *request,
-    const char *output, agent_expectation *ret);
-/* The same for the new test in `text`, its file as it would be; and in that file as this turn wrote it. */
-bool agent__find_expectation_in(
-    const agent *a, const base_buf *text, const char *output, agent_expectation *ret);
-bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret);
-void agent_expectation_free(agent_expectation *e);
-/* How the answer that writes the new test begins; once a turn. */
-bool agent__open_new_test(agent *a, agent_opening *opening);
-/* How a further attempt begins: at the new test, or at the definition (agent__open_call). */
-int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err);
-/*
- * operation.c: the call of an operation that the request asks for, up to the definition's name, which the model
- * writes; false: it asks for none.
- */
-bool agent__open_operation(agent *a, const char *request, agent_opening *opening);
-/* Where no call can be begun, the tool is told of in front of the request. */
-void agent__tell_operation(const agent *a, const char *request, base_buf *out);
+    base_err *err);                        /* "!command"; is_typed: by the person, whose home it then sees */
 bool agent__tries_are_due(const agent *a); /* a test has failed, and candidates were not sampled yet */
 uint32_t agent__tries(const agent *a);     /* how many candidates there are in the mode that holds */
 /*

@@ -5,7 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/operation/operation.h"
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 
 enum { LEAST_ROWS = 3 };

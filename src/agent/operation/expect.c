@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/operation/operation.h"
 #include "agent/words/values.h"
 #include "base/mem.h"
 

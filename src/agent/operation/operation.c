@@ -8,8 +8,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/words/operation_words.h"
-#include "agent/parts.h"
+#include "agent/asked/asked.h"
+#include "agent/call/prompt.h"
+#include "agent/operation/operation.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "tools/refactor/parameters.h"
 

@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/call/prompt.h"
+#include "agent/judge/judge.h"
+#include "agent/operation/operation.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "tools/run/scratch.h"
