@@ -27,6 +27,7 @@
 #include "agent/asked/asked.h"
 #include "agent/repair/attempt.h"
 #include "agent/operation/operation.h"
+#include "agent/lifetime/lifetime.h"
 
 /* Behind a request: that its answer is JSON, and of which schema. */
 void agent__put_schema(const agent *a, base_buf *request);
@@ -43,15 +44,8 @@ int agent__append_outside(agent *a, base_err *err);
 int agent__describe_outside(agent *a, const char *name, base_err *err); /* /mcp [NAME] */
 /* /NAME where no command of ours has that name. BASE_E_NOT_FOUND, and nothing is told: there is none. */
 int agent__use_skill(agent *a, const char *name, size_t n, const char *arguments, base_err *err);
-void agent__list_skills(agent *a, base_buf *out); /* for /help: "/name\tabout" a line */
-/* Fixed prompt and AGENTS.md into an empty engine, `session` event. */
-int agent__begin_session(agent *a, base_err *err);
+void agent__list_skills(agent *a, base_buf *out);              /* for /help: "/name\tabout" a line */
 int agent__operate(agent *a, const char *json, base_err *err); /* the refactor tool, for a command */
-int agent__offer_tools(agent *a, base_err *err); /* makes the grammar of the calls that can be made now */
-void agent__save(agent *a);                      /* a snapshot of the engine's session; a failure is told */
-void agent__end_session(agent *a, const char *status); /* its last event */
-void agent__clear_session(agent *a);                   /* what a session remembers of its sequence */
-int agent__restart(agent *a, const char *parent, base_err *err); /* a new session in place of this one */
 /* An answer as it is read token by token: what of it is words and calls, and what the model thinks (channels.h). */
 typedef struct agent_reader {
     base_buf text, thought;
@@ -79,8 +73,6 @@ bool agent__ends_thought(agent *a, agent_reader *r, model_ids *ret);
 void agent__tell_grammar(agent *a, uint32_t from);
 /* Can the harness write the beginning of a call as this model writes calls? */
 bool agent__can_begin_calls(const agent *a);
-int agent__rewind(
-    agent *a, uint32_t turn, base_err *err); /* to before `turn` (1 to a->turn); asks about files */
 /* A definition in a fence without a call, as a call to rewrite it; false: none, or no single place for it. */
 bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call);
 int agent__turn(agent *a, const char *request, base_err *err);
@@ -110,8 +102,6 @@ uint32_t agent__tries(const agent *a);     /* how many candidates there are in t
  */
 int agent__try(agent *a, model_ids *ret_ids, base_err *err);
 agent_made_call *agent__find_made(agent *a, uint64_t key); /* NULL: not made since the tree last changed */
-/* *ret_empty: nothing of a sequence is logged. */
-int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err);
 int agent__command(agent *a, const char *line, base_err *err);
 
 #endif

@@ -7,8 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/lifetime/lifetime.h"
+#include "agent/log/log.h"
 #include "agent/log/logged.h"
-#include "agent/parts.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/ledger.h"
+#include "agent/session/tell.h"
 #include "base/clock.h"
 #include "base/mem.h"
 

@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/approve/approve.h"
+#include "agent/lifetime/lifetime.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/ledger.h"
+#include "agent/session/tell.h"
 #include "base/mem.h"
 
 typedef enum answer { FILES_TOO, CONVERSATION_ALONE, NEITHER } answer;

@@ -5,8 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/asked/asked.h"
+#include "agent/call/prompt.h"
 #include "agent/call/tool_grammar.h"
+#include "agent/judge/judge.h"
+#include "agent/lifetime/lifetime.h"
+#include "agent/log/log.h"
+#include "agent/repair/attempt.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
+#include "mcp/mcp.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
