@@ -7,7 +7,7 @@
 #include "agent/agent.h"
 #include "agent/call/call.h"
 #include "agent/call/channels.h"
-#include "agent/guard.h"
+#include "agent/act/guard.h"
 #include "agent/log/log.h"
 #include "agent/log/moved.h"
 #include "agent/words/operation_words.h"
@@ -28,6 +28,7 @@
 #include "agent/repair/attempt.h"
 #include "agent/operation/operation.h"
 #include "agent/lifetime/lifetime.h"
+#include "agent/act/act.h"
 
 /* Behind a request: that its answer is JSON, and of which schema. */
 void agent__put_schema(const agent *a, base_buf *request);
@@ -44,8 +45,7 @@ int agent__append_outside(agent *a, base_err *err);
 int agent__describe_outside(agent *a, const char *name, base_err *err); /* /mcp [NAME] */
 /* /NAME where no command of ours has that name. BASE_E_NOT_FOUND, and nothing is told: there is none. */
 int agent__use_skill(agent *a, const char *name, size_t n, const char *arguments, base_err *err);
-void agent__list_skills(agent *a, base_buf *out);              /* for /help: "/name\tabout" a line */
-int agent__operate(agent *a, const char *json, base_err *err); /* the refactor tool, for a command */
+void agent__list_skills(agent *a, base_buf *out); /* for /help: "/name\tabout" a line */
 /* An answer as it is read token by token: what of it is words and calls, and what the model thinks (channels.h). */
 typedef struct agent_reader {
     base_buf text, thought;
@@ -87,12 +87,6 @@ int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err);
 int agent__git_commit(agent *a, base_err *err); /* /commit */
 /* A model's answer as a message: without fences and labels around it, lines without blanks at their ends. */
 void agent_commit_clean(const char *answer, base_buf *ret);
-/* One call from the model's answer (whose tokens are [from, to)). *ret_stop: the turn ends here. */
-int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool *ret_stop, base_err *err);
-int agent__run_test_first(agent *a, base_err *err);    /* and appends what it printed */
-int agent__known(const void *agent, const char *name); /* agent_call_known_fn */
-int agent__shell_line(agent *a, const char *command, bool is_typed,
-    base_err *err);                        /* "!command"; is_typed: by the person, whose home it then sees */
 bool agent__tries_are_due(const agent *a); /* a test has failed, and candidates were not sampled yet */
 uint32_t agent__tries(const agent *a);     /* how many candidates there are in the mode that holds */
 /*
@@ -101,7 +95,6 @@ uint32_t agent__tries(const agent *a);     /* how many candidates there are in t
  * like any other wait.
  */
 int agent__try(agent *a, model_ids *ret_ids, base_err *err);
-agent_made_call *agent__find_made(agent *a, uint64_t key); /* NULL: not made since the tree last changed */
 int agent__command(agent *a, const char *line, base_err *err);
 
 #endif

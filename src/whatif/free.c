@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/guard.h"
+#include "agent/act/guard.h"
 #include "base/mem.h"
 
 enum {

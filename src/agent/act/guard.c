@@ -5,7 +5,8 @@
  */
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/act/act.h"
+#include "agent/act/guard.h"
 #include "base/hash.h"
 
 /* Members in the order of their names: {"a":1,"b":2} and {"b":2,"a":1} are the same call. */

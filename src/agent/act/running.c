@@ -1,7 +1,12 @@
 /*
  * One call from its arguments to its result (contract: running.h).
  */
-#include "agent/running.h"
+#include "agent/act/running.h"
+#include "agent/approve/approve.h"
+#include "agent/call/prompt.h"
+#include "agent/judge/judge.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/session/tell.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef KVIST_AGENT_RUNNING_H
 #define KVIST_AGENT_RUNNING_H
 
-#include "agent/parts.h"
+#include "agent/session/session_state.h"
 
 typedef struct agent_running {
     agent *a;

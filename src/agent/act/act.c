@@ -8,8 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
-#include "agent/running.h"
+#include "agent/act/act.h"
+#include "agent/act/guard.h"
+#include "agent/act/running.h"
+#include "agent/approve/approve.h"
+#include "agent/asked/asked.h"
+#include "agent/judge/judge.h"
+#include "agent/operation/operation.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/utf8.h"
