@@ -1,7 +1,7 @@
 /*
  * Events -> steps (contract: schedule.h). The log says of a repair only what came of it, so where one was asked for
  * is found by what stands around it: behind a request, and behind a tool's results, before the answer is opened
- * (src/agent/turn.c, src/agent/act/act.c). A budget is told at a turn's end; it was changed before the turn began.
+ * (src/agent/turn/turn.c, src/agent/act/act.c). A budget is told at a turn's end; it was changed before the turn began.
  */
 #include "whatif/schedule.h"
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/turn/turn.h"
 
 void agent__put_schema(const agent *a, base_buf *request)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/turn/turn.h"
 #include "base/mem.h"
 #include "code/places.h"
 

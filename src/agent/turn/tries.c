@@ -13,7 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/act/act.h"
+#include "agent/act/guard.h"
+#include "agent/operation/operation.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
+#include "agent/turn/turn.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"

@@ -6,7 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/act/act.h"
+#include "agent/act/guard.h"
+#include "agent/asked/asked.h"
+#include "agent/call/prompt.h"
+#include "agent/judge/judge.h"
+#include "agent/lifetime/lifetime.h"
+#include "agent/operation/operation.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/ledger.h"
+#include "agent/session/tell.h"
+#include "agent/turn/turn.h"
+#include "agent/words/request_words.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"

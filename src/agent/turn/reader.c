@@ -1,7 +1,10 @@
-/* Reading an answer (parts.h, "reader.c"): the same of what is decoded, of a candidate, and of one that was taken. */
+/* Reading an answer (contract: turn.h): the same of what is decoded, of a candidate, and of one that was taken. */
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/call/prompt.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
+#include "agent/turn/turn.h"
 
 /* <think> and its end, which some converters made control tokens; NULL: another. */
 static const char *think_mark(const agent *a, int32_t id, size_t *n)

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/lifetime/lifetime.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/tell.h"
+#include "agent/turn/turn.h"
+#include "mcp/mcp.h"
 
 static void tell_person(agent *a, base_buf *notes)
 {

@@ -1,0 +1,82 @@
+/*
+ * A turn: the request, then answers and calls until an answer without a call. Answers are read token by token; where
+ * a test can judge, several are tried.
+ */
+#ifndef KVIST_AGENT_TURN_H
+#define KVIST_AGENT_TURN_H
+
+#include "agent/call/call.h"
+#include "agent/session/session_state.h"
+
+/* --- turn.c --- */
+int agent__turn(agent *a, const char *request, base_err *err);
+/* A turn of one answer in words: nothing is looked for, no call of it is made. */
+typedef struct agent_draft {
+    const char *request;          /* what the turn is called in the chat and in the log: the command */
+    const char *label, *material; /* what the model reads in front, and what that is */
+    const char *asking;
+} agent_draft;
+/* The answer's text behind *ret. BASE_E_STATE: it was cut, went in circles or was a call. The caller tells errors. */
+int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err);
+
+/* --- reader.c --- */
+/* An answer as it is read token by token: what of it is words and calls, and what the model thinks (channels.h). */
+typedef struct agent_reader {
+    base_buf text, thought;
+    agent_channels channels;
+    size_t line_text, line_thought; /* agent__reader_line_begins */
+    bool line_in_head;
+    uint32_t n_thought, n_closed; /* tokens of thoughts; thoughts that were ended for it */
+} agent_reader;
+void agent__reader_begin(agent *a, agent_reader *r); /* the next token is the answer's first */
+void agent__reader_take(const agent *a, agent_reader *r, int32_t id, uint32_t index);
+void agent__reader_free(agent_reader *r);
+/* The model goes on with a line that the harness began; it has come to its end, or begins something else. */
+enum { AGENT_OPENING_TOKENS = 64 }; /* of the model's, at most */
+void agent__reader_line_begins(agent_reader *r);
+bool agent__reader_has_line(const agent_reader *r);
+/* The call that the harness begins behind such a line; is_ended: the model ended its message there. */
+void agent__put_call_behind(
+    const agent *a, const agent_reader *r, bool is_ended, const base_buf *call, base_buf *out);
+/*
+ * The model has thought for settings.max_thought tokens: what ends its thought, as it would have ended it, is to be
+ * appended. false: go on.
+ */
+bool agent__ends_thought(agent *a, agent_reader *r, model_ids *ret);
+/* The grammar goes on behind what the harness wrote into the answer from token `from` on. */
+void agent__tell_grammar(agent *a, uint32_t from);
+/* Can the harness write the beginning of a call as this model writes calls? */
+bool agent__can_begin_calls(const agent *a);
+
+/* --- schema.c --- */
+/* Behind a request: that its answer is JSON, and of which schema. */
+void agent__put_schema(const agent *a, base_buf *request);
+/* What the next answer is held to. calls: it may be one where the family's calls do not look like JSON. */
+engine_hold agent__hold(const agent *a, bool calls);
+/* Can this text, as far as it came, be JSON only? Then no call is looked for in it. */
+bool agent__is_json(const char *text, size_t n);
+/* The answer's JSON, on one line; BASE_E_FORMAT: it does not fit, and where. A fence or a thought around it is dropped. */
+int agent__take_json(const agent *a, const char *text, size_t n, base_buf *ret, base_err *err);
+void agent__put_schema_again(
+    const agent *a, const base_err *why, base_buf *asking); /* what it is asked then */
+
+/* --- fence.c --- */
+/* A definition in a fence without a call, as a call to rewrite it; false: none, or no single place for it. */
+bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call);
+
+/* --- outside.c --- */
+/* Tools of other programs that the model was not told of yet, in front of a request. */
+int agent__append_outside(agent *a, base_err *err);
+int agent__describe_outside(agent *a, const char *name, base_err *err); /* /mcp [NAME] */
+
+/* --- tries.c --- */
+bool agent__tries_are_due(const agent *a); /* a test has failed, and candidates were not sampled yet */
+uint32_t agent__tries(const agent *a);     /* how many candidates there are in the mode that holds */
+/*
+ * Where a test can judge and has failed: up to a->tries rewrites. *ret_ids: the tokens of the first whose
+ * test passed, to be appended as the answer; empty when there was none or nothing to try. BASE_E_CANCELLED
+ * like any other wait.
+ */
+int agent__try(agent *a, model_ids *ret_ids, base_err *err);
+
+#endif
