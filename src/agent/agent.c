@@ -2,14 +2,19 @@
  * One session, from outside: opening, closing, a line from the person, idle time. The engine's observer turns
  * prefill progress and plans into events.
  */
-#include "agent/agent.h"
+#include "agent/act/act.h"
+#include "agent/command/command.h"
+#include "agent/engine/ability.h"
+#include "agent/lifetime/lifetime.h"
+#include "agent/log/log.h"
+#include "agent/log/logged.h"
+#include "agent/session/ledger.h"
+#include "agent/session/tell.h"
+#include "agent/turn/turn.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/engine/ability.h"
-#include "agent/log/logged.h"
-#include "agent/parts.h"
 #include "base/mem.h"
 
 enum { DEFAULT_CONTEXT = 1500, DEFAULT_STEPS = 24, DEFAULT_TOKENS = 1024 };

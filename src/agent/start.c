@@ -3,12 +3,13 @@
  * the folder holds the engine's rows and the workspace's undo objects, the agent takes engine and workspace
  * over.
  */
+#include "agent/session/tell.h"
 #include "agent/start.h"
+#include "mcp/mcp.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "kv/rows/rowfile.h"

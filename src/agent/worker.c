@@ -3,10 +3,9 @@
  * come out through a bounded queue with a descriptor. While the queue is full the engine waits for the
  * screen, never the other way round.
  */
+#include "agent/command/skills.h"
+#include "agent/session/session_state.h"
 #include "agent/worker.h"
-
-#include "agent/parts.h"
-#include "agent/skills.h"
 
 #include <pthread.h>
 #include <stdlib.h>

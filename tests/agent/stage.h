@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/parts.h"
+#include "agent/session/session_state.h"
 #include "agent/start.h"
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,6 +1,7 @@
 /* What a person allowed for longer than once: commands for good in a tree, and those that a configuration names. */
 #include <sys/stat.h>
 
+#include "agent/approve/approve.h"
 #include "agent/approve/approvals.h"
 #include "stage.h"
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/session/segments.h"
 #include "stage.h"
 
 static void test_brakes__the_same_call_again_and_again_stops_the_turn(void **state)

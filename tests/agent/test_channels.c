@@ -2,6 +2,7 @@
  * A model that writes in channels (gpt-oss): what of its messages is an answer, what a call, what a thought; and that
  * thoughts leave with the turn, as its template leaves them out of later ones.
  */
+#include "agent/sequence/sequence.h"
 #include "agent/call/channels.h"
 #include "stage.h"
 

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/command/command.h"
 #include "base/mem.h"
 #include "stage.h"
 #include "tools/commit.h"

@@ -2,6 +2,7 @@
  * What judges a change where nobody named a test: found for the changed file, run like a named one, and never
  * counted where it cannot tell right from wrong. And a new test has to notice a broken subject.
  */
+#include "agent/asked/asked.h"
 #include "stage.h"
 
 #define C_FILE                                                                                               \

@@ -1,6 +1,8 @@
 /* What a turn says that it did: a change that was asked for and is not in the tree is never told as done. */
 #include <unistd.h>
 
+#include "agent/asked/asked.h"
+#include "agent/repair/attempt.h"
 #include "stage.h"
 
 static void test_outcome__knows_a_change_from_a_question(void **state)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "agent/parts.h"
+#include "agent/session/session_state.h"
 #include "agent/start.h"
 #include "base/fs.h"
 #include "base/mem.h"

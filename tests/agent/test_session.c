@@ -8,6 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/session/ledger.h"
+#include "agent/session/segments.h"
+#include "agent/session/tell.h"
 #include "stage.h"
 
 /* What a budget has no room for beside the fixed prompt. */

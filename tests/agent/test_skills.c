@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/skill_text.h"
-#include "agent/skills.h"
+#include "agent/command/skill_text.h"
+#include "agent/command/skills.h"
 #include "stage.h"
 
 #define SKILL(name, about, body) "---\nname: " name "\ndescription: " about "\n---\n" body

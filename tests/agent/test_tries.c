@@ -2,6 +2,7 @@
  * Candidates: sampled in branches, tried in a copy of the tree, the first that passes goes the way of any
  * other call.
  */
+#include "agent/turn/turn.h"
 #include "stage.h"
 
 /* What the model says behind the harness's opening: the end of a line, then the body of the fence. */

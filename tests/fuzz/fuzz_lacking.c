@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/parts.h"
+#include "agent/asked/asked.h"
 #include "base/mem.h"
 #include "scratch.h"
 

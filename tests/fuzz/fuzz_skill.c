@@ -1,5 +1,5 @@
 /* Front matter: what is read is a name of small letters and a description of one printable line; the body lies in the text. */
-#include "agent/skill_text.h"
+#include "agent/command/skill_text.h"
 
 #include <stdint.h>
 #include <stdlib.h>

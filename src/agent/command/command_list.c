@@ -6,7 +6,7 @@
 
 static const agent_command commands[] = {
 #define COMMAND(name, function, who, instead, arguments, about) {name, arguments, about},
-#include "agent/commands.def"
+#include "agent/command/commands.def"
 #undef COMMAND
 };
 

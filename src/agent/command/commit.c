@@ -8,7 +8,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/parts.h"
+#include "agent/approve/approve.h"
+#include "agent/command/command.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/session/tell.h"
+#include "agent/turn/turn.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/show.h"
@@ -108,7 +112,7 @@ static void put_diff(agent *a, const tool_staged *s, base_buf *diff, base_buf *n
 /* A part's end: in front of a file, of a hunk, of a line, as far back as half of the room. */
 static size_t part_end(const char *text, size_t n, size_t room)
 {
-    static const char *const before[] = {"\ndiff --git ", "\n@@ ", "\n"};
+    static const char *const before[] = {"\ndiff --git ", "\n ", "\n"};
     if (n <= room) return n;
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         for (size_t at = room; at > room / 2; at--)

@@ -2,14 +2,14 @@
  * Finding and reading skills and commands (contract: skills.h). A tree's files are opened as the read tool
  * opens them, so no link leads out of the tree; a person's must be theirs, as the configuration must.
  */
-#include "agent/skills.h"
+#include "agent/command/skills.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/skill_text.h"
+#include "agent/command/skill_text.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"

@@ -7,9 +7,18 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/act/act.h"
 #include "agent/approve/approvals.h"
-#include "agent/parts.h"
-#include "agent/skills.h"
+#include "agent/approve/approve.h"
+#include "agent/command/command.h"
+#include "agent/command/skills.h"
+#include "agent/lifetime/lifetime.h"
+#include "agent/log/log.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
+#include "agent/session/ledger.h"
+#include "agent/session/tell.h"
+#include "agent/turn/turn.h"
 #include "base/edits.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -676,7 +685,7 @@ static int run_mcp(agent *a, const char *arguments, base_err *err)
 
 static command_fn *const functions[] = {
 #define COMMAND(name, function, who, instead, arguments, about) function,
-#include "agent/commands.def"
+#include "agent/command/commands.def"
 #undef COMMAND
 };
 
@@ -687,7 +696,7 @@ static const struct {
     const char *instead;
 } permissions[] = {
 #define COMMAND(name, function, who, instead, arguments, about) {who, instead},
-#include "agent/commands.def"
+#include "agent/command/commands.def"
 #undef COMMAND
 };
 

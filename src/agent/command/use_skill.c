@@ -4,8 +4,11 @@
  */
 #include <string.h>
 
-#include "agent/parts.h"
-#include "agent/skills.h"
+#include "agent/command/command.h"
+#include "agent/command/skills.h"
+#include "agent/session/segments.h"
+#include "agent/session/tell.h"
+#include "agent/turn/turn.h"
 #include "kv/session.h"
 
 void agent__list_skills(agent *a, base_buf *out)

@@ -2,7 +2,7 @@
  * The strict reader of front matter (contract: skill_text.h): a subset of YAML that every skill in the wild
  * is written in. Keys stand at the start of a line; what is indented belongs to the key above it.
  */
-#include "agent/skill_text.h"
+#include "agent/command/skill_text.h"
 
 #include <ctype.h>
 #include <stdlib.h>
