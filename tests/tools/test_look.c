@@ -405,6 +405,10 @@ static void test_look__a_regex_that_would_never_end_is_given_up(void **state)
     base_buf text = {0};
     atomic_bool cancel = true;
     tree_make(&t, true);
+    for (int i = 0; i < 900; i++)
+        base_buf_printf(&text, "%04000d\n", 0); /* each letter begins a walk to its line's end */
+    tree_put(&t, "long/digits.txt", text.data);
+    base_buf_clear(&text);
     for (int i = 0; i < 2000; i++)
         base_buf_puts(&text, "words and more words that go on and on for a line Q\n");
     tree_put(&t, "a.txt", text.data);
@@ -426,8 +430,13 @@ static void test_look__a_regex_that_would_never_end_is_given_up(void **state)
         tool_result_free(&r);
         t.limits.cancel = NULL;
     }
+    tool_result r =
+        tree_call(&t, "search", "{\"query\":\"[0-9]*[A-Z]\",\"regex\":true,\"path\":\"long\"}", NULL);
+    assert_int_equal(r.status, TOOL_REFUSED);
+    assert_contains(r.text.data, "takes too long");
+    tool_result_free(&r);
     /* The control: the same tree, an ordinary pattern. */
-    tool_result r = tree_call(&t, "search", "{\"query\":\"needle [0-9]{9}$\",\"regex\":true}", NULL);
+    r = tree_call(&t, "search", "{\"query\":\"needle [0-9]{9}$\",\"regex\":true}", NULL);
     assert_int_equal(r.status, TOOL_OK);
     assert_contains(r.text.data, "b.txt:1:");
     tool_result_free(&r);
