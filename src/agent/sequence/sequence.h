@@ -59,7 +59,6 @@ bool agent__is_priced(const agent *a);
 bool agent__is_aside(const agent *a, uint32_t from, uint32_t to);
 /* Above the budget: one cut, by what the message asks for. */
 int agent__hold_budget(agent *a, const char *message, base_err *err);
-void agent__put_segment_name(const agent_segment *p, base_buf *out); /* "src/a.c:1-20", "test of turn 3" */
 void agent__leave_later(agent *a, uint32_t from, uint32_t to, kv_reason reason); /* with the next cut */
 void agent__want_back(
     agent *a, uint32_t from, uint32_t to); /* where it is put aside, in front of the next request */

@@ -79,6 +79,18 @@ int agent__find_open(const agent *a)
     return -1;
 }
 
+void agent__put_segment_name(const agent_segment *p, base_buf *out)
+{
+    if (p->path && p->line)
+        base_buf_printf(out, "%s:%u-%u", p->path, p->line, p->line_end);
+    else
+        base_buf_printf(out, "%s of turn %u",
+            p->path    ? p->path
+            : p->label ? p->label
+                       : kv_origin_word(p->origin),
+            p->turn);
+}
+
 void agent__truncate_segments(agent *a, uint32_t n)
 {
     while (a->transcript.n_segments && a->transcript.segments[a->transcript.n_segments - 1].from >= n) {

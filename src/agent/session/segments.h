@@ -30,6 +30,7 @@ size_t agent__add_segment(agent *a, const agent_text *t, uint32_t from, uint32_t
  * rewind); -1: none.
  */
 int agent__find_open(const agent *a);
+void agent__put_segment_name(const agent_segment *p, base_buf *out); /* "src/a.c:1-20", "test of turn 3" */
 /* Forgets the segments from token n on, and so which message is open. */
 void agent__truncate_segments(agent *a, uint32_t n);
 /*
