@@ -31,7 +31,10 @@ int base_fs_read(const char *path, size_t max_bytes, base_buf *out, base_err *er
         base_buf_reserve(out, want);
         ssize_t n = read(fd, out->data + out->len, want);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) code = base_fail_sys(err, "%s", path);
+        if (n < 0 && errno == EISDIR)
+            code = base_fail(err, BASE_E_IO, "%s is a folder, not a file", path);
+        else if (n < 0)
+            code = base_fail_sys(err, "%s", path);
         if (n <= 0) break;
         out->len += (size_t)n;
         if (out->len - start > max_bytes) {

@@ -242,12 +242,13 @@ static int read_schema(shell_options *o, agent_session_options *to, base_err *er
         return base_fail(
             err, BASE_E_USAGE, "--schema and --stop exclude each other: JSON ends where it is whole");
     int rc = base_fs_read(o->schema, 4 * BASE_SCHEMA_MOST_BYTES, &o->schema_text, err);
+    bool is_read = !rc; /* what cannot be read is told with its name */
     if (!rc)
         rc = base_schema_parse(
             o->schema_text.data ? o->schema_text.data : "", o->schema_text.len, &o->parsed_schema, err);
     if (!rc) rc = model_answer_can(o->parsed_schema, err);
     if (rc) {
-        base_err_prefix(err, "--schema %.100s", o->schema);
+        base_err_prefix(err, "--schema%s%.100s", is_read ? " " : "", is_read ? o->schema : "");
         if (err) err->code = BASE_E_USAGE;
         return BASE_E_USAGE;
     }

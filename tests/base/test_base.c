@@ -166,6 +166,8 @@ static void test_fs__writes_whole_files_and_bounds_reads(void **state)
     assert_int_equal(base_fs_read(path, 4, &b, &err), BASE_E_LIMIT);
     assert_int_equal(b.len, 5); /* what was there is left alone */
     assert_int_equal(base_fs_read("/nonexistent/x", 4, &b, &err), BASE_E_NOT_FOUND);
+    assert_int_equal(base_fs_read("/usr", 4, &b, &err), BASE_E_IO);
+    assert_string_equal(err.msg, "/usr is a folder, not a file");
     snprintf(path, sizeof path, "%s/a/link", folder);
     assert_int_equal(symlink("/etc", path), 0);
     assert_int_equal(base_fs_remove(folder, &err), 0);
