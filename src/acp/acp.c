@@ -22,6 +22,9 @@ typedef struct waiting {
     const base_json *id;
 } waiting;
 
+/* Requests for a new session that may wait for the same one. */
+#define ACP_MOST_OPENING 8
+
 typedef struct acp {
     const acp_options *options;
     base_lines lines;
@@ -30,7 +33,9 @@ typedef struct acp {
     agent_session_options session; /* what it was opened with */
     char *cwd, *resume;            /* strings of it */
     acp_teller teller;
-    waiting opening, prompt;
+    waiting
+        opening[ACP_MOST_OPENING]; /* they get the session that is being opened; the first is set, or none */
+    waiting prompt;
     base_buf text;   /* of the prompt, which goes to the worker once the session is open */
     long permission; /* id of the question that waits; 0: none */
     long n_calls;    /* requests of ours so far */
@@ -214,8 +219,12 @@ static void do_initialize(acp *c, const request *r)
 static bool is_busy(const acp *c, const request *r)
 {
     base_err err = {0};
-    if (!c->prompt.doc && !c->opening.doc) return false;
-    base_fail(&err, BASE_E_STATE, "a request is running in session %s; cancel it first", c->teller.session);
+    if (!c->prompt.doc && !c->opening->doc) return false;
+    if (c->prompt.doc)
+        base_fail(
+            &err, BASE_E_STATE, "a request is running in session %s; cancel it first", c->teller.session);
+    else
+        base_fail(&err, BASE_E_STATE, "a session is being opened; ask again once that is answered");
     fail(r, &err);
     return true;
 }
@@ -228,12 +237,27 @@ static void begin_opening(acp *c, const request *r, const char *resume, bool is_
     if (open_session(c, cwd, resume, is_shown, &err))
         fail(r, &err);
     else
-        keep(&c->opening, r);
+        keep(c->opening, r);
+}
+
+/*
+ * An editor that connects when a chat opens, and again because somebody asks before that was answered (CodeCompanion), means one
+ * session: only one is open at a time, so a second would close the first under the words that are on their way to it.
+ */
+static bool joins_opening(acp *c, const request *r)
+{
+    const char *cwd = base_json_str(r->params, "cwd", "");
+    size_t n = 0;
+    if (!c->opening->doc || c->resume || strcmp(cwd, c->cwd)) return false;
+    while (n < ACP_MOST_OPENING && c->opening[n].doc) n++;
+    if (n == ACP_MOST_OPENING) return false;
+    keep(&c->opening[n], r);
+    return true;
 }
 
 static void do_new(acp *c, const request *r)
 {
-    begin_opening(c, r, NULL, false);
+    if (!joins_opening(c, r)) begin_opening(c, r, NULL, false);
 }
 
 /* The session must be there before the one that is open is closed for it. */
@@ -516,9 +540,11 @@ static void finish_opening(acp *c)
     if (!c->resume) base_json_put_member_str(&out, "sessionId", c->teller.session);
     put_modes(c, &out);
     base_buf_putc(&out, '}');
-    acp_send_result(c->opening.id, out.data);
+    for (waiting *w = c->opening; w < c->opening + ACP_MOST_OPENING && w->doc; w++) {
+        acp_send_result(w->id, out.data);
+        waiting_free(w);
+    }
     base_buf_free(&out);
-    waiting_free(&c->opening);
     tell_commands(c);
 }
 
@@ -548,8 +574,10 @@ static void take_message(acp *c, const agent_worker_message *m)
     case AGENT_WORKER_LOADING: break;
     case AGENT_WORKER_READY: finish_opening(c); break;
     case AGENT_WORKER_FAILED:
-        acp_send_error(c->opening.id, ACP_INTERNAL_ERROR, m->text);
-        waiting_free(&c->opening);
+        for (waiting *w = c->opening; w < c->opening + ACP_MOST_OPENING && w->doc; w++) {
+            acp_send_error(w->id, ACP_INTERNAL_ERROR, m->text);
+            waiting_free(w);
+        }
         c->has_failed = true;
         break;
     case AGENT_WORKER_EVENT:
@@ -601,7 +629,7 @@ int acp_run(const acp_options *options, base_err *err)
         if (fds[0].revents) goes_on = read_client(&c, err, &rc);
     }
     close_session(&c);
-    waiting_free(&c.opening);
+    for (size_t i = 0; i < ACP_MOST_OPENING; i++) waiting_free(&c.opening[i]);
     waiting_free(&c.prompt);
     base_lines_free(&c.lines);
     base_buf_free(&c.text);

@@ -389,6 +389,22 @@ class Acp(unittest.TestCase):
         client.result("session/delete", sessionId=session)
         self.assertEqual(client.error("session/load", sessionId=session, cwd=self.tree, mcpServers=[])["code"], -32002)
 
+    def test_who_asks_twice_for_a_session_gets_one(self):
+        """An editor that connects when a chat opens, and again because somebody asks before that was answered."""
+        client = self.start("answer Fine.\n")
+
+        def opening(n, **params):
+            return json.dumps({"jsonrpc": "2.0", "id": n, "method": "session/new", "params": {"mcpServers": [], **params}})
+
+        client.send("\n".join([opening(100 + i, cwd=self.tree) for i in range(9)] + [opening(200, cwd=self.folder)]))  # in one write
+        said = {message["id"]: message for message in (client.take() for _ in range(10))}
+        sessions = {said[100 + i]["result"]["sessionId"] for i in range(8)}
+        self.assertEqual(len(sessions), 1)
+        for refused in (108, 200):  # too many, and another tree
+            self.assertEqual(said[refused]["error"]["message"], "a session is being opened; ask again once that is answered")
+        self.assertEqual(client.prompt(sessions.pop(), "Hello?"), "end_turn")
+        self.assertEqual(client.end(), (0, ""))
+
     def test_an_eviction_is_told_to_who_knows_of_compaction(self):
         script = "".join(call("read", {"path": "src/big.c"}) + "answer Read.\n" for _ in range(2))
         with open(os.path.join(self.tree, "src", "big.c"), "w") as f:
