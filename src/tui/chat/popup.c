@@ -56,11 +56,16 @@ static bool draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
     const int below = most - u->popup_scroll;
     /* On the frame's last line, which is no part of the area inside. */
     tui_area edge = tui_area_within(a, inside.x - a.x, inside.y - a.y, inside.width, inside.height + 1);
+    static const char closes[] = " Esc closes ";
+    int x = 0;
     if (below > 0 && u->popup == TUI_POPUP_DIFF)
-        tui_printf(edge, 0, inside.height, TUI_STYLE(TUI_WARN, TUI_BOLD),
+        x = tui_printf(edge, 0, inside.height, TUI_STYLE(TUI_WARN, TUI_BOLD),
             " %d more below, j/k or Space scroll ", below);
     else if (below > 0)
-        tui_put(edge, 0, inside.height, TUI_FAINT, " more below, j/k or Space scroll ");
+        x = tui_put(edge, 0, inside.height, TUI_FAINT, " more below, j/k or Space scroll ");
+    /* Letters scroll here and reach no request: whoever types one has to see why. */
+    if (inside.width - x >= (int)sizeof closes)
+        tui_put(edge, inside.width - (int)sizeof closes + 1, inside.height, TUI_FAINT, closes);
     return below <= 0 && inside.height > 0 && inside.width > 0;
 }
 
