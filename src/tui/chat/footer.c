@@ -1,7 +1,7 @@
 /*
  * The last line: model, mode, rows, sequence, progress, speed, branch. Fields that do not fit are shed from
- * the right, but what is going on at the moment (loading, prefill, a question) goes before that and is never
- * the first to go.
+ * the right, the first of them shortened where that leaves a word; what is going on at the moment (loading,
+ * prefill, a question) goes before that and is never the first to go.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "tui/chat/chat.h"
 #include "tui/terminal/numbers.h"
 
-enum { MAX_FIELDS = 10 };
+enum { MAX_FIELDS = 10, LEAST_FIELD = 12 };
 
 typedef struct field {
     char text[96];
@@ -112,8 +112,10 @@ void tui_footer_draw(tui_ui *u, tui_area a)
         gap = tui_columns(u->glyphs->separator, strlen(u->glyphs->separator));
     for (int i = 0; i < n; i++) {
         int width = tui_columns(fields[i].text, strlen(fields[i].text));
-        if (x + width + (i ? gap : 0) > a.width - 1 && i > 0) break;
+        const int room = a.width - 1 - x - (i ? gap : 0);
+        if (i && width > room && room < LEAST_FIELD) break;
         if (i) x += tui_put(a, x, 0, TUI_FAINT, u->glyphs->separator);
-        x += tui_put_short(a, x, 0, a.width - x - 1, fields[i].style, u->glyphs->ellipsis, fields[i].text);
+        x += tui_put_short(a, x, 0, room, fields[i].style, u->glyphs->ellipsis, fields[i].text);
+        if (width > room) break;
     }
 }
