@@ -65,6 +65,20 @@ static void test_text__code_breaks_anywhere_and_keeps_blanks(void **state)
     assert_lines(&t, ">   a  b\n    c d\n");
 }
 
+static void test_text__tabs_are_columns(void **state)
+{
+    tui_text t = {0};
+    tui_flow f = {.text = &t, .width = 24, .first = "> ", .rest = "  "};
+    static const char rows[] = "ab\tc\tlast\nabcd\t\tlonger\nno table\nvery long cell here\tx\te\n";
+    tui_flow_table(&f, TUI_PLAIN, rows, strlen(rows));
+    tui_flow_end(&f);
+    assert_lines(&t, "> ab    c  last\n"
+                     "  abcd     longer\n"
+                     "  no table\n"
+                     "  very long cell here  x\n"
+                     "  e\n");
+}
+
 static void test_text__wide_characters_are_never_halved(void **state)
 {
     tui_text t = {0};
@@ -126,6 +140,7 @@ int main(void)
         cmocka_unit_test(test_text__every_reason_and_origin_has_words),
         cmocka_unit_test(test_text__breaks_between_words),
         cmocka_unit_test(test_text__code_breaks_anywhere_and_keeps_blanks),
+        cmocka_unit_test(test_text__tabs_are_columns),
         cmocka_unit_test(test_text__wide_characters_are_never_halved),
         cmocka_unit_test(test_grid__clips_and_shows_no_control_character),
         cmocka_unit_test(test_markdown__takes_away_only_what_it_understood),

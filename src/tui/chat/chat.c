@@ -147,7 +147,7 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
                 "needs least; what a later request asks for comes back (promoted).");
         }
     } else {
-        tui_flow_add(&f, TUI_FAINT, text_of(&i->body), i->body.len);
+        tui_flow_table(&f, TUI_FAINT, text_of(&i->body), i->body.len);
     }
     tui_flow_end(&f);
 }

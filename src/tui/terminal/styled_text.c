@@ -165,6 +165,49 @@ void tui_flow_show(tui_flow *f, tui_style style, const char *s, size_t n, base_s
     base_buf_free(&shown);
 }
 
+/* Calls see for each cell: its column, its bytes, and what ends it: '\t', '\n', or 0 at the text's end. */
+static void each_cell(tui_flow *f, const char *s, size_t n,
+    void (*see)(tui_flow *f, int *widest, size_t column, const char *s, size_t n, char end, tui_style style),
+    int *widest, tui_style style)
+{
+    for (size_t at = 0, column = 0; at < n;) {
+        size_t k = at;
+        while (k < n && s[k] != '\t' && s[k] != '\n') k++;
+        const char end = k < n ? s[k] : 0;
+        see(f, widest, column, s + at, k - at, end, style);
+        column = end == '\t' ? column + 1 : 0;
+        at = k + 1;
+    }
+}
+
+enum { TABLE_COLUMNS = 8, TABLE_GAP = 2 };
+
+static void measure_cell(
+    tui_flow *f, int *widest, size_t column, const char *s, size_t n, char end, tui_style style)
+{
+    const int width = tui_columns(s, n);
+    if (end == '\t' && column < TABLE_COLUMNS && width <= f->width / 2 && width > widest[column])
+        widest[column] = width;
+}
+
+static void put_cell(
+    tui_flow *f, int *widest, size_t column, const char *s, size_t n, char end, tui_style style)
+{
+    const int width = tui_columns(s, n);
+    int blanks = TABLE_GAP;
+    if (column < TABLE_COLUMNS && width < widest[column]) blanks += widest[column] - width;
+    tui_flow_add(f, style, s, n);
+    if (end == '\n') tui_flow_line(f);
+    for (; end == '\t' && blanks > 0; blanks--) add_glyph(f, style, " ", 1, 1, true);
+}
+
+void tui_flow_table(tui_flow *f, tui_style style, const char *s, size_t n)
+{
+    int widest[TABLE_COLUMNS] = {0};
+    each_cell(f, s, n, measure_cell, widest, style);
+    each_cell(f, s, n, put_cell, widest, style);
+}
+
 void tui_flow_puts(tui_flow *f, tui_style style, const char *s)
 {
     if (s) tui_flow_add(f, style, s, strlen(s));

@@ -50,6 +50,11 @@ typedef struct tui_flow {
 } tui_flow;
 
 void tui_flow_add(tui_flow *f, tui_style style, const char *s, size_t n); /* '\n' ends a line */
+/*
+ * Lines whose cells end in tabs, as columns: each as wide as its widest cell, unless that takes more than half
+ * of the width. Text without tabs is as it is.
+ */
+void tui_flow_table(tui_flow *f, tui_style style, const char *s, size_t n);
 /* Foreign text that a person decides about, every byte of it visible (base_show); it ends no line. */
 void tui_flow_show(tui_flow *f, tui_style style, const char *s, size_t n, base_show_form form);
 void tui_flow_puts(tui_flow *f, tui_style style, const char *s);
