@@ -385,7 +385,7 @@ void acp_tell(acp_teller *t, const agent_event *e)
             if (e->token.text && *e->token.text) tell_chunk(t, "agent_thought_chunk", e->token.text);
             break;
         }
-        agent_stream_token(&t->stream, e->token.text, &text);
+        agent_stream_token(&t->stream, e->token.text, e->token.origin != NULL, &text);
         tell_streamed(t, &text);
         break;
     case AGENT_EVENT_answer:

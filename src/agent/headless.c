@@ -149,7 +149,7 @@ static void on_event(void *user, const agent_event *e)
     switch (e->type) {
     case AGENT_EVENT_token:
         if (s->is_held || e->token.channel) break; /* not before it is known to fit; a thought is no answer */
-        agent_stream_token(&s->stream, e->token.text, &text);
+        agent_stream_token(&s->stream, e->token.text, e->token.origin != NULL, &text);
         print_answer(&text);
         break;
     case AGENT_EVENT_answer:

@@ -88,7 +88,7 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         break;
     case AGENT_EVENT_token:
         if (e->token.channel) break; /* a thought is no answer */
-        agent_stream_token(&t->stream, e->token.text, &text);
+        agent_stream_token(&t->stream, e->token.text, e->token.origin != NULL, &text);
         put_answer(t, &text, out);
         break;
     case AGENT_EVENT_answer:

@@ -16,7 +16,7 @@ static void stream(agent_stream *s, const char *text, size_t n, base_buf *out)
         size_t len = strlen(text + at) < n ? strlen(text + at) : n;
         memcpy(piece, text + at, len);
         piece[len] = 0;
-        agent_stream_token(s, piece, out);
+        agent_stream_token(s, piece, false, out);
     }
 }
 
@@ -38,6 +38,21 @@ static void test_stream__words_are_shown_as_they_come(void **state)
         agent_stream_free(&s);
         base_buf_free(&out);
     }
+}
+
+/* The harness wrote "<tools>{..." in front of it. */
+static void test_stream__the_rest_of_a_call_is_not_shown(void **state)
+{
+    agent_stream s = {0};
+    base_buf out = {0};
+    agent_stream_token(&s, "old\", \"to\": ", true, &out);
+    agent_stream_token(&s, "\"new\"}}</tools>", true, &out);
+    assert_shown(&out, "");
+    agent_stream_forget(&s);
+    agent_stream_token(&s, "Renamed.", false, &out);
+    assert_shown(&out, "Renamed.");
+    agent_stream_free(&s);
+    base_buf_free(&out);
 }
 
 static void test_stream__a_call_is_never_shown(void **state)
@@ -78,6 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream__words_are_shown_as_they_come),
+        cmocka_unit_test(test_stream__the_rest_of_a_call_is_not_shown),
         cmocka_unit_test(test_stream__a_call_is_never_shown),
         cmocka_unit_test(test_stream__what_only_looked_like_a_call_comes_at_the_end),
     };

@@ -21,10 +21,11 @@ static void show(agent_stream *s, const char *text, size_t n, base_buf *out)
     s->line_open = text[n - 1] != '\n';
 }
 
-void agent_stream_token(agent_stream *s, const char *text, base_buf *out)
+void agent_stream_token(agent_stream *s, const char *text, bool is_call, base_buf *out)
 {
     enum { LONGEST_MARK = 7 }; /* of those that are whole words of a line: "<tools>" */
     base_buf_puts(&s->held, text ? text : "");
+    s->in_call |= is_call;
     while (s->held.len && !s->in_call) {
         char *newline = memchr(s->held.data, '\n', s->held.len);
         size_t n = newline ? (size_t)(newline - s->held.data) + 1 : s->held.len;

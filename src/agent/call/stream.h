@@ -17,8 +17,11 @@ typedef struct agent_stream {
     bool line_open; /* the reader's line stands open; whoever ends it clears this */
 } agent_stream;
 
-/* A token's text (NULL: none); what may be shown by now is appended to out. */
-void agent_stream_token(agent_stream *s, const char *text, base_buf *out);
+/*
+ * A token's text (NULL: none); what may be shown by now is appended to out. is_call: it is known to be of a call, whose
+ * beginning the harness may have written, which streams nothing.
+ */
+void agent_stream_token(agent_stream *s, const char *text, bool is_call, base_buf *out);
 /* The answer is over and was no call: what was held back, or all of it where nothing streamed. */
 void agent_stream_answer(agent_stream *s, const char *text, base_buf *out);
 /* A call was read, or a new message begins: what is held back was no answer. */
