@@ -300,6 +300,37 @@ static void test_judge__one_that_cannot_judge_gives_way(void **state)
     }
 }
 
+/* Tests that need a module which is not here say nothing of the change; the package itself builds or does not. */
+static void test_judge__a_go_package_without_its_tests_modules_is_compiled(void **state)
+{
+    static const struct {
+        const char *body, *told;
+    } cases[] = {{"2 * x", "It compiles: go build"}, {"mul(x)", "It does not compile: go build"}};
+    if (!has_program("go version >/dev/null 2>&1")) skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf script = {0};
+        put_file("go.mod", "module example.test/two\n\ngo 1.18\n\nrequire not.here.test/at/all v1.0.0\n");
+        put_file("twice.go", "package two\n\nfunc Twice(x int) int {\n\treturn x + x\n}\n");
+        put_file("twice_test.go",
+            "package two\n\nimport (\n\t\"testing\"\n\n\t\"not.here.test/at/all\"\n)\n\n"
+            "func TestTwice(t *testing.T) {\n\tall.Equal(t, 4, Twice(2))\n}\n");
+        base_buf_printf(&script,
+            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"twice.go\", \"name\": "
+            "\"Twice\"}}</tools>\n```go\nfunc Twice(x int) int {\n\treturn %s\n}\n```\nX\nanswer Doubled.\n"
+            "answer Doubled.\nanswer Doubled.\nanswer Doubled.\n",
+            cases[i].body);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, "Twice should double by multiplying");
+        if (!told(&h, "go test ./ cannot judge the change") || !told(&h, cases[i].told))
+            fail_msg("%s", h.json.data);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 static void test_judge__a_linter_that_is_configured_and_missing_is_told(void **state)
 {
     host h = new_host();
@@ -395,6 +426,33 @@ static void test_judge__a_new_test_fails_where_its_subject_is_broken(void **stat
 {
     if (!has_pytest()) skip();
     check_new_test("3)", "in is_odd the test file fails, as it should", "\"state\":\"done\"");
+}
+
+/* A file that imports the module calls its functions by that. */
+static void test_judge__a_new_test_calls_its_subject_by_the_module(void **state)
+{
+    static const struct {
+        const char *imports, *begins;
+    } cases[] = {{"import even", "assert even.is_odd("}, {"import os, even", "assert even.is_odd("},
+        {"from even import is_odd", "assert is_odd("}, {"import even as e", "assert is_odd("}};
+    if (!has_pytest()) skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf tests = {0};
+        host h = new_host();
+        base_buf_printf(&tests, "%s\n\n\ndef test_nothing():\n    assert True\n", cases[i].imports);
+        put_file("even.py", SUBJECT);
+        put_file("test_even.py", tests.data);
+        agent_session *s =
+            open_session(&h, "answer <<X\n3)\n```\nX\nanswer Added.\n", AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, "Add a test for is_odd");
+        char *text = get_file("test_even.py");
+        if (!strstr(text, cases[i].begins)) fail_msg("%s", text);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&tests);
+    }
 }
 
 static void test_judge__a_new_test_that_notices_nothing_is_told(void **state)
@@ -605,12 +663,14 @@ int main(void)
         TEST_CASE(test_judge__make_s_check_judges_in_a_copy),
         TEST_CASE(test_judge__the_copy_loses_what_the_tree_lost),
         TEST_CASE(test_judge__one_that_cannot_judge_gives_way),
+        TEST_CASE(test_judge__a_go_package_without_its_tests_modules_is_compiled),
         TEST_CASE(test_judge__a_linter_that_is_configured_and_missing_is_told),
         TEST_CASE(test_judge__the_test_of_the_definition_is_chosen),
         TEST_CASE(test_judge__asks_as_the_mode_says),
         TEST_CASE(test_judge__the_old_text_is_no_candidate),
         TEST_CASE(test_judge__what_is_as_before_is_told_as_nothing),
         TEST_CASE(test_judge__a_new_test_fails_where_its_subject_is_broken),
+        TEST_CASE(test_judge__a_new_test_calls_its_subject_by_the_module),
         TEST_CASE(test_judge__a_new_test_that_notices_nothing_is_told),
         TEST_CASE(test_judge__what_a_new_test_expects_is_what_the_code_gives),
         TEST_CASE(test_judge__a_new_test_gives_a_string_where_one_is_wanted),

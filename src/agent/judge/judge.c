@@ -243,6 +243,16 @@ static bool judge_go(agent *a, const char *path, base_buf *out)
     return out->len > 0;
 }
 
+/* Where the tests need what is not here, the package itself may build. */
+static bool compile_go(agent *a, const char *path, base_buf *out)
+{
+    char *module = code_path_is_test(path) ? NULL : above(a, path, "go.mod"), *folder = folder_of(path);
+    if (module) base_buf_printf(out, "go build -o /dev/null ./%s", strcmp(folder, ".") ? folder : "");
+    free(module);
+    free(folder);
+    return out->len > 0;
+}
+
 /* Built beside the tree: a copy of it that a candidate is tried in has no folder of its own for that. */
 static bool judge_rust(agent *a, const char *path, base_buf *out)
 {
@@ -252,6 +262,17 @@ static bool judge_rust(agent *a, const char *path, base_buf *out)
     else if (manifest)
         base_buf_printf(
             out, "CARGO_TARGET_DIR=\"$TMPDIR/target\" cargo test --offline -q --manifest-path %s", manifest);
+    free(manifest);
+    return out->len > 0;
+}
+
+/* The library alone, without what only its tests need. */
+static bool compile_rust(agent *a, const char *path, base_buf *out)
+{
+    char *manifest = above(a, path, "Cargo.toml");
+    if (manifest)
+        base_buf_printf(
+            out, "CARGO_TARGET_DIR=\"$TMPDIR/target\" cargo check --offline -q --manifest-path %s", manifest);
     free(manifest);
     return out->len > 0;
 }
@@ -287,6 +308,15 @@ static bool judge_npm(agent *a, const char *path, base_buf *out)
 static bool lint_npm(agent *a, const char *path, base_buf *out)
 {
     if (top_file_says(a, "package.json", "\"lint\":")) base_buf_puts(out, "npm run --silent lint");
+    return out->len > 0;
+}
+
+/* What TypeScript's compiler says of the tree, where the tree brings one. */
+static bool compile_typescript(agent *a, const char *path, base_buf *out)
+{
+    char *configuration = above(a, path, "tsconfig.json");
+    if (configuration) base_buf_printf(out, "npx --no-install tsc --noEmit -p %s", configuration);
+    free(configuration);
     return out->len > 0;
 }
 
@@ -362,17 +392,17 @@ typedef bool judge_rule(agent *a, const char *path, base_buf *out);
 /* By the name's ending; a rule writes the command, or sets the test itself. The next where one cannot judge. */
 static const struct {
     const char *ending;
-    judge_rule *find[3];
+    judge_rule *find[4];
 } rules[] = {
     {".py", {judge_python, lint_python}},
-    {".go", {judge_go}},
-    {".rs", {judge_rust}},
+    {".go", {judge_go, compile_go}},
+    {".rs", {judge_rust, compile_rust}},
     {".js", {judge_script, judge_npm, lint_npm}},
     {".mjs", {judge_script, judge_npm, lint_npm}},
     {".cjs", {judge_script, judge_npm, lint_npm}},
     {".jsx", {judge_script, judge_npm, lint_npm}},
-    {".ts", {judge_script, judge_npm, lint_npm}},
-    {".tsx", {judge_script, judge_npm, lint_npm}},
+    {".ts", {judge_script, judge_npm, lint_npm, compile_typescript}},
+    {".tsx", {judge_script, judge_npm, lint_npm, compile_typescript}},
     {".c", {judge_built, judge_c}},
     {".h", {judge_built}},
     {".cc", {judge_built, judge_cpp}},
@@ -388,6 +418,9 @@ static const struct {
 } checks[] = {
     {judge_c, {"It compiles", "It does not compile"}},
     {judge_cpp, {"It compiles", "It does not compile"}},
+    {compile_go, {"It compiles", "It does not compile"}},
+    {compile_rust, {"It compiles", "It does not compile"}},
+    {compile_typescript, {"It compiles", "It does not compile"}},
     {compile_java, {"It compiles", "It does not compile"}},
     {lint_python, {"The linter has no complaint", "The linter complains"}},
     {lint_npm, {"The linter has no complaint", "The linter complains"}},
