@@ -168,38 +168,85 @@ static char *name_like(const agent *a, const char *example, const char *subject,
     return base_buf_take(&name);
 }
 
+/* Line [line, line + n) of Python imports `name`, with other words or alone; behind "from x import" too. */
+static bool imports_name(const char *line, size_t n, const char *name)
+{
+    const char *names = n > 7 && !strncmp(line, "import ", 7) ? line + 7 : NULL;
+    if (!names && n > 5 && !strncmp(line, "from ", 5)) {
+        const char *at = memmem(line, n, " import ", 8);
+        names = at ? at + 8 : NULL;
+    }
+    if (!names) return false;
+    const size_t length = strlen(name);
+    for (const char *end = line + n, *at = names; (at = memmem(at, (size_t)(end - at), name, length)); at++) {
+        const char *behind = at + length + strspn(at + length, " ");
+        if ((at == names || strchr(" ,(", at[-1])) && (behind >= end || strchr(",)\r#;", *behind)))
+            return true;
+    }
+    return false;
+}
+
+static bool file_imports(const base_buf *file, const char *name)
+{
+    bool found = false;
+    for (size_t at = 0; at < file->len && !found;) {
+        const char *line = file->data + at, *newline = memchr(line, '\n', file->len - at);
+        const size_t n = newline ? (size_t)(newline - line) : file->len - at;
+        found = imports_name(line, n, name);
+        at += n + 1;
+    }
+    return found;
+}
+
+/*
+ * What a file of Python writes in front of the subject: "dotenv." where it calls it so already, "strutils." where it imports
+ * the module and not the function.
+ */
+static void put_module(const base_buf *file, const char *subject, const char *subject_path, base_buf *out)
+{
+    base_buf call = {0};
+    base_buf_printf(&call, ".%s(", subject);
+    const char *at = memmem(file->data, file->len, call.data, call.len), *from = at;
+    while (
+        from && from > file->data && (isalnum((unsigned char)from[-1]) || from[-1] == '_' || from[-1] == '.'))
+        from--;
+    base_buf_free(&call);
+    if (at && from < at) {
+        base_buf_add(out, from, (size_t)(at - from) + 1);
+        return;
+    }
+    const char *slash = strrchr(subject_path, '/'), *name = slash ? slash + 1 : subject_path;
+    char *module = base_xstrndup(name, strcspn(name, "."));
+    if (base_ends_with(subject_path, ".py") && *module && !file_imports(file, subject) &&
+        file_imports(file, module))
+        base_buf_printf(out, "%s.", module);
+    free(module);
+}
+
 /*
  * "self.assertEqual(set_title(" for a function of Python: a small model that begins a test without its subject
  * copies the example. NULL: not known.
  */
-static char *assertion_like(
-    const agent *a, const base_buf *file, const char *example, size_t n, const char *subject)
+static char *assertion_like(const agent *a, const base_buf *file, const char *example, size_t n,
+    const char *subject, const char *subject_path)
 {
     static const char *const forms[] = {"self.assertEqual(", "assert ", "assert_eq!("};
     code_place *places = NULL;
     uint32_t n_places = code_index_define(tool_workspace_index(a->workspace), subject, &places);
     bool is_function = n_places && !strcmp(places[0].what, "function") && !*places[0].parent;
     code_places_free(places, n_places);
-    base_buf out = {0}, call = {0};
+    base_buf out = {0}, path = {0};
     for (size_t i = 0; is_function && i < sizeof forms / sizeof *forms && !out.len; i++)
         if (memmem(example, n, forms[i], strlen(forms[i]))) base_buf_puts(&out, forms[i]);
     if (!out.len) return NULL;
-    /* By the module, where the file calls it that way: "dotenv.set_key(". */
-    base_buf_printf(&call, ".%s(", subject);
-    const char *at = memmem(file->data, file->len, call.data, call.len);
-    const char *from = at;
-    while (
-        from && from > file->data && (isalnum((unsigned char)from[-1]) || from[-1] == '_' || from[-1] == '.'))
-        from--;
-    if (at && from < at) base_buf_add(&out, from, (size_t)(at - from) + 1);
+    put_module(file, subject, subject_path, &out);
     /* A module of Rust that does not bring it in. */
-    base_buf_clear(&call);
-    base_buf_printf(&call, "super::%s", subject);
+    base_buf_printf(&path, "super::%s", subject);
     if (!strncmp(out.data, "assert_eq!", 10) && !memmem(file->data, file->len, "super::*", 8) &&
-        !memmem(file->data, file->len, call.data, call.len))
+        !memmem(file->data, file->len, path.data, path.len))
         base_buf_puts(&out, "super::");
     base_buf_printf(&out, "%s(", subject);
-    base_buf_free(&call);
+    base_buf_free(&path);
     return base_buf_take(&out);
 }
 
@@ -432,7 +479,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
                 .example = base_xstrdup(d->name),
                 .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
                 .subject = base_xstrdup(subject),
-                .assertion = assertion_like(a, &text, text.data + from, to - from, subject)};
+                .assertion = assertion_like(a, &text, text.data + from, to - from, subject, subject_path)};
             if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
         } else if (is_script(path)) {
             rc = append_script_test(a, path, &text, subject, request, err);
