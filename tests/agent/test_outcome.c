@@ -485,6 +485,72 @@ static void test_outcome__what_was_refused_is_not_done_by_hand(void **state)
     }
 }
 
+/* A model says what was done once more, and not always right: the tool has said it. */
+static void test_outcome__an_operation_that_is_all_answers_by_itself(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    static const struct {
+        const char *request;
+        bool is_all;
+    } cases[] = {{"Rename twice to doubled", true}, {"twice should be called doubled from now on", true},
+        {"Rename twice to doubled and tell me why that is better", false},
+        {"Rename twice to doubled, and add a comment", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf script = {0};
+        const bool is_wording = !strncmp(cases[i].request, "twice", 5);
+        base_buf_printf(&script, "opens 1\nanswer %s}}</tools>\nanswer Renamed in nowhere.py.\n" NO NO NO NO,
+            is_wording ? "" : "twice\", \"to\": \"doubled\"");
+        put_file("twice.c", TWICE);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        char *text = get_file("twice.c");
+        if (!strstr(text, "return doubled(2)")) fail_msg("%s\n%s", cases[i].request, h.json.data);
+        free(text);
+        if (told(&h, "nowhere.py") == cases[i].is_all) fail_msg("%s", cases[i].request);
+        if (cases[i].is_all) {
+            assert_true(told(&h,
+                "\"event\":\"answer\",\"turn\":1,\"text\":\"Renamed function twice to doubled: 2 places"));
+            assert_false(told(&h, "\"event\":\"context\"")); /* nothing is read for it */
+        }
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
+/* What other files say in the same words is copied from by a small model. */
+static void test_outcome__an_addition_to_a_file_sees_that_file(void **state)
+{
+    static const char body[] = "\n\ndef is_%s_number(n):\n    \"\"\"Whether a number is %s and divides by "
+                               "two.\"\"\"\n    return n\n";
+    base_buf numbers = {0}, others = {0};
+    base_buf_printf(&numbers, "import os\n");
+    base_buf_printf(&others, "import os\n");
+    base_buf_printf(&numbers, body, "prime", "prime");
+    base_buf_printf(&others, body, "even", "even");
+    put_file("numbers.py", numbers.data);
+    put_file("others.py", others.data);
+    static const struct {
+        const char *request;
+        bool sees_others;
+    } cases[] = {{"Add a function halved(n) to numbers that divides an even number by two", false},
+        {"Write a function halved(n) in the module numbers: an even number by two", false},
+        {"Add a function halved(n) that divides an even number by two", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        agent_session *s = open_session(&h, "answer Added.\n" NO NO NO NO, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        assert_true(told(&h, "\"path\":\"numbers.py\"") || cases[i].sees_others);
+        if (told(&h, "\"path\":\"others.py\"") != cases[i].sees_others) fail_msg("%s", cases[i].request);
+        agent_session_close(s);
+        free_host(&h);
+    }
+    base_buf_free(&numbers);
+    base_buf_free(&others);
+}
+
 /* Rust's tests stand in the file itself, in a module; JavaScript's are calls, so a new one gets a file. */
 static void test_outcome__a_new_test_finds_its_place(void **state)
 {
@@ -626,6 +692,8 @@ int main(void)
         TEST_CASE(test_outcome__parameters_are_turned_round_with_their_calls),
         TEST_CASE(test_outcome__a_parameter_comes_and_goes_by_words),
         TEST_CASE(test_outcome__what_was_refused_is_not_done_by_hand),
+        TEST_CASE(test_outcome__an_operation_that_is_all_answers_by_itself),
+        TEST_CASE(test_outcome__an_addition_to_a_file_sees_that_file),
         TEST_CASE(test_outcome__a_new_test_finds_its_place),
         TEST_CASE(test_outcome__a_scripts_new_test_is_written_again_by_its_lines),
     };

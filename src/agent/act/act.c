@@ -557,6 +557,17 @@ static int put_expectations_right(agent *a, const agent_running *change, agent_r
     return rc;
 }
 
+static void remember_operation(agent *a, const base_buf *said)
+{
+    base_buf *done = &a->asked.done;
+    const size_t at = done->len;
+    a->asked.n_operations++;
+    if (!said->len) return;
+    base_buf_add(done, said->data, said->len);
+    done->data[at] = (char)toupper((unsigned char)done->data[at]);
+    if (done->data[done->len - 1] != '\n') base_buf_putc(done, '\n');
+}
+
 int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool *ret_stop, base_err *err)
 {
     base_str payload = {call->payload, call->payload_n};
@@ -583,7 +594,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         a->fix.passed = false;
         remember_written(a, &r);
         agent__wish_twins(a, &old);
-        a->asked.n_operations += !strcmp(r.name, "refactor");
+        if (!strcmp(r.name, "refactor")) remember_operation(a, &r.result.text);
     }
     if (!rc && r.tool) remember_refusal(a, &r, wrote);
     bool tried = !rc && r.tool && r.tool->power == TOOL_WRITES;

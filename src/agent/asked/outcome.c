@@ -245,6 +245,7 @@ void agent__asked_free(agent *a)
     for (size_t i = 0; i < x->n_changed; i++) free(x->changed[i]);
     free(x->changed);
     agent__refusal_free(&x->refusal);
+    base_buf_free(&x->done);
     for (uint32_t i = 0; i < x->n_listed; i++) free(x->listed[i]);
     agent_new_test *t = &x->new_test;
     free(t->path);
@@ -447,6 +448,34 @@ static void tell_refusal(const agent_asked *x, base_buf *out)
     if (x->refusal.why) base_buf_printf(out, " The %s was refused: %s", x->refusal.operation, x->refusal.why);
 }
 
+/* Does a test call it? */
+static bool is_tested(const agent *a, const char *name)
+{
+    enum { MOST = 64 };
+    code_caller *callers = NULL;
+    const char *dot = strrchr(name, '.');
+    const uint32_t n =
+        code_index_callers(tool_workspace_index(a->workspace), dot ? dot + 1 : name, MOST, &callers);
+    bool is_so = false;
+    for (uint32_t i = 0; i < n && i < MOST; i++) is_so |= code_path_is_test(callers[i].path);
+    code_callers_free(callers, n < MOST ? n : MOST);
+    return is_so;
+}
+
+/* Tests that pass say nothing of what is new and what none of them calls. */
+static void tell_untested(const agent *a, base_buf *out)
+{
+    base_buf names = {0};
+    for (uint32_t i = 0; i < a->asked.n_wishes; i++) {
+        const agent_wish *w = &a->asked.wishes[i];
+        if (w->kind == AGENT_WISH_STANDS &&
+            code_index_is_defined(tool_workspace_index(a->workspace), w->name) && !is_tested(a, w->name))
+            base_buf_printf(&names, "%s%s", names.len ? ", " : "", w->name);
+    }
+    if (names.len && !a->test.has_values) base_buf_printf(out, " None of them calls %s.", names.data);
+    base_buf_free(&names);
+}
+
 void agent__tell_outcome(agent *a)
 {
     const agent_asked *x = &a->asked;
@@ -485,6 +514,7 @@ void agent__tell_outcome(agent *a)
                 : a->test.is_found ? "The tests of it pass"
                                    : "Its test passes",
                 &text);
+            if (a->test.is_found && !a->test.words) tell_untested(a, &text);
             if (a->asked.new_test.n_put_right)
                 base_buf_puts(&text, " It expects what the code gives now: see whether that is right.");
             if (a->asked.new_test.is_blind) base_buf_puts(&text, " The new test does not notice a fault.");

@@ -114,6 +114,44 @@ static bool can_open(const agent *a)
     return (a->engine->can & ENGINE_GRAMMAR) && a->engine->ops->answer_opened;
 }
 
+/* A second verb, a question, tests or documents: something is asked for besides. */
+static bool asks_for_more(const char *request)
+{
+    static const char *const verbs[] = {"add", "adapt", "change", "convert", "correct", "create", "delete",
+        "drop", "edit", "extend", "fix", "implement", "improve", "insert", "make", "modify", "move",
+        "refactor", "remove", "rename", "repair", "replace", "rewrite", "simplify", "split", "update",
+        "write", NULL};
+    static const char *const others[] = {"test", "tests", "doc", "docs", "documentation", "comment",
+        "comments", "why", "who", "what", "which", "how", "explain", "describe", "list", "show", "say",
+        "tell", NULL};
+    uint32_t n_verbs = 0;
+    for (const char *const *verb = verbs; *verb; verb++) n_verbs += agent__has_word(request, *verb);
+    return n_verbs > 1 || strchr(request, '?') || agent__has_any_word(request, others);
+}
+
+bool agent__is_operation_alone(const agent *a, const char *request)
+{
+    const char *behind;
+    if (!can_open(a) || !a->asked.change || a->asked.test || a->asked.tests_too || asks_for_more(request))
+        return false;
+    if (asked_operation(a, request, &behind)) return true;
+    agent_operation_words w = {0};
+    const bool is_wording = agent__read_wording(a, request, &w);
+    agent_operation_words_free(&w);
+    return is_wording;
+}
+
+bool agent__is_operation_done(const agent *a)
+{
+    const agent_asked *x = &a->asked;
+    base_buf missing = {0};
+    const bool is_done = x->n_operations && x->n_operations >= x->n_listed && x->done.len &&
+                         !x->refusal.why && !a->fix.failing && x->is_operation &&
+                         !agent__is_missing(a, &missing);
+    base_buf_free(&missing);
+    return is_done;
+}
+
 void agent__tell_operation(const agent *a, const char *request, base_buf *out)
 {
     const char *behind;

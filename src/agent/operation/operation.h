@@ -13,6 +13,13 @@
  * writes; false: it asks for none.
  */
 bool agent__open_operation(agent *a, const char *request, agent_opening *opening);
+/*
+ * Does the request ask for a rename, a move or a deletion and for nothing else? Its call needs no excerpts, and what the tool
+ * says of it is the answer.
+ */
+bool agent__is_operation_alone(const agent *a, const char *request);
+/* Such a request's operations are in the tree, and no judge has said no. */
+bool agent__is_operation_done(const agent *a);
 /* Where no call can be begun, the tool is told of in front of the request. */
 void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 

@@ -25,6 +25,7 @@ enum {
     HEAD_LINES = 30,        /* of a long class that is named */
     WHOLE_FILE_LINES = 120, /* a named file up to this size comes whole */
     N_HITS = 8,
+    N_HOME_HITS = 256,   /* among which those of one file are looked for */
     N_ASKED_HITS = 16,   /* for a question: those behind SURE_HITS by their heads only */
     HEAD_BODY = 2,       /* lines of a head from the definition's first line on */
     HEAD_COMMENT = 6,    /* lines of a comment that goes with it */
@@ -565,6 +566,48 @@ static void add_head(gathering *g, const code_hit *h, const char *why)
     add_range(g, h->path, from, to, h->name, why);
 }
 
+/* Is the path the code that the word stands for: "strutils" for boltons/strutils.py? */
+static bool is_file_of(const char *path, const char *word, size_t n)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *language = code_language(path, "", 0);
+    return language && strcspn(file, ".") == n && !memcmp(file, word, n) && !code_path_is_test(path);
+}
+
+/*
+ * "Add a function f to strutils", "write g in the parser module": the one file where something new is to stand, whose text
+ * says how. What the tree has of the same words elsewhere is copied from by a small model. NULL: none is named. The caller
+ * frees.
+ */
+static char *home_of_addition(const gathering *g)
+{
+    static const char *const verbs[] = {"add", "create", "implement", "introduce", "write", NULL};
+    static const char *const in_front[] = {"to", "in", "into", NULL}, *const fillers[] = {
+                                                                          "the", "module", "file", NULL};
+    const char *request = g->request;
+    if (!agent__has_any_word(request, verbs)) return NULL;
+    char **paths = code_index_paths(tool_workspace_index(g->a->workspace)), *home = NULL;
+    bool expects = false;
+    for (agent_word w = {0}; !home && agent__next_word(request, w.to, &w);) {
+        if (agent__is_any_word(request, w, in_front))
+            expects = true;
+        else if (!agent__is_any_word(request, w, fillers)) {
+            uint32_t n = 0;
+            for (size_t i = 0; expects && paths && paths[i]; i++) {
+                if (!is_file_of(paths[i], request + w.from, w.to - w.from)) continue;
+                if (!n++) home = base_xstrdup(paths[i]);
+            }
+            if (n > 1) {
+                free(home);
+                home = NULL;
+            }
+            expects = false;
+        }
+    }
+    code_index_paths_free(paths);
+    return home;
+}
+
 /*
  * The best hits whole. What asks for a change gets all of them so: it may have to write them. For a question the
  * names of more help as much as the text of a few, and cost less.
@@ -575,11 +618,18 @@ static void add_hits(gathering *g)
     const char *about = g->described ? g->described : g->request;
     const bool heads = !g->a->fix.wanted && !asks_for_change(g->a, g->request);
     const double share = heads ? LEAST_HEAD_SHARE : LEAST_SHARE;
-    code_index_search(tool_workspace_index(g->a->workspace), about, heads ? N_ASKED_HITS : N_HITS, &hits);
+    char *home = heads ? NULL : home_of_addition(g);
+    code_index_search(tool_workspace_index(g->a->workspace), about,
+        home    ? N_HOME_HITS
+        : heads ? N_ASKED_HITS
+                : N_HITS,
+        &hits);
     const size_t before = g->n;
     for (uint32_t i = 0; i < hits.n && g->left >= LEAST_TOKENS; i++) {
         const code_hit *h = &hits.hits[i];
-        if (i >= SURE_HITS && h->score < hits.hits[0].score * share)
+        if (home && strcmp(h->path, home) != 0) continue;
+        if (home && g->n - before >= SURE_HITS) break;
+        if (!home && i >= SURE_HITS && h->score < hits.hits[0].score * share)
             break; /* each token costs the person time */
         base_buf why = {0};
         base_buf_printf(&why, "%s (%.1f)", h->why ? h->why : "", h->score);
@@ -589,6 +639,7 @@ static void add_hits(gathering *g)
             add_range(g, h->path, h->from, h->to, h->name ? h->name : "", why.data);
         base_buf_free(&why);
     }
+    free(home);
     code_hits_free(&hits);
 }
 
@@ -623,10 +674,10 @@ int agent__append_context(agent *a, const char *request, base_err *err)
         base_buf_clear(&a->notes.skill);
     }
     if (budget && !a->fix.wanted && !speaks_of_change(request)) add_asked_callers(&g);
-    add_mentions(&g);
+    if (!a->asked.is_operation) add_mentions(&g);
     /* A failing test with its program in view needs nothing else; more only distracts a small model. */
     bool complete = a->fix.wanted && g.n_files >= 2;
-    if (budget && !complete && has_content(request)) add_hits(&g);
+    if (budget && !complete && !a->asked.is_operation && has_content(request)) add_hits(&g);
     int appended = append_chosen(&g, err);
     return rc ? rc : appended;
 }

@@ -162,7 +162,9 @@ typedef struct agent_asked {
     agent_new_test new_test;
     char *listed[AGENT_MAX_WISHES]; /* definitions of one operation ("move a and b to c") */
     uint32_t n_listed;
+    bool is_operation;     /* it asks for a rename, a move or a deletion and for nothing else */
     uint32_t n_operations; /* refactor calls that changed something */
+    base_buf done;         /* what those said, a line each */
     uint32_t again; /* how often it was asked again, since nothing or not all of it stood in the tree */
     agent_refusal refusal;
     bool refused; /* the person said no to something: that is an answer, and nothing is asked again */

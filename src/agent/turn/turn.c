@@ -374,8 +374,9 @@ static int append_request(agent *a, const char *request, base_err *err)
     if (!rc) rc = agent__append_aside(a, request, err);
     bool about_changes = agent__asks_about_changes(request);
     if (!rc && about_changes) rc = agent__append_changes(a, request, err);
+    agent__ask(a, request);
+    a->asked.is_operation = agent__is_operation_alone(a, request);
     if (!rc && !about_changes) rc = agent__append_context(a, request, err);
-    agent__ask(a, request); /* the index is there by now */
     if (!rc) rc = agent__append_new_test(a, request, err);
     if (!rc && a->fix.wanted) rc = agent__run_test_first(a, err);
     if (told.len) base_buf_add(&text, told.data, told.len);
@@ -580,6 +581,22 @@ static int take_json(agent *a, const answer *r, const engine_hold *hold, bool *a
     return rc;
 }
 
+/*
+ * An operation was all that the request asks for: what the tool said of it is the answer. The model would say it once more,
+ * and not always right.
+ */
+static int answer_for_operation(agent *a, base_err *err)
+{
+    answer r = {.from = agent__n_tokens(a), .origin = KV_ORIGIN_ANSWER, .end = ANSWER_DONE};
+    size_t told = 0;
+    agent__reader_begin(a, &r.read);
+    const int rc = write_for_model(a, &r, &a->asked.done, &told, err);
+    r.to = agent__n_tokens(a);
+    if (!rc) tell_answer(a, &r, NULL);
+    answer_free(&r);
+    return rc;
+}
+
 /* Answers and calls until an answer without a call. */
 static int converse(agent *a, const char *request, bool *interrupted, base_err *err)
 {
@@ -673,6 +690,8 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         if (!rc && r.end == ANSWER_CALL) rc = agent__act(a, &r.call, r.from, r.to, &stop, err);
         answer_free(&r);
         if (rc || stop) return rc;
+        if (agent__is_operation_done(a) && !model_tools_are_marked(a->info.tools))
+            return answer_for_operation(a, err);
     }
 }
 
