@@ -37,6 +37,13 @@ static void expect_text(tree *t, const char *path, const char *text)
     free(now);
 }
 
+static unsigned long number_space(void)
+{
+    struct stat st;
+    assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
+    return st.st_ino;
+}
+
 /* A terminal of a desktop session, with a shell and kvist in its group. */
 static void make_desktop(tree *t, const char *divided)
 {
@@ -124,7 +131,7 @@ static void test_cgroup__a_session_of_roots_is_no_place(void **state)
 static void test_cgroup__a_group_of_ones_own(void **state)
 {
     tree t;
-    char procs[32];
+    char procs[80];
     make_desktop(&t, "");
     snprintf(procs, sizeof procs, "%d\n", getpid());
     tree_put(&t, APPS "/term.scope/cgroup.procs", procs);
@@ -139,7 +146,7 @@ static void test_cgroup__a_group_of_ones_own(void **state)
     assert_null(g.folder);
     assert_true(place.is_own);
     for (int i = 0; i < 9; i++) {
-        snprintf(procs, sizeof procs, "kvist-%d-%d", getpid(), i);
+        snprintf(procs, sizeof procs, "kvist-%lu-%d-%d", number_space(), getpid(), i);
         char path[200];
         snprintf(path, sizeof path, APPS "/term.scope/%s", procs);
         assert_false(has(&t, path));
@@ -205,16 +212,19 @@ static pid_t ended_process(void)
 static void test_cgroup__what_killed_runs_left_goes(void **state)
 {
     tree t;
-    char gone[80], held[80], mine[80];
+    char gone[120], held[120], mine[120], elsewhere[120];
     make_desktop(&t, "memory pids\n");
     const pid_t dead = ended_process();
-    snprintf(gone, sizeof gone, APPS "/kvist-%d-1", dead);
-    snprintf(held, sizeof held, APPS "/kvist-%d-2", dead);
-    snprintf(mine, sizeof mine, APPS "/kvist-%d-999999", getpid());
-    const char *const made[] = {gone, held, mine, APPS "/kvist-notes-1", APPS "/kvist-1-1x"};
+    snprintf(gone, sizeof gone, APPS "/kvist-%lu-%d-1", number_space(), dead);
+    snprintf(held, sizeof held, APPS "/kvist-%lu-%d-2", number_space(), dead);
+    snprintf(mine, sizeof mine, APPS "/kvist-%lu-%d-999999", number_space(), getpid());
+    /* A container's kvist: whether it lives cannot be asked for from here. */
+    snprintf(elsewhere, sizeof elsewhere, APPS "/kvist-%lu-%d-1", number_space() + 1, dead);
+    const char *const made[] = {
+        gone, held, mine, elsewhere, APPS "/kvist-notes-1", APPS "/kvist-1-1x", APPS "/kvist-1-1-1x"};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         assert_int_equal(mkdir(tree_path(&t, made[i]), 0755), 0);
-    char inside[100];
+    char inside[140];
     snprintf(inside, sizeof inside, "%s/in", held);
     tree_put(&t, inside, "somebody lives there\n");
     tool_cgroup_place place = find(&t, SCOPE);
@@ -245,15 +255,16 @@ static void test_cgroup__a_group_that_somebody_lives_in_stays(void **state)
 
 /* ---- on the kernel's own ---- */
 
-/* A new group of version 2 to work in; NULL: this user may make none. */
+/* A new group of version 2 to work in: where kvist makes them, or root anywhere; NULL: this user may make none. */
 static char *real_folder(void)
 {
-    static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-    for (size_t i = 0; i < 2; i++) {
-        char path[120];
-        snprintf(path, sizeof path, "%s/cgroup.controllers", mounts[i]);
+    const char *const parents[] = {tool__cgroup_here()->folder, "/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    for (size_t i = 0; i < 3; i++) {
+        char path[400];
+        if (!parents[i]) continue;
+        snprintf(path, sizeof path, "%s/cgroup.controllers", parents[i]);
         if (access(path, R_OK)) continue;
-        snprintf(path, sizeof path, "%s/kvist-test-%d", mounts[i], getpid());
+        snprintf(path, sizeof path, "%s/kvist-test-%d", parents[i], getpid());
         if (!mkdir(path, 0755)) return strdup(path);
     }
     return NULL;
@@ -261,7 +272,7 @@ static char *real_folder(void)
 
 static bool holds(const char *folder, pid_t pid)
 {
-    char path[200], line[32];
+    char path[500], line[32];
     snprintf(path, sizeof path, "%s/cgroup.procs", folder);
     FILE *f = fopen(path, "r");
     bool found = false;
@@ -298,8 +309,8 @@ static void test_cgroup__a_real_group_is_joined_and_cleared(void **state)
     const pid_t pid = live_in(&g);
     assert_true(holds(g.folder, pid));
     /* What a killed run left, with somebody in it: ended now, gone at the latest with the next begin. */
-    char left[200];
-    snprintf(left, sizeof left, "%s/kvist-%d-1", folder, ended_process());
+    char left[500];
+    snprintf(left, sizeof left, "%s/kvist-%lu-%d-1", folder, number_space(), ended_process());
     assert_int_equal(mkdir(left, 0755), 0);
     snprintf(left + strlen(left), 20, "/cgroup.procs");
     FILE *f = fopen(left, "w");
@@ -332,7 +343,7 @@ static void test_cgroup__a_real_group_that_cannot_be_divided(void **state)
     if (!folder) skip();
     pid_t child = fork();
     if (!child) {
-        char path[200];
+        char path[500];
         tool_cgroup_place place = {.folder = folder, .is_own = true};
         tool_cgroup g;
         base_err err = {0};
@@ -349,7 +360,7 @@ static void test_cgroup__a_real_group_that_cannot_be_divided(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WEXITSTATUS(status) != 9) assert_int_equal(status, 0);
     if (rmdir(folder)) { /* divided: kvist's own group is left in it */
-        char line[300];
+        char line[900];
         snprintf(line, sizeof line, "rmdir %s/kvist-* %s", folder, folder);
         assert_int_equal(system(line), 0);
     }

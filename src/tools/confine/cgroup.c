@@ -196,13 +196,23 @@ static void kill_all(const char *folder)
     if (count_of(folder, "cgroup.events", "populated")) write_text(folder, "cgroup.kill", "1", NULL);
 }
 
+/* The PID namespace that this process's number counts in: containers may share a folder of groups. */
+static unsigned long number_space(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) ? 0 : (unsigned long)st.st_ino;
+}
+
 /* Groups of processes that are no more. Who is in one still is ended; it goes at the next time. */
 static void sweep(const char *folder)
 {
+    const unsigned long here_space = number_space();
     DIR *dir = opendir(folder);
     for (const struct dirent *e; dir && (e = readdir(dir));) {
+        unsigned long space;
         int pid, n, end = 0;
-        if (sscanf(e->d_name, "kvist-%d-%d%n", &pid, &n, &end) != 2 || e->d_name[end] || pid <= 0) continue;
+        if (sscanf(e->d_name, "kvist-%lu-%d-%d%n", &space, &pid, &n, &end) != 3 || e->d_name[end]) continue;
+        if (space != here_space || pid <= 0) continue;
         if (!kill(pid, 0) || errno != ESRCH) continue;
         char *left = base_fs_join(folder, e->d_name);
         kill_all(left);
@@ -238,7 +248,7 @@ static char *new_folder(const char *parent, base_err *err)
 {
     static _Atomic int n_made;
     base_buf name = {0};
-    base_buf_printf(&name, "%s/kvist-%d-%d", parent, getpid(), ++n_made);
+    base_buf_printf(&name, "%s/kvist-%lu-%d-%d", parent, number_space(), getpid(), ++n_made);
     char *folder = base_buf_take(&name);
     if (!mkdir(folder, 0755)) return folder;
     base_fail_sys(err, "%s", folder);
