@@ -390,6 +390,77 @@ static void test_cgroup__a_command_runs_in_its_group(void **state)
     free(folder);
 }
 
+/* What a process of a group does, and the verdict about it. */
+static tool_cgroup_verdict judge_after(const tool_cgroup_limits *limits, void (*act)(void))
+{
+    tool_cgroup g;
+    base_err err = {0};
+    if (tool__cgroup_begin(tool__cgroup_here(), limits, &g, &err)) fail_msg("%s", err.msg);
+    pid_t child = fork();
+    if (!child) {
+        if (write(g.procs, "0", 1) != 1) _exit(1);
+        act();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &(int){0}, 0), child);
+    const tool_cgroup_verdict verdict = tool__cgroup_judge(&g);
+    assert_true(tool__cgroup_end(&g, 60000));
+    return verdict;
+}
+
+enum { MIB = 1 << 20 };
+
+static void take_memory(void)
+{
+    volatile char *bytes = malloc((size_t)100 * MIB);
+    for (size_t i = 0; bytes && i < (size_t)100 * MIB; i += 4096) bytes[i] = 1;
+}
+
+static void start_many(void)
+{
+    for (int i = 0; i < 30; i++) {
+        if (fork()) continue;
+        for (;;) pause();
+    }
+}
+
+static void rest(void)
+{
+}
+
+/* Where this user's groups have the controllers: a desktop session, a delegated scope, scripts/vm-check. */
+static void test_cgroup__the_kernel_holds_memory_and_processes(void **state)
+{
+    const tool_cgroup_limits limits = {32 * MIB, 10};
+    if (!tool__cgroup_here()->folder) skip();
+    assert_int_equal(judge_after(&limits, rest), TOOL_CGROUP_WITHIN);
+    assert_int_equal(judge_after(&limits, take_memory), TOOL_CGROUP_MEMORY);
+    assert_int_equal(judge_after(&limits, start_many), TOOL_CGROUP_PROCESSES);
+    assert_int_equal(judge_after(&(tool_cgroup_limits){0}, take_memory), TOOL_CGROUP_WITHIN);
+}
+
+/* A file in memory belongs to no process, so only the kernel counts it; what was left running is ended with the group. */
+static void test_cgroup__a_command_cannot_hide_memory_in_files(void **state)
+{
+    tree t;
+    const tool_meter_limits limits = {.memory = 48 * MIB, .processes = 40, .output = MIB};
+    if (!tool__cgroup_here()->folder) skip();
+    tree_make(&t, false);
+    tree_open(&t);
+    t.limits.shell_limits = &limits;
+    if (t.w->sandbox.has_mounts) {
+        tool_result r = tree_call(
+            &t, "shell", "{\"command\":\"head -c 200M /dev/zero > ~/big; sleep 1000 & echo reached\"}", NULL);
+        assert_non_null(strstr(r.text.data, "ended: it used more than 0.0 GiB of memory"));
+        assert_null(strstr(r.text.data, "\nreached\n"));
+        tool_result_free(&r);
+    }
+    tool_result r = tree_call(&t, "shell", "{\"command\":\"sleep 1000 & echo reached\"}", NULL);
+    assert_non_null(strstr(r.text.data, "reached"));
+    tool_result_free(&r);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +475,8 @@ int main(void)
         cmocka_unit_test(test_cgroup__a_real_group_is_joined_and_cleared),
         cmocka_unit_test(test_cgroup__a_real_group_that_cannot_be_divided),
         cmocka_unit_test(test_cgroup__a_command_runs_in_its_group),
+        cmocka_unit_test(test_cgroup__the_kernel_holds_memory_and_processes),
+        cmocka_unit_test(test_cgroup__a_command_cannot_hide_memory_in_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
