@@ -158,10 +158,9 @@ static int gives_up(mcp_server *s, int rc, base_err *err)
 }
 
 /* A request and its answer. A server that did not answer is ended; a cancelled or refused one stays. */
-static int request(mcp_server *s, const char *method, const char *params, const atomic_bool *cancel,
-    mcp_message *ret, base_err *err)
+static int request(mcp_server *s, const char *method, const char *params, uint64_t end_ns,
+    const atomic_bool *cancel, mcp_message *ret, base_err *err)
 {
-    const uint64_t end_ns = end_of(s);
     const int64_t id = ++s->n_calls;
     int rc = send(s, method, params, id, end_ns, cancel, err);
     if (!rc) rc = await(s, id, end_ns, cancel, ret, err);
@@ -254,8 +253,8 @@ static bool is_same(const uint8_t a[32], const uint8_t b[32])
     return !memcmp(a, b, 32);
 }
 
-/* Whether a tool of this name was described otherwise, however long ago in this session; from now on it is as now. */
-static bool was_other(mcp_server *s, const mcp_tool *now)
+/* Whether a tool of this name was described otherwise, however long ago in this session; from now on it is as now. *ret_full: nobody knows. */
+static bool was_other(mcp_server *s, const mcp_tool *now, bool *ret_full)
 {
     for (size_t i = 0; i < s->n_known; i++) {
         mcp_known *k = &s->known[i];
@@ -264,6 +263,7 @@ static bool was_other(mcp_server *s, const mcp_tool *now)
         memcpy(k->print, now->print, sizeof k->print);
         return is_other;
     }
+    *ret_full = *ret_full || s->n_known == MCP_MOST_KNOWN;
     if (s->n_known == MCP_MOST_KNOWN) return false;
     base_grow(&s->known, &s->cap_known, s->n_known + 1, sizeof *s->known);
     mcp_known *k = &s->known[s->n_known++];
@@ -272,22 +272,27 @@ static bool was_other(mcp_server *s, const mcp_tool *now)
     return false;
 }
 
-static void compare(mcp_server *s, const mcp_tools *before, base_buf *notes)
+static int compare(mcp_server *s, const mcp_tools *before, base_buf *notes, base_err *err)
 {
+    bool is_full = false;
     for (size_t i = 0; i < s->tools.n; i++) {
         mcp_tool *now = &s->tools.all[i];
         const mcp_tool *then = mcp_tools_get(before, now->name);
         now->is_told = then && then->is_told && is_same(then->print, now->print);
         now->is_shown = now->is_told && then->is_shown;
-        if (was_other(s, now))
+        if (was_other(s, now, &is_full))
             base_buf_printf(notes, "the MCP server %s describes %s otherwise than before: /mcp shows it\n",
                 s->config->name, now->name);
     }
+    if (!is_full) return 0;
+    base_fail(err, BASE_E_LIMIT, "it named more than %d tools in this session", MCP_MOST_KNOWN);
+    return gives_up(s, BASE_E_LIMIT, err);
 }
 
 int mcp_server_list(mcp_server *s, const atomic_bool *cancel, base_buf *notes, base_err *err)
 {
     mcp_tools before = s->tools;
+    const uint64_t end_ns = end_of(s); /* for all pages: each may be as slow as it can */
     char *cursor = NULL;
     int rc = 0;
     s->tools = (mcp_tools){0};
@@ -300,7 +305,7 @@ int mcp_server_list(mcp_server *s, const atomic_bool *cancel, base_buf *notes, b
         base_buf_putc(&params, '}');
         free(cursor);
         cursor = NULL;
-        rc = request(s, "tools/list", params.data, cancel, &m, err);
+        rc = request(s, "tools/list", params.data, end_ns, cancel, &m, err);
         if (!rc) mcp_tools_add(&s->tools, m.value, &cursor);
         mcp_message_free(&m);
         base_buf_free(&params);
@@ -308,8 +313,8 @@ int mcp_server_list(mcp_server *s, const atomic_bool *cancel, base_buf *notes, b
     free(cursor);
     if (rc == BASE_E_UNSUPPORTED) rc = s->state == MCP_FAILED ? rc : gives_up(s, rc, err);
     if (!rc) {
-        compare(s, &before, notes);
         s->state = MCP_READY;
+        rc = compare(s, &before, notes, err);
     }
     if (rc == BASE_E_CANCELLED) { /* asked again before the next request */
         mcp_tools_free(&s->tools);
@@ -330,7 +335,7 @@ int mcp_server_call(mcp_server *s, const char *tool, const char *arguments, cons
     base_json_put_member_str(&params, "name", tool);
     base_json_put_member(&params, "arguments", arguments);
     base_buf_putc(&params, '}');
-    const int rc = request(s, "tools/call", params.data, cancel, &m, err);
+    const int rc = request(s, "tools/call", params.data, end_of(s), cancel, &m, err);
     if (!rc) *ret_failed = mcp_result_text(m.value, out);
     mcp_message_free(&m);
     base_buf_free(&params);
