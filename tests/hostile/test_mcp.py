@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from kit import Hostile, main
+from kit import Hostile, call, main
 
 # mcp_server.py's skeleton, with what the test gives in place of three of its parts.
 SERVER = '''
@@ -106,6 +106,28 @@ class Mcp(Hostile):
         for parts in ("", changes + forms % ("a", "a")):  # the control
             self.serve(parts)
             self.assertNotIn(told, self.talk(one + one + "answer Three.\n", ["go", "go", "/mcp s", "go"]), parts)
+
+    def test_one_that_is_slow_with_each_of_many_pages(self):
+        self.serve("n = 0\ndef tools():\n    global n\n    n += 1\n    time.sleep(1.2)\n    return [{'name': 'where%d' % n}]\n", timeout=3)
+        with open(os.path.join(self.folder, "server.py")) as f:
+            text = f.read().replace('{"tools": tools()}', '{"tools": tools(), "nextCursor": "more"}')
+        with open(f.name, "w") as f:
+            f.write(text)
+        self.assertIn("s gave up its place: it did not answer in time", self.talk("answer One.\n", ["go"]))
+        self.serve("def tools():\n    time.sleep(1.2)\n    return [{'name': 'where'}]\n", timeout=3)
+        self.assertNotIn("gave up", self.talk("answer One.\n", ["go"]))  # the control: one page of them
+
+    def test_what_stands_behind_a_nul_byte_is_shown(self):
+        """A text of C ends there: the model read what neither screen nor log had."""
+        self.serve("def call(arguments):\n    return 'a\\0hidden'\n")
+        _, events, results = self.ask(call_("s.where", "{}") + "answer One.\n", "all")
+        if not results or results[0]["status"] == "denied":
+            self.skipTest("mode all needs a sandbox")
+        read = [e["text"] for e in events if e["event"] == "append" and e.get("label") == "mcp"]
+        self.assertEqual((results[0]["text"], read), ("a\x1ahidden\n", ["a\x1ahidden\n"]))
+        _, events, results = self.ask(call("shell", command="printf 'a\\0hidden\\n'") + "answer One.\n", "all")
+        said = "".join(e["text"] for e in events if e["event"] == "tool_output")
+        self.assertEqual((said, results[0]["text"]), ("a\x1ahidden\n", "exit code 0\na\x1ahidden\n"))
 
     def test_what_is_asked_about_is_what_is_sent(self):
         """Arguments that are no JSON are mended before they are sent: the question shows them mended."""

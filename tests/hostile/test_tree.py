@@ -164,6 +164,18 @@ class Tree(Hostile):
         self.assertEqual([r["status"] for r in results], ["refused"])
         self.assertIn("takes too long", results[0]["text"])
 
+    def test_a_nul_byte_hides_nothing_of_a_change(self):
+        """The question's text would end there: below it could stand anything."""
+        text = "int a;\n" + "/* filler */\n" * 800
+        hidden = text + "/* \0 */\nint b;\n"
+        for name, bytes_, status in (("late.c", hidden, "refused"), ("plain.c", hidden.replace("\0", "x"), "ok")):
+            self.put(name, bytes_)
+            _, _, results = self.ask(call("edit", "<<<<<<< OLD\nint b;\n=======\nint c;\n>>>>>>> NEW", path=name) + "answer Done.\n", "edits")
+            _, _, results = self.ask(call("read", path=name, **{"from": 800}) + call("edit", "<<<<<<< OLD\nint b;\n=======\nint c;\n>>>>>>> NEW", path=name) +
+                                     "answer Done.\n", "edits")
+            self.assertEqual([r["status"] == "ok" for r in results], [status == "ok"] * 2, (name, results))
+        self.assertEqual(self.get("late.c"), hidden.encode())
+
     def test_an_interrupt_ends_a_search(self):
         script = self.script(self.endless_tree() + call("search", query=ENDLESS + "{2}", regex=True) * 4)
         process = subprocess.Popen([KVIST, "-p", "Go.", "--json", "--mode", "plan", "--fake-script", script], stdout=subprocess.PIPE,

@@ -6,6 +6,7 @@
 #include "agent/call/prompt.h"
 #include "agent/judge/judge.h"
 #include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"
 
 #include <stdlib.h>
@@ -16,10 +17,21 @@
 
 enum { SHELL_MS = 120000 };
 
+/*
+ * What is shown ends at a NUL byte and what the model reads does not: in both stands the letter that is made for what cannot be written,
+ * as long as it, so that places in the text stay.
+ */
+static void show_nuls(char *text, size_t n)
+{
+    for (char *at = n ? memchr(text, 0, n) : NULL; at; at = memchr(at, 0, (size_t)(text + n - at)))
+        *at = AGENT_FOR_NUL;
+}
+
 static void on_output(void *user, const char *bytes, size_t n)
 {
     agent_running *r = user;
     base_buf_add(&r->output, bytes, n);
+    show_nuls(r->output.data, r->output.len);
     size_t whole = base_utf8_whole(r->output.data, r->output.len);
     if (!whole) return;
     char *text = base_xstrndup(r->output.data, whole);
@@ -111,6 +123,11 @@ int agent__running_prepare(agent_running *r, base_err *err)
         return 0;
     }
     tool_preview_free(&r->preview);
+    if (r->call.payload.len && memchr(r->call.payload.ptr, 0, r->call.payload.len)) {
+        agent__running_say(r, TOOL_REFUSED,
+            "Refused: there is a NUL byte in the block, which no text has. Write it again without.\n");
+        return 0;
+    }
     return r->tool->prepare
                ? r->tool->prepare(r->a->workspace, &r->call, &r->limits, &r->preview, &r->result, err)
                : 0;
@@ -315,6 +332,7 @@ static int execute(agent_running *r, base_err *err)
     base_err mine = {0};
     r->has_run = true;
     int rc = r->tool->run(r->a->workspace, &r->call, &r->limits, &r->preview, &r->result, &mine);
+    show_nuls(r->result.text.data, r->result.text.len);
     /*
      * What the guard of .git found is the person's to know, however the call ended and whatever is shown of
      * its result.

@@ -132,6 +132,12 @@ static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, 
     return rc;
 }
 
+/* Does a text come back as it is wherever it is shown? Behind a NUL byte nothing would be. */
+static bool is_showable(const char *text, size_t n)
+{
+    return base_utf8_valid(text, n) && !(n && memchr(text, 0, n));
+}
+
 static char *valid_text(const char *text, size_t n, size_t *ret_n)
 {
     base_buf out = {0};
@@ -139,7 +145,7 @@ static char *valid_text(const char *text, size_t n, size_t *ret_n)
         uint32_t cp;
         size_t used = base_utf8_decode(text + i, n - i, &cp);
         char bytes[4];
-        base_buf_add(&out, bytes, base_utf8_encode(cp, bytes));
+        base_buf_add(&out, bytes, base_utf8_encode(cp ? cp : AGENT_FOR_NUL, bytes));
         i += used;
     }
     *ret_n = out.len;
@@ -208,7 +214,7 @@ int agent__encode_marked(
 int agent__append(agent *a, const agent_text *t, size_t *ret_index, base_err *err)
 {
     size_t n = t->n;
-    char *clean = base_utf8_valid(t->text, t->n) ? NULL : valid_text(t->text, t->n, &n);
+    char *clean = is_showable(t->text, t->n) ? NULL : valid_text(t->text, t->n, &n);
     const char *text = clean ? clean : t->text;
     model_ids ids = {0};
     base_buf words = {0};

@@ -13,6 +13,8 @@
 /* Tokens of a text of the harness; ret (may be NULL): the same without its marks. */
 int agent__encode_marked(
     const agent *a, const char *text, size_t n, model_ids *ids, base_buf *ret, base_err *err);
+/* What stands for a NUL byte in what is shown and read: the control character for what cannot be written, one byte as it was. */
+enum { AGENT_FOR_NUL = 0x1a };
 /* Appends content. ret_index (may be NULL): its index in a->transcript.segments. */
 int agent__append(agent *a, const agent_text *t, size_t *ret_index, base_err *err);
 /* Tokens of a call that were chosen elsewhere (tries.c), with their `token` events. */

@@ -293,7 +293,7 @@ void tool__file_free(tool_file *f)
 
 bool tool__is_binary(const char *text, size_t n)
 {
-    return n && memchr(text, 0, n < 8000 ? n : 8000) != NULL;
+    return n && memchr(text, 0, n) != NULL; /* to its end: what stands behind it would not be shown */
 }
 
 static int fail_shown(base_err *err, base_code code, const char *path, const char *what)

@@ -70,7 +70,7 @@ void tool__file_free(tool_file *f);
  */
 int tool__file_read(const tool_root *root, const char *path, size_t max_bytes, tool_file *ret, base_err *err);
 
-/* A NUL byte in the first 8,000 bytes, as git decides. */
+/* A NUL byte anywhere: what stands behind it would not be shown. (git looks at 8,000 bytes.) */
 bool tool__is_binary(const char *text, size_t n);
 
 #endif
