@@ -522,7 +522,8 @@ static int run_rewind(agent *a, const char *arguments, base_err *err)
     if (!*arguments) turn = a->turn;
     if (!a->turn) return base_fail(err, BASE_E_USAGE, "there is no turn yet: nothing to rewind");
     if (*end || turn < 1 || turn > a->turn)
-        return base_fail(err, BASE_E_USAGE, "rewind to before which turn? There are %u", a->turn);
+        return base_fail(err, BASE_E_USAGE, "rewind to before which turn? The session has %u turn%s", a->turn,
+            a->turn == 1 ? "" : "s");
     return agent__rewind(a, (uint32_t)turn, err);
 }
 
