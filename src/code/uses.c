@@ -531,7 +531,7 @@ static void find_use(finder *f, uint32_t i)
 {
     const code_tree *t = f->t;
     uint32_t from = t->nodes[i].from;
-    from += t->text[from] == '#'; /* private in JavaScript */
+    from += from < t->nodes[i].to && t->text[from] == '#'; /* private in JavaScript */
     if (t->nodes[i].to - from != f->n_name || memcmp(t->text + from, f->name, f->n_name) != 0) return;
     code_use *use = add_use(f, from, role_of(f, i));
     const code_file *file = f->u->file;

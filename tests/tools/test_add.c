@@ -258,6 +258,8 @@ static void test_export_lists(void **state)
         {"javascript", NULL, "module.exports = { has };\n", "module.exports = { has, new };\n"},
         {"javascript", NULL, "module.exports = {\n  a: has,\n  has: b\n};\nexport { a, has };\n",
             "module.exports = {\n  a: has,\n  has: b\n};\nexport { a, has, new };\n"},
+        {"javascript", NULL, "export {\n  has, /* b,\n  c */\n  d\n}\n",
+            "export {\n  has, new, /* b,\n  c */\n  d\n}\n"}, /* not into the comment */
         {"javascript", NULL, "export { has } from './a.js';\n", NULL},
         {"typescript", "ansi", "export {\n  has,\n  other,\n} from './lib/ansi';\n",
             "export {\n  has,\n  new,\n  other,\n} from './lib/ansi';\n"},

@@ -146,6 +146,17 @@ static bool find_item(const char *text, const list *l, const char *name, size_t 
     return false;
 }
 
+/* Does a comment go on behind text[from, to)? */
+static bool opens_comment(const char *text, size_t from, size_t to)
+{
+    bool is_open = false;
+    for (size_t at = from; at + 1 < to; at++) {
+        if (!is_open && text[at] == '/' && text[at + 1] == '*') is_open = true;
+        if (is_open && text[at] == '*' && text[at + 1] == '/') is_open = false;
+    }
+    return is_open;
+}
+
 /*
  * Behind the item [from, to): on its line, or on a line of its own where the item has one. code: the text, its comments
  * blanked. Returns how many bytes came.
@@ -157,7 +168,7 @@ static size_t put_item(
     const size_t had = text->len, quote = l->is_quoted;
     const bool has_comma = to < text->len && code[to] == ',', has_cr = text->data[end - 1] == '\r';
     const bool is_alone = line >= l->from && end < l->to && tool__is_blank(code, line, from) &&
-                          tool__is_blank(code, to + has_comma, end);
+                          tool__is_blank(code, to + has_comma, end) && !opens_comment(text->data, to, end);
     const size_t rest = is_alone ? end : to;
     base_buf out = {0};
     base_buf_add(&out, text->data, to);
