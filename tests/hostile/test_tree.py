@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A tree made to stop, slow down or deceive: deep folders, large files, patterns without end, odd names, pipes, links, control tokens."""
+import json
 import os
 import signal
 import subprocess
@@ -163,6 +164,26 @@ class Tree(Hostile):
         _, _, results = self.ask(self.endless_tree(), "plan")
         self.assertEqual([r["status"] for r in results], ["refused"])
         self.assertIn("takes too long", results[0]["text"])
+
+    def test_instructions_that_cannot_be_read_are_told_and_never_waited_for(self):
+        def huge():
+            self.put("AGENTS.md", "x")
+            os.truncate(self.path("AGENTS.md"), 1 << 30)
+        kinds = (huge, lambda: os.mkfifo(self.path("AGENTS.md")), lambda: os.symlink("/etc/passwd", self.path("AGENTS.md")),
+                 lambda: os.symlink("/dev/zero", self.path("AGENTS.md")), lambda: os.mkdir(self.path("AGENTS.md")))
+        for kind, make in enumerate(kinds):
+            make()
+            _, events, _ = self.ask("answer Done.\n", "plan")
+            told = [e["text"] for e in events if e["event"] == "notice"]
+            self.assertTrue(any(t.startswith("the project's instructions are not read: AGENTS.md ") for t in told), (kind, told))
+            self.assertNotIn("root:", json.dumps(events))
+            (os.rmdir if os.path.isdir(self.path("AGENTS.md")) else os.remove)(self.path("AGENTS.md"))
+        for text in (None, "Be kind.\n"):  # the control
+            if text:
+                self.put("AGENTS.md", text)
+            _, events, _ = self.ask("answer Done.\n", "plan")
+            self.assertEqual([e["text"] for e in events if e["event"] == "notice" and "instructions" in e["text"]], [])
+            self.assertEqual("Be kind." in json.dumps(events), bool(text))
 
     def test_a_nul_byte_hides_nothing_of_a_change(self):
         """The question's text would end there: below it could stand anything."""

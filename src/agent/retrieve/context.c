@@ -42,8 +42,12 @@ static const double LEAST_SHARE = 0.7, LEAST_HEAD_SHARE = 0.5;
 int agent__append_instructions(agent *a, base_err *err)
 {
     base_buf text = {0};
+    base_err why = {0};
     int rc = 0;
-    if (!tool_workspace_read(a->workspace, "AGENTS.md", MAX_FILE, &text, NULL) && text.len) {
+    const int failed = tool_workspace_read(a->workspace, "AGENTS.md", MAX_FILE, &text, &why);
+    if (failed && failed != BASE_E_NOT_FOUND)
+        agent__notice(a, "the project's instructions are not read: %s", why.msg);
+    if (!failed && text.len) {
         bool cut = text.len > MAX_INSTRUCTIONS;
         if (cut) {
             text.len = MAX_INSTRUCTIONS;
