@@ -289,6 +289,21 @@ static void test_export_lists(void **state)
     }
 }
 
+/* A file of nothing but lists: each costs a walk through all of it, so that a hundred thousand would never end. */
+static void test_exports__go_into_some_lists(void **state)
+{
+    static const int n_lists[] = {3, 16, 20000};
+    for (size_t i = 0; i < sizeof n_lists / sizeof *n_lists; i++) {
+        base_buf text = {0};
+        size_t n_added = 0;
+        for (int k = 0; k < n_lists[i]; k++) base_buf_puts(&text, "__all__ = ['has']\n");
+        assert_true(tool__export_name("python", &text, NULL, "has", "new"));
+        for (const char *at = text.data; (at = strstr(at, "'new'")); at++) n_added++;
+        assert_int_equal(n_added, n_lists[i] < 16 ? n_lists[i] : 16);
+        base_buf_free(&text);
+    }
+}
+
 /* The package's file comes with the addition, in one diff and one undo. */
 static void test_exports(void **state)
 {
@@ -438,7 +453,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
         cmocka_unit_test(test_prototype), cmocka_unit_test(test_import), cmocka_unit_test(test_export_lists),
-        cmocka_unit_test(test_exports), cmocka_unit_test(test_elision),
-        cmocka_unit_test(test_standard_imports), cmocka_unit_test(test_words_alone)};
+        cmocka_unit_test(test_exports__go_into_some_lists), cmocka_unit_test(test_exports),
+        cmocka_unit_test(test_elision), cmocka_unit_test(test_standard_imports),
+        cmocka_unit_test(test_words_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

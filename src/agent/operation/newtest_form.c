@@ -9,7 +9,7 @@
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 
-enum { LEAST_ROWS = 3 };
+enum { LEAST_ROWS = 3, MOST_METHODS = 32 /* of assertions, that a file is looked through for */ };
 
 /* --- tables --------------------------------------------------------------------------------------------- */
 
@@ -70,14 +70,6 @@ size_t agent__rows_end(const char *text, size_t n, base_buf *ret_next)
 
 /* --- assertions ----------------------------------------------------------------------------------------- */
 
-static size_t count(const base_buf *text, const char *what, size_t n)
-{
-    size_t times = 0;
-    const char *end = text->data + text->len;
-    for (const char *at = text->data; at && (at = memmem(at, (size_t)(end - at), what, n)); at += n) times++;
-    return times;
-}
-
 /* An error is expected by it, which is no way to begin unless one is asked for. */
 static bool is_about_errors(const char *method, size_t n)
 {
@@ -91,20 +83,32 @@ void agent__put_usual_assertion(const base_buf *text, const char *request, base_
 {
     static const char object[] = "assert.";
     const size_t skip = sizeof object - 1;
-    size_t most = 0;
+    struct {
+        base_str call; /* "assert.equal(" */
+        size_t times;
+    } seen[MOST_METHODS];
+    size_t n_seen = 0, most = 0;
     base_str best = {0};
     const char *end = text->data + text->len;
     const bool may_throw = agent__asks_for_error(request);
     for (const char *at = text->data; at && (at = memmem(at, (size_t)(end - at), object, skip)); at += skip) {
-        size_t n = skip;
+        size_t n = skip, i = 0;
         while (at + n < end && isalnum((unsigned char)at[n])) n++;
         if (n == skip || at + n >= end || at[n] != '(' ||
             (!may_throw && is_about_errors(at + skip, n - skip)))
             continue;
-        const size_t times = count(text, at, n + 1);
-        if (times <= most) continue;
-        most = times;
-        best = (base_str){at, n + 1};
+        while (i < n_seen && (seen[i].call.len != n + 1 || memcmp(seen[i].call.ptr, at, n + 1))) i++;
+        if (i == MOST_METHODS) continue;
+        if (i == n_seen) {
+            seen[n_seen].call = (base_str){at, n + 1};
+            seen[n_seen++].times = 0;
+        }
+        seen[i].times++;
+    }
+    for (size_t i = 0; i < n_seen; i++) {
+        if (seen[i].times <= most) continue;
+        most = seen[i].times;
+        best = seen[i].call;
     }
     if (best.ptr && !may_throw)
         base_buf_add(out, best.ptr, best.len);

@@ -193,10 +193,11 @@ static size_t put_item(
 bool tool__export_name(
     const char *language, base_buf *text, const char *module, const char *neighbour, const char *name)
 {
+    enum { MOST_LISTS = 16 }; /* that a name goes into: each costs a walk through the text */
     const exporting *e = exporting_of(language);
-    bool has_added = false;
+    size_t n_added = 0;
     char *code = NULL; /* the text as it is now, its comments blanked */
-    for (size_t at = 0; e && at < text->len;) {
+    for (size_t at = 0; e && at < text->len && n_added < MOST_LISTS;) {
         if (!code) code = code_blank_comments(language, text->data, text->len);
         list l = {0};
         size_t from, to, f, t;
@@ -204,7 +205,7 @@ bool tool__export_name(
             at = l.to;
             if (find_item(code, &l, neighbour, &from, &to) && !find_item(code, &l, name, &f, &t)) {
                 at += put_item(text, code, &l, from, to, name);
-                has_added = true;
+                n_added++;
                 free(code);
                 code = NULL;
             }
@@ -212,5 +213,5 @@ bool tool__export_name(
         at = tool__line_end(text->data, text->len, at) + 1;
     }
     free(code);
-    return has_added;
+    return n_added > 0;
 }
