@@ -126,7 +126,7 @@ void agent_idle(agent *a, agent_idle_fn *tell, void *user)
 
 void agent_end(agent *a)
 {
-    if (!a->ended) agent__end_session(a, "closed");
+    if (!a->ended) agent__end_session(a);
     a->ended = true;
     a->host = (agent_host){0};
     a->servers = NULL; /* they may end before the workspace that they work in */

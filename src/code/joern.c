@@ -42,10 +42,11 @@ static const base_json *unwrap(const base_json *v)
     return NULL;
 }
 
-static int64_t integer_of(const base_json *v, int64_t otherwise)
+/* -1: it is none. */
+static int64_t integer_of(const base_json *v)
 {
     v = unwrap(v);
-    return v != NULL && v->type == BASE_JSON_NUMBER && v->is_integer ? v->integer : otherwise;
+    return v != NULL && v->type == BASE_JSON_NUMBER && v->is_integer ? v->integer : -1;
 }
 
 static const char *string_of(const base_json *v)
@@ -56,7 +57,7 @@ static const char *string_of(const base_json *v)
 
 static uint32_t place_of(const base_json *properties, const char *key, uint32_t otherwise)
 {
-    const int64_t x = integer_of(base_json_get(properties, key), -1);
+    const int64_t x = integer_of(base_json_get(properties, key));
     return x >= 0 && x < INT32_MAX ? (uint32_t)x : otherwise;
 }
 
@@ -103,7 +104,7 @@ static int add_vertex(reader *r, const base_json *v)
             strncmp(language, "JSSRC", 5) == 0 || strncmp(language, "JAVASCRIPT", 10) == 0 ? 0 : 1;
         return 0;
     }
-    joern_node node = {.id = integer_of(base_json_get(v, "id"), -1),
+    joern_node node = {.id = integer_of(base_json_get(v, "id")),
         .line = place_of(properties, "LINE_NUMBER", 0),
         .column = place_of(properties, "COLUMN_NUMBER", JOERN_NONE),
         .parent = JOERN_NONE,
@@ -162,8 +163,8 @@ static int add_edge(reader *r, const base_json *e)
     size_t k = 0;
     while (k < sizeof kinds / sizeof *kinds && strcmp(kinds[k].label, label) != 0) k++;
     if (k == sizeof kinds / sizeof *kinds) return 0;
-    const uint32_t from = find_node(j, integer_of(base_json_get(e, "outV"), -1)),
-                   to = find_node(j, integer_of(base_json_get(e, "inV"), -1));
+    const uint32_t from = find_node(j, integer_of(base_json_get(e, "outV"))),
+                   to = find_node(j, integer_of(base_json_get(e, "inV")));
     if (from == JOERN_NONE || to == JOERN_NONE) return 0; /* of a vertex without a place */
     if (kinds[k].kind == JOERN_PARENT) {
         /* CONTAINS leads from the method itself; that is what a node's parents are climbed for. */

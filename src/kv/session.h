@@ -98,7 +98,7 @@ int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err);
 void kv_session_set_automatic(kv_session *s, bool on);
 
 /* One eviction pass now, if the policy wants one (over budget); done by append itself between batches. */
-int kv_session_evict(kv_session *s, const atomic_bool *cancel, base_err *err);
+int kv_session_evict(kv_session *s, base_err *err);
 
 int kv_session_manual(kv_session *s, kv_manual what, uint32_t from, uint32_t to,
     base_err *err); /* DROP bars: only PROMOTE by a person brings it back */

@@ -213,7 +213,7 @@ int tool_workspace_folder(tool_workspace *w, const char *path, char ***ret, base
  * Paths of the tree, sorted, for completion and for the grammar. Pointers into the workspace, valid until the
  * next refresh or write; free() the array.
  */
-int tool_workspace_files(tool_workspace *w, const char ***ret, size_t *ret_n, base_err *err);
+int tool_workspace_files(tool_workspace *w, const char ***ret, size_t *ret_n);
 /*
  * Notes that these bytes of a file were shown (context excerpts, @file), as the read tool does: for "read
  * before edit" and staleness.

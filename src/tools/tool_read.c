@@ -154,7 +154,7 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
         if (line > 0) code = tool__file_read(&w->root, path, TOOL_MAX_FILE, &f, &why);
     }
     if (code) {
-        int fd = code == BASE_E_UNSUPPORTED ? tool__path_open(&w->root, path, O_PATH | O_DIRECTORY, 0) : -1;
+        int fd = code == BASE_E_UNSUPPORTED ? tool__path_open(&w->root, path, O_PATH | O_DIRECTORY) : -1;
         if (fd >= 0) {
             close(fd);
             base_buf_printf(&ret->text, "%s. Next: list {\"path\": ", why.msg);

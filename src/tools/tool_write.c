@@ -55,7 +55,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     struct stat st;
     result->exit_code = -1;
     if (!tool__want_path(w, call, "write", &path, result)) return BASE_OK;
-    int fd = tool__path_open(&w->root, path, O_PATH, 0);
+    int fd = tool__path_open(&w->root, path, O_PATH);
     int sys = errno;
     bool is_folder = fd >= 0 && !fstat(fd, &st) && S_ISDIR(st.st_mode);
     if (fd >= 0) close(fd);

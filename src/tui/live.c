@@ -137,7 +137,7 @@ int tui_run(agent_worker *w, const tui_options *options, base_err *err)
     tui_loop_run(&s.loop);
     agent_worker_interrupt(w);
     tui_loop_close();
-    tui_loop_farewell(&s.ui.state, false);
+    tui_loop_farewell(&s.ui.state);
     tui_ui_free(&s.ui);
     if (s.failure.code && err) *err = s.failure;
     return s.failure.code;

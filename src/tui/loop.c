@@ -191,12 +191,11 @@ void tui_loop_suspend(void *user)
     tui_painter_return();
 }
 
-void tui_loop_farewell(const tui_state *s, bool replay)
+void tui_loop_farewell(const tui_state *s)
 {
     const tui_item *answer = tui_state_last_answer(s);
-    if (answer && !replay) printf("%s\n\n", answer->body.data);
+    if (answer) printf("%s\n\n", answer->body.data);
     bool is_logged = s->turn > 0 || (s->parent && *s->parent); /* a session without a turn leaves nothing */
-    if (s->session && is_logged && !replay)
-        printf("session %s   kvist --resume %s\n", s->session, s->session);
+    if (s->session && is_logged) printf("session %s   kvist --resume %s\n", s->session, s->session);
     fflush(stdout);
 }

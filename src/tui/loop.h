@@ -27,6 +27,6 @@ void tui_loop_repaint(void *user);
 void tui_loop_suspend(void *user);
 
 /* What stays on the normal screen afterwards: the last answer and how to come back. */
-void tui_loop_farewell(const tui_state *s, bool replay);
+void tui_loop_farewell(const tui_state *s);
 
 #endif

@@ -156,11 +156,11 @@ static void test_draft__a_look_ahead_sees_what_appends_would_and_adds_nothing(vo
     kit_make_ids(ids, 40 + N, FAKE_VOCAB, 4);
     kit_append(s, KV_ORIGIN_TOOL, 1, ids, 40, NULL);
     const uint64_t before = fold_session(s);
-    assert_int_equal(kv_session_peek(s, &g, ids + 40, N, places, 3, logits[0], NULL, &err), 0);
+    assert_int_equal(kv_session_peek(s, &g, ids + 40, N, places, 3, logits[0], &err), 0);
     assert_true(fold_session(s) == before);
     assert_int_equal(kv_session_drafted(s, NULL), 0);
-    assert_int_equal(kv_session_peek(s, &g, ids + 40, N, wrong, 2, logits[0], NULL, &err), BASE_E_USAGE);
-    assert_int_equal(kv_session_peek(s, &g, ids + 40, 0, places, 1, logits[0], NULL, &err), BASE_E_USAGE);
+    assert_int_equal(kv_session_peek(s, &g, ids + 40, N, wrong, 2, logits[0], &err), BASE_E_USAGE);
+    assert_int_equal(kv_session_peek(s, &g, ids + 40, 0, places, 1, logits[0], &err), BASE_E_USAGE);
     for (uint32_t k = 0, at = 0; k < 3; k++) {
         const uint32_t n = places[k] + 1 - at;
         kit_append(s, KV_ORIGIN_USER, 1, ids + 40 + at, n, want);

@@ -64,7 +64,7 @@ static void test_policy__the_seeds_selector_has_one_set_for_all_lanes(void **sta
     kv_session_set_automatic(s, false);
     kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1}, ids, 2000);
     kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_ANSWER, .turn = 1}, answer, 8);
-    assert_int_equal(kv_session_evict(s, NULL, NULL), 0);
+    assert_int_equal(kv_session_evict(s, NULL), 0);
     kv_stats stats;
     kv_session_get_stats(s, &stats);
     assert_int_equal(kit_active_in(s, 0, 2008), stats.active); /* active in one lane, active in all */

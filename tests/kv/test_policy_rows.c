@@ -207,7 +207,7 @@ static void evict(kv_session *s, const char *policy, const char *const *set, uin
     const kv_options o = {.budget = budget, .policy = policy, .set = set, .bare = true};
     base_err err = {0};
     if (kv_session_set_policy(s, &o, &err)) fail_msg("%s", err.msg);
-    if (kv_session_evict(s, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_evict(s, &err)) fail_msg("%s", err.msg);
 }
 
 /*

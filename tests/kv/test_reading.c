@@ -484,7 +484,7 @@ static void test_reading__drafts_read_what_single_tokens_read(void **state)
                 kv_session_logits(ahead, got, NULL, &err), 0); /* computed again, forgets the draft or not */
             assert_memory_equal(got, want, sizeof want);
             double recovered = 0;
-            if (kv_session_recovered(plain, &recovered, NULL, &err)) fail_msg("%s", err.msg);
+            if (kv_session_recovered(plain, &recovered, &err)) fail_msg("%s", err.msg);
             assert_true(recovered > 0 && recovered <= 1.0001);
             for (int side = 0; side < 2; side++) { /* once more */
                 assert_int_equal(kv_session_truncate(side ? ahead : plain, i, &err), 0);

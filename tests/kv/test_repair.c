@@ -104,7 +104,7 @@ static void test_repair__swaps_when_lanes_are_full(void **state)
     static const char *const full[] = {"low=1", NULL}; /* passes leave no room */
     kv_session *s = with_needle(&m, &log, full, 1000);
     const uint32_t query = 3020 + 7;
-    assert_int_equal(kv_session_evict(s, NULL, NULL), 0);
+    assert_int_equal(kv_session_evict(s, NULL), 0);
     int32_t more[100];
     kit_make_classes(more, 100, 50, 8);
     kv_stats stats;
@@ -198,7 +198,7 @@ static void test_repair__looks_only_at_the_evicted_rows_it_is_given(void **state
         for (uint32_t t = with ? 420 : 440; t < 3000; t++) kv_bits_set(among, t);
         log = (kit_seen){0};
         const kv_ask ask = {.among = among, .rank = rank};
-        assert_int_equal(kv_session_repair_by(s, 3020, 3040, &query, 1, &ask, NULL, NULL), 0);
+        assert_int_equal(kv_session_repair_by(s, 3020, 3040, &query, 1, &ask, NULL), 0);
         assert_int_equal(kit_active_in(s, 420, 430), with ? 10 : 0);
         assert_int_equal(rank[425], with ? 0 : UINT32_MAX);
         assert_int_equal(rank[3030], UINT32_MAX); /* the message itself */
@@ -216,7 +216,7 @@ static void test_repair__says_how_many_evicted_rows_were_asked_for_more(void **s
     const uint32_t query = 3020 + 7;
     kv_session *s = with_needle(&m, NULL, NULL, 1000);
     kv_session_active_lanes(s, before);
-    assert_int_equal(kv_session_repair_by(s, 3020, 3040, &query, 1, &(kv_ask){.rank = rank}, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair_by(s, 3020, 3040, &query, 1, &(kv_ask){.rank = rank}, NULL), 0);
     assert_int_equal(rank[425], 0);
     for (uint32_t t = 0; t < 3020; t++) n_evicted += before[t] < FAKE_LANES;
     for (uint32_t t = 0; t < 3020; t++) {

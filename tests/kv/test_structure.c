@@ -222,8 +222,8 @@ static void test_structure__a_probe_leaves_the_sequence_as_it_was(void **state)
     kv_stats stats, now;
     double surprise = -1, other = -1;
     kv_session_get_stats(s, &stats);
-    assert_int_equal(kv_session_probe(s, 30, ids + 330, 150, &surprise, NULL, NULL), 0);
-    assert_int_equal(kv_session_probe(s, 230, ids + 330, 150, &other, NULL, NULL), 0);
+    assert_int_equal(kv_session_probe(s, 30, ids + 330, 150, &surprise, NULL), 0);
+    assert_int_equal(kv_session_probe(s, 230, ids + 330, 150, &other, NULL), 0);
     kv_session_get_stats(s, &now);
     assert_int_equal(now.n_tokens, stats.n_tokens);
     assert_int_equal(now.epoch, stats.epoch);
@@ -235,7 +235,7 @@ static void test_structure__a_probe_leaves_the_sequence_as_it_was(void **state)
     for (uint32_t i = 0; i < part->n_mass; i++) sum += part->mass[i];
     assert_int_equal(part->n_mass, 200);
     assert_true(sum > 0 && !(sum > 128.01));
-    assert_int_equal(kv_session_probe(s, 31, ids, 10, NULL, NULL, NULL), BASE_E_USAGE);
+    assert_int_equal(kv_session_probe(s, 31, ids, 10, NULL, NULL), BASE_E_USAGE);
     kv_session_free(s);
 }
 
@@ -262,7 +262,7 @@ static void test_structure__codecomp_keeps_protected_spans_at_equal_rows(void **
     assert_int_equal(kv_session_set_policy(s,
                          &(kv_options){.policy = "codecomp", .budget = 740, .set = set, .bare = true}, NULL),
         0);
-    assert_int_equal(kv_session_evict(s, NULL, NULL), 0);
+    assert_int_equal(kv_session_evict(s, NULL), 0);
     kv_stats stats;
     kv_session_get_stats(s, &stats);
     assert_int_equal(stats.active_min, 740);

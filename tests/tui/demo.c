@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     d.loop = (tui_loop){.ui = &d.ui, .fd = -1, .tick = tick, .user = &d};
     tui_loop_run(&d.loop);
     tui_loop_close();
-    tui_loop_farewell(&d.ui.state, false);
+    tui_loop_farewell(&d.ui.state);
     tui_ui_free(&d.ui);
     tui_record_free(&d.record);
     return 0;

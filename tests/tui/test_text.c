@@ -118,7 +118,7 @@ static void test_markdown__takes_away_only_what_it_understood(void **state)
     static const char text[] = "# Head\nA **bold** and `code` word, 2 ** 3, a ` tick.\n```c\nint x = "
                                "\"a`b**c\"; // so\n```\n- item\n";
     tui_text t = {0};
-    tui_markdown(&t, 60, "", "", TUI_PLAIN, text, sizeof text - 1);
+    tui_markdown(&t, 60, text, sizeof text - 1);
     assert_lines(&t, "Head\nA bold and code word, 2 ** 3, a ` tick.\n  int x = \"a`b**c\"; // so\n- item\n");
 }
 

@@ -64,7 +64,7 @@ int agent__offer_tools(agent *a, base_err *err)
                                           .outside = outside ? (const char *const *)outside : none});
     const char **files = NULL;
     size_t n_files = 0;
-    if (tool_workspace_files(a->workspace, &files, &n_files, NULL)) n_files = 0;
+    if (tool_workspace_files(a->workspace, &files, &n_files)) n_files = 0;
     const char **paths = base_xcalloc(n_files + 1, sizeof *paths);
     if (n_files) memcpy(paths, files, n_files * sizeof *paths);
     int rc = a->engine->ops->set_tools(a->engine, grammar.tools, grammar.n, n_files ? paths : NULL, err);
@@ -173,11 +173,11 @@ void agent_settle(agent *a)
     a->unsaved = false;
 }
 
-void agent__end_session(agent *a, const char *status)
+void agent__end_session(agent *a)
 {
     agent_settle(a);
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_end,
-                       .end = {.session = a->telling.id, .turns = a->turn, .status = status}});
+                       .end = {.session = a->telling.id, .turns = a->turn, .status = "closed"}});
     agent__commit(a);
     /* Nothing was asked: nothing to resume, nothing to list. */
     agent_log_tail tail = {0};
@@ -189,7 +189,7 @@ int agent__restart(agent *a, const char *parent, base_err *err)
 {
     char id[32];
     agent_log_new_id(id);
-    agent__end_session(a, "closed");
+    agent__end_session(a);
     base_buf rows = {0};
     if (a->log) {
         char *dir = agent_log_session_dir(a->log, id);

@@ -9,8 +9,8 @@
 int agent__begin_session(agent *a, base_err *err);
 int agent__offer_tools(agent *a, base_err *err); /* makes the grammar of the calls that can be made now */
 void agent__save(agent *a);                      /* a snapshot of the engine's session; a failure is told */
-void agent__end_session(agent *a, const char *status); /* its last event */
-void agent__clear_session(agent *a);                   /* what a session remembers of its sequence */
+void agent__end_session(agent *a);               /* its last event */
+void agent__clear_session(agent *a);             /* what a session remembers of its sequence */
 int agent__restart(agent *a, const char *parent, base_err *err); /* a new session in place of this one */
 
 /* --- resume.c --- */

@@ -32,7 +32,8 @@ enum {
     EXCERPT_TOKENS = 16, /* its first line and what is behind it, at most about */
     LEAST_TOKENS = 40,   /* an excerpt cut below this says nothing */
     MAX_CALLERS = 24,
-    MAX_DESCRIBED = 3, /* functions that fit a description whose callers are asked for */
+    MOST_OF_A_NAME = 2, /* definitions that have one name */
+    MAX_DESCRIBED = 3,  /* functions that fit a description whose callers are asked for */
     MAX_LISTS = AGENT_CALLERS_NAMES + MAX_DESCRIBED,
     SURE_HITS = 3 /* taken whatever they score against the best one */
 };
@@ -358,11 +359,11 @@ static uint32_t head_of_type(const agent *a, const code_place *p, const char *na
     return to;
 }
 
-static void add_definitions(gathering *g, const char *word, uint32_t most)
+static void add_definitions(gathering *g, const char *word)
 {
     code_place *places = NULL;
     uint32_t n = code_index_define(tool_workspace_index(g->a->workspace), word, &places);
-    for (uint32_t i = 0; i < n && i < most; i++) {
+    for (uint32_t i = 0; i < n && i < MOST_OF_A_NAME; i++) {
         const code_place *p = &places[i];
         const bool is_long = !strcmp(p->what, "class") && p->line_end - p->line > 2 * HEAD_LINES;
         if (!p->is_declaration)
@@ -454,7 +455,7 @@ static void add_mentions(gathering *g)
         char *word = agent__copy_word(g->request, w);
         char *path = asked || strpbrk(word, "./") ? code_index_path(index, word) : NULL;
         if (asked && !path && code_index_is_defined(index, word)) { /* @name */
-            add_definitions(g, word, 2);
+            add_definitions(g, word);
             n++;
         } else if (path || asked) {
             add_file(g, path ? path : word, asked);
@@ -468,13 +469,13 @@ static void add_mentions(gathering *g)
         if (!agent__looks_like_name(g->request, w) || memchr(g->request + w.from, '/', w.to - w.from))
             continue;
         char *word = agent__copy_word(g->request, w);
-        add_definitions(g, word, 2);
+        add_definitions(g, word);
         n++;
         free(word);
     }
     agent_named named = {0};
     if (asks_for_change(g->a, g->request) && !g->a->fix.wanted) agent__find_named(g->a, g->request, &named);
-    for (uint32_t i = 0; i < named.n && i < MAX_NAMED; i++) add_definitions(g, named.items[i].name, 2);
+    for (uint32_t i = 0; i < named.n && i < MAX_NAMED; i++) add_definitions(g, named.items[i].name);
     agent_named_free(&named);
 }
 

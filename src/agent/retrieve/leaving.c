@@ -27,7 +27,7 @@ static bool is_listed(const agent *a, const char *path)
     const char **files = NULL;
     size_t n = 0;
     bool found = false;
-    if (tool_workspace_files(a->workspace, &files, &n, NULL)) n = 0;
+    if (tool_workspace_files(a->workspace, &files, &n)) n = 0;
     for (size_t i = 0; i < n && !found; i++) found = !strcmp(files[i], path);
     free(files);
     return found;

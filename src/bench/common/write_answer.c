@@ -46,7 +46,7 @@ static int read_along(const kv_session *s, const bench_asking *a, const float *l
     float *behind = malloc((size_t)n * n_vocab * sizeof *behind);
     for (uint32_t i = 0; i < n; i++) want[i] = i;
     int r = behind ? kv_session_fork(s, &f, NULL, err) : base_fail(err, BASE_E_NOMEM, "no memory for logits");
-    if (!r) r = kv_session_peek(f, &g, a->guess->ids, n, want, n, behind, NULL, err);
+    if (!r) r = kv_session_peek(f, &g, a->guess->ids, n, want, n, behind, err);
     if (!r) {
         for (same = 1; same < n; same++)
             if (bench_best(behind + (size_t)(same - 1) * n_vocab, n_vocab) != a->guess->ids[same]) break;

@@ -134,7 +134,7 @@ static int run(bench *b, base_err *err)
     if (!r)
         r = kv_session_set_policy(
             s, &(kv_options){.budget = n / 8 + 600, .policy = "random", .set = set}, err);
-    if (!r) r = kv_session_evict(s, NULL, err);
+    if (!r) r = kv_session_evict(s, err);
     kv_session_set_automatic(s, false);
     if (!r) r = kv_session_append(s, &question, ids, QUESTION, NULL, NULL, NULL, err);
     for (size_t i = 0; i < sizeof forms / sizeof *forms && !r; i++) r = run_form(b, s, &forms[i], heads, err);

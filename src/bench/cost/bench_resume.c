@@ -56,7 +56,7 @@ static int save(bench *b, double *ret_ms, base_err *err)
     if (!r)
         r = kv_session_set_policy(
             s, &(kv_options){.budget = (uint32_t)b->active, .policy = "random", .set = set}, err);
-    if (!r) r = kv_session_evict(s, NULL, err);
+    if (!r) r = kv_session_evict(s, err);
     const uint64_t start = base_clock_ns();
     if (!r) r = kv_session_save(s, err);
     *ret_ms = ms_since(start);

@@ -140,7 +140,7 @@ static int look(void *user, kv_session *s, base_err *err)
     looking *l = user;
     const uint64_t start = base_clock_ns();
     double share = 0;
-    int r = kv_session_recovered(s, &share, NULL, err);
+    int r = kv_session_recovered(s, &share, err);
     l->mass += share;
     l->n++;
     l->ns += base_clock_ns() - start;
@@ -218,7 +218,7 @@ static int copy_passage(bench *b, const kv_session *document, const ruler_item *
     double kl = 0, loss = 0;
     for (uint32_t i = 0; i < n; i++) want[i] = COPY_LEAD - 1 + i;
     int r = open_fork(document, c, &s, err);
-    if (!r) r = kv_session_peek(s, &g, ids, COPY_LEAD + n - 1, want, n, all, NULL, err);
+    if (!r) r = kv_session_peek(s, &g, ids, COPY_LEAD + n - 1, want, n, all, err);
     for (uint32_t i = 0; i < n && !r; i++) {
         float *here = all + (size_t)i * n_vocab;
         const float *full = b->full + (size_t)i * n_vocab;

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-enum { LINE_MOST = 400, N_FACTS = 8, N_CHAIN = 4, SPECIFIC = 6 };
+enum { LINE_MOST = 400, N_FACTS = 8, N_CHAIN = 4, SPECIFIC = 6, LETTERS = 14 };
 
 const char *const ruler_tasks[] = {"mk2", "mk3", "vt", "mq", NULL};
 
@@ -70,19 +70,19 @@ static void add_filler(maker *m)
     m->at = end;
 }
 
-static void put_letters(const maker *m, uint64_t what, uint64_t i, char *ret, size_t n)
+static void put_letters(const maker *m, uint64_t what, uint64_t i, char *ret)
 {
-    for (size_t k = 0; k < n; k++)
+    for (size_t k = 0; k < LETTERS; k++)
         ret[k] = k % 5 == 4 ? '-' : "abcdefghijkmnpqrstuvwxyz23456789"[draw(m, what + 100 + k, i) % 32];
-    ret[n] = 0;
+    ret[LETTERS] = 0;
 }
 
 /* Key and value number i; numbers below N_FACTS are those that may be asked for. */
 static void name_fact(const maker *m, const char *task, uint64_t i, fact *f)
 {
     if (!strcmp(task, "mk3")) {
-        put_letters(m, 20, i, f->key, 14);
-        put_letters(m, 60, i, f->value, 14);
+        put_letters(m, 20, i, f->key);
+        put_letters(m, 60, i, f->value);
         return;
     }
     snprintf(f->key, sizeof f->key, "%s-%s-%02u", adjectives[draw(m, 1, i) % 16], nouns[draw(m, 2, i) % 16],
@@ -90,11 +90,11 @@ static void name_fact(const maker *m, const char *task, uint64_t i, fact *f)
     snprintf(f->value, sizeof f->value, "%07u", 1000000 + draw(m, 3, i) % 9000000);
 }
 
-static void tell_fact(maker *m, fact *f, const char *what)
+static void tell_fact(maker *m, fact *f)
 {
     char line[160];
     f->from = (uint32_t)m->item->ids.n;
-    snprintf(line, sizeof line, "One of the special magic %s for %s is: %s.\n", what, f->key, f->value);
+    snprintf(line, sizeof line, "One of the special magic numbers for %s is: %s.\n", f->key, f->value);
     add_line(m, line);
     f->to = (uint32_t)m->item->ids.n;
 }
@@ -113,12 +113,12 @@ static void tell_keys(maker *m, const char *task, uint32_t n_tokens, uint32_t n_
     for (uint64_t line = N_FACTS; m->item->ids.n < n_tokens || told < n_facts; line++) {
         fact other;
         if (is_due(m, n_tokens, told, n_facts))
-            tell_fact(m, &m->facts[told++], "numbers");
+            tell_fact(m, &m->facts[told++]);
         else if (among_text)
             add_filler(m);
         else {
             name_fact(m, task, line, &other);
-            tell_fact(m, &other, "numbers");
+            tell_fact(m, &other);
         }
     }
 }

@@ -247,7 +247,7 @@ static int evict_and_ask(
     kv_session_set_turn(s, turn + 1);
     if (!e && !c->ships) e = kv_session_manual(s, KV_MANUAL_PIN, r->doc_end, n, err);
     if (!e) e = kv_session_set_policy(s, &o, err);
-    if (!e) e = kv_session_evict(s, NULL, err);
+    if (!e) e = kv_session_evict(s, err);
     return e ? e : append(s, KV_ORIGIN_USER, turn + 1, &t->ids, t, NULL, err);
 }
 
@@ -263,7 +263,7 @@ static int rows_in_time(
     int e = r->row_ms > 0 ? 0 : kv_session_fork(s, &f, NULL, err);
     if (f) {
         const clock_t start = clock();
-        e = kv_session_repair_by(f, from, length(f), NULL, 0, &(kv_ask){.signal = signal}, NULL, err);
+        e = kv_session_repair_by(f, from, length(f), NULL, 0, &(kv_ask){.signal = signal}, err);
         r->row_ms = (double)(clock() - start) * 1000 / CLOCKS_PER_SEC / r->info->n_threads / from;
         kv_session_free(f);
     }
@@ -346,8 +346,7 @@ static int repair(recall *r, kv_session *s, const struct condition *c, uint32_t 
         ask.among = among_bits;
     }
     ask.rank = rank;
-    if (!e)
-        e = kv_session_repair_by(s, from, to, t->n_queries ? queries : NULL, t->n_queries, &ask, NULL, err);
+    if (!e) e = kv_session_repair_by(s, from, to, t->n_queries ? queries : NULL, t->n_queries, &ask, err);
     if (!e) note_ranks(t, rank, one);
     kv_signal_fini(&mine);
     free(rank);

@@ -136,7 +136,7 @@ static int cut_fork(const kv_session *whole, kv_options o, uint32_t from, kv_ses
     o.bare = true;
     int r = kv_session_fork(whole, ret, NULL, err);
     if (!r) r = kv_session_set_policy(*ret, &o, err);
-    if (!r) r = kv_session_evict(*ret, NULL, err);
+    if (!r) r = kv_session_evict(*ret, err);
     if (!r) kv_session_ids(*ret, &n);
     if (!r && from < n) r = kv_session_repair(*ret, from, n, NULL, 0, NULL, err);
     return r;

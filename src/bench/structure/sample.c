@@ -30,7 +30,7 @@ static int answer(
     const kv_segment g = {.origin = KV_ORIGIN_USER, .turn = 1};
     float *logits = malloc((size_t)q->n_want * n_vocab * sizeof *logits);
     int r = logits ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for logits");
-    if (!r) r = kv_session_peek(s, &g, q->all.ids, (uint32_t)q->all.n, q->want, q->n_want, logits, NULL, err);
+    if (!r) r = kv_session_peek(s, &g, q->all.ids, (uint32_t)q->all.n, q->want, q->n_want, logits, err);
     if (!r && q->n_choices) {
         uint32_t best = 0;
         for (uint32_t i = 1; i < q->n_choices; i++)
@@ -81,7 +81,7 @@ static int compress(const sample_context *x, const sample_question *q, const str
                 .budget = structure_is_full(c) ? 0 : hard + kept,
                 .bare = true},
             err);
-    if (!r) r = kv_session_evict(*ret, NULL, err);
+    if (!r) r = kv_session_evict(*ret, err);
     if (!r && c->repairs) {
         uint32_t n = 0;
         kv_session_ids(*ret, &n);
@@ -129,8 +129,7 @@ static int rank_by_perplexity(
     int r = x->sessions[1] ? 0 : sample_context_compute(x, true, err);
     const uint64_t start = base_clock_ns();
     for (uint32_t i = 0; i < x->n_chunks && !r; i++)
-        r = kv_session_probe(
-            x->sessions[1], x->at[i], q->ids.ids, (uint32_t)q->ids.n, &surprise[i], NULL, err);
+        r = kv_session_probe(x->sessions[1], x->at[i], q->ids.ids, (uint32_t)q->ids.n, &surprise[i], err);
     o->rank = 1;
     for (uint32_t i = 0; i < x->n_chunks && !r; i++) o->rank += surprise[i] < surprise[target];
     o->condition_s = (double)(base_clock_ns() - start) / 1e9;

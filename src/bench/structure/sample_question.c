@@ -181,7 +181,7 @@ int sample_question_compute(sample_question *q, sample_context *c, bool local, b
     if (!r) r = kv_session_fork(c->sessions[local], &s, NULL, err);
     for (uint32_t i = 0; i < c->n_chunks && !r; i++) {
         r = kv_session_set_spans(s, c->at[i], q->spans[i], q->n_spans[i], err);
-        if (!r && local) r = kv_session_probe(s, c->at[i], q->ids.ids, (uint32_t)q->ids.n, NULL, NULL, err);
+        if (!r && local) r = kv_session_probe(s, c->at[i], q->ids.ids, (uint32_t)q->ids.n, NULL, err);
     }
     if (!r) r = sample_append(s, KV_ORIGIN_USER, &q->ids, err);
     if (r) {

@@ -142,9 +142,9 @@ void kv_session_free(kv_session *s)
     free(s);
 }
 
-int kv_session_evict(kv_session *s, const atomic_bool *cancel, base_err *err)
+int kv_session_evict(kv_session *s, base_err *err)
 {
-    return kv__evict(s, NULL, cancel, err);
+    return kv__evict(s, NULL, NULL, err);
 }
 
 int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *err)

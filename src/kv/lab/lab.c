@@ -11,9 +11,9 @@
 #include "kv/repair/repair.h"
 
 int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
+    uint32_t n_queries, const kv_ask *ask, base_err *err)
 {
-    return kv__repair(s, from, to, queries, n_queries, ask, cancel, err);
+    return kv__repair(s, from, to, queries, n_queries, ask, NULL, err);
 }
 
 int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,

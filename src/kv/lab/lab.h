@@ -13,11 +13,11 @@
  * nothing is. logits: [n_want][n_vocab].
  */
 int kv_session_peek(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n,
-    const uint32_t *want, uint32_t n_want, float *logits, const atomic_bool *cancel, base_err *err);
+    const uint32_t *want, uint32_t n_want, float *logits, base_err *err);
 
 /* kv_session_repair as an experiment wants it (ask.h). */
 int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err);
+    uint32_t n_queries, const kv_ask *ask, base_err *err);
 
 /*
  * Evicted rows below `to` by summaries of their pages (RepairKV's PageSummary, after Quest): pages of
@@ -61,8 +61,8 @@ int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
  * the mean of -log p of its ids behind the first (exp of it: CodeComp's perplexity), and how its last 128
  * queries look at the excerpt's rows is kept for policies. The sequence is as before. n: 2 to 1,024.
  */
-int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n, double *ret_surprise,
-    const atomic_bool *cancel, base_err *err);
+int kv_session_probe(
+    kv_session *s, uint32_t at, const int32_t *ids, uint32_t n, double *ret_surprise, base_err *err);
 
 /* Rows from `from` on, in whole blocks shared with nobody, become what the 8-bit tier would give back. */
 int kv_session_round(kv_session *s, uint32_t from, base_err *err);
@@ -85,6 +85,6 @@ int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32
  * The share of the last token's attention that falls on what it read, mean over the lanes whose rows it chose
  * among, by a second pass over everything (experiments). BASE_E_STATE when nothing was chosen.
  */
-int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, base_err *err);
+int kv_session_recovered(kv_session *s, double *ret, base_err *err);
 
 #endif

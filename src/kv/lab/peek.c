@@ -6,7 +6,7 @@
 #include "kv/lab/lab.h"
 
 int kv_session_peek(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n,
-    const uint32_t *want, uint32_t n_want, float *logits, const atomic_bool *cancel, base_err *err)
+    const uint32_t *want, uint32_t n_want, float *logits, base_err *err)
 {
     kv_session_forget(s); /* its rows are written over */
     if (!n || n > KV_BATCH)
@@ -16,7 +16,7 @@ int kv_session_peek(kv_session *s, const kv_segment *segment, const int32_t *ids
             return base_fail(err, BASE_E_USAGE, "logits behind token %u of %u", want[i], n);
     uint32_t *phases = malloc(n * sizeof *phases);
     if (!phases) return base_fail(err, BASE_E_NOMEM, "no memory for %u tokens", n);
-    model_batch batch = {.want = want, .n_want = n_want, .logits = logits, .cancel = cancel};
+    model_batch batch = {.want = want, .n_want = n_want, .logits = logits};
     const int rc = kv__compute_ahead(s, segment, &batch, ids, n, kv__phase_behind(s), phases, err);
     free(phases);
     return rc;

@@ -30,7 +30,7 @@ static double surprise(const int32_t *ids, uint32_t n, const float *logits, uint
 
 /* Keeps the excerpt's mass: sum over the queries, mean over a layer's heads, within the excerpt. */
 static int keep_mass(kv_session *s, kv_stored_segment *part, const model_rows_view *view,
-    const kv_signal *signal, const atomic_bool *cancel, base_err *err)
+    const kv_signal *signal, base_err *err)
 {
     const uint32_t length = part->to - part->from, n_layer = s->compute.shape.n_layer,
                    n_head_kv = s->compute.shape.n_head_kv;
@@ -44,8 +44,7 @@ static int keep_mass(kv_session *s, kv_stored_segment *part, const model_rows_vi
         uint32_t places[SCORE_QUERIES], n = 0;
         for (uint32_t i = first; i < signal->n && n < SCORE_QUERIES; i++) places[n++] = i;
         rc = kv_signal_pick(signal, places, n, &some, err);
-        const model_score score = {
-            .queries = some.queries, .n_queries = n, .rows = view, .mass = mass, .cancel = cancel};
+        const model_score score = {.queries = some.queries, .n_queries = n, .rows = view, .mass = mass};
         if (!rc) rc = s->compute.score(s->compute.user, &score, err);
         for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
             const model_lane_list *list = &view->lanes[lane];
@@ -70,8 +69,8 @@ static int keep_mass(kv_session *s, kv_stored_segment *part, const model_rows_vi
     return 0;
 }
 
-int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n, double *ret_surprise,
-    const atomic_bool *cancel, base_err *err)
+int kv_session_probe(
+    kv_session *s, uint32_t at, const int32_t *ids, uint32_t n, double *ret_surprise, base_err *err)
 {
     kv_stored_segment *part = kv__segment_at(s, at);
     if (!part || part->from != at || n < 2 || n > MOST_PROBE || s->n + n > s->cap)
@@ -91,7 +90,7 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
     model_rows_view view;
     int rc = numbers && logits && queries ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for a question");
     s->draft.n = 0; /* its rows are written over */
-    if (!rc) rc = kv__stand_at(s, s->n, cancel, err);
+    if (!rc) rc = kv__stand_at(s, s->n, NULL, err);
     if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
     if (!rc) rc = kv_lists_append(&s->lists, n, err);
     if (!rc) rc = kv__local_view(s, part->from, part->to, &view, &local, err);
@@ -110,11 +109,10 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
             .want = want,
             .n_want = ret_surprise ? n - 1 : 0,
             .logits = logits,
-            .capture = &capture,
-            .cancel = cancel};
+            .capture = &capture};
         rc = kv__forward(s, &batch, s->n, KV_TO_LOOK, err);
         if (!rc) rc = kv_signal_add(&signal, places, queries, n_queries, PROBE_QUERIES, err);
-        if (!rc) rc = keep_mass(s, part, &view, &signal, cancel, err);
+        if (!rc) rc = keep_mass(s, part, &view, &signal, err);
         if (!rc && ret_surprise) *ret_surprise = surprise(ids, n, logits, n_vocab);
     }
     kv__withdraw(s);

@@ -51,15 +51,14 @@ static int keep_choice(void *user, uint32_t layer, uint32_t token, const model_r
 
 /* Scores the token's queries over all that it could have read, and adds up what fell on its choice. */
 static int weigh(kv_session *s, const model_rows_view *rows, const float *queries,
-    const model_lane_list *chosen, double *ret, const atomic_bool *cancel, base_err *err)
+    const model_lane_list *chosen, double *ret, base_err *err)
 {
     float **mass = base_xcalloc(s->n_lanes, sizeof *mass);
     double sum = 0;
     uint32_t n = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         if (chosen[lane].runs) mass[lane] = base_xmalloc((rows->lanes[lane].n_rows + 1) * sizeof **mass);
-    const model_score score = {
-        .queries = queries, .n_queries = 1, .rows = rows, .mass = mass, .cancel = cancel};
+    const model_score score = {.queries = queries, .n_queries = 1, .rows = rows, .mass = mass};
     int rc = s->compute.score(s->compute.user, &score, err);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         if (!rc && mass[lane]) {
@@ -73,7 +72,7 @@ static int weigh(kv_session *s, const model_rows_view *rows, const float *querie
     return rc;
 }
 
-int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, base_err *err)
+int kv_session_recovered(kv_session *s, double *ret, base_err *err)
 {
     const model_reader *reader = NULL;
     const kv_stored_segment *part = s->n ? kv__segment_at(s, s->n - 1) : NULL;
@@ -84,7 +83,7 @@ int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, 
     float *queries = malloc(kv__memory_floats(s) * sizeof *queries);
     keeper k = {.per_layer = s->compute.shape.n_head_kv, .lists = base_xcalloc(s->n_lanes, sizeof *k.lists)};
     int rc = lanes && queries ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to look at a token again");
-    if (!rc) rc = kv__stand_at(s, s->n - 1, cancel, err);
+    if (!rc) rc = kv__stand_at(s, s->n - 1, NULL, err);
     model_rows_view rows = kv__view_of(s, lanes);
     if (!rc) rc = kv__reading_begin(s, &rows, &s->ids[s->n - 1], s->n - 1, 1, &reader, err);
     if (!rc) {
@@ -99,14 +98,13 @@ int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, 
             .n = 1,
             .rows = &rows,
             .capture = &capture,
-            .reader = &keep,
-            .cancel = cancel};
+            .reader = &keep};
         rc = kv_table_make_writable(&s->table, s->n - 1, s->n, err);
         rows = kv__view_of(s, lanes);
         if (!rc) rc = kv__forward(s, &batch, s->n - 1, KV_TO_LOOK, err);
         s->reading->reads = before;
     }
-    if (!rc) rc = weigh(s, &rows, queries, k.lists, ret, cancel, err);
+    if (!rc) rc = weigh(s, &rows, queries, k.lists, ret, err);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) free((model_run *)(uintptr_t)k.lists[lane].runs);
     free(k.lists);
     free(queries);

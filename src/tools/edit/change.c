@@ -124,7 +124,7 @@ size_t tool__change_missing_folder(const tool_workspace *w, const char *path)
 {
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         char *folder = base_xstrndup(path, (size_t)(slash - path));
-        int fd = tool__path_open(&w->root, folder, O_PATH | O_DIRECTORY, 0);
+        int fd = tool__path_open(&w->root, folder, O_PATH | O_DIRECTORY);
         bool missing = fd < 0 && errno == ENOENT;
         if (fd >= 0) close(fd);
         free(folder);

@@ -171,7 +171,7 @@ out:
 /*
  * Without openat2: each folder by itself, links refused at every step. `path` has no ".." (tool__path_clean).
  */
-static int walk_open(int fd, const char *path, int flags, mode_t mode)
+static int walk_open(int fd, const char *path, int flags)
 {
     int at = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     while (at >= 0) {
@@ -185,7 +185,7 @@ static int walk_open(int fd, const char *path, int flags, mode_t mode)
         name[part] = '\0';
         bool last = path[part] == '\0';
         int how = last ? flags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW;
-        int next = openat(at, part ? name : ".", how | O_CLOEXEC, mode);
+        int next = openat(at, part ? name : ".", how | O_CLOEXEC);
         /* O_PATH|O_NOFOLLOW opens the link itself; a caller must see a refusal there, as openat2 gives. */
         struct stat st;
         if (next >= 0 && last && (flags & O_PATH) && !fstat(next, &st) && S_ISLNK(st.st_mode)) {
@@ -208,13 +208,12 @@ static int walk_open(int fd, const char *path, int flags, mode_t mode)
     return -1;
 }
 
-int tool__path_open(const tool_root *root, const char *path, int flags, mode_t mode)
+int tool__path_open(const tool_root *root, const char *path, int flags)
 {
     if (!*path) path = ".";
-    if (!root->has_openat2) return walk_open(root->fd, path, flags, mode);
+    if (!root->has_openat2) return walk_open(root->fd, path, flags);
     struct open_how how = {
         .flags = (uint64_t)(flags | O_CLOEXEC),
-        .mode = flags & O_CREAT ? mode : 0,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
     };
     for (int tries = 0;; tries++) {
@@ -234,9 +233,9 @@ int tool__path_chmod(int fd, mode_t mode)
 int tool__path_open_folder(const tool_root *root, const char *path)
 {
     struct stat st;
-    int fd = tool__path_open(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+    int fd = tool__path_open(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
     if (fd >= 0 || errno != EACCES) return fd;
-    int at = tool__path_open(root, path, O_PATH | O_DIRECTORY, 0), saved = EACCES;
+    int at = tool__path_open(root, path, O_PATH | O_DIRECTORY), saved = EACCES;
     if (at >= 0 && !fstat(at, &st) && st.st_uid == geteuid() && !tool__path_chmod(at, st.st_mode | 0500)) {
         fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         saved = errno;
@@ -254,9 +253,9 @@ int tool__path_open_parent(
     *ret_name = slash ? slash + 1 : path;
     *ret_made = 0;
     char *folder = base_xstrndup(path, slash ? (size_t)(slash - path) : 0);
-    int fd = tool__path_open(root, folder, O_RDONLY | O_DIRECTORY, 0);
+    int fd = tool__path_open(root, folder, O_RDONLY | O_DIRECTORY);
     /* What cannot be listed can be passed through: its files are there. */
-    if (fd < 0 && errno == EACCES) fd = tool__path_open(root, folder, O_PATH | O_DIRECTORY, 0);
+    if (fd < 0 && errno == EACCES) fd = tool__path_open(root, folder, O_PATH | O_DIRECTORY);
     if (fd < 0 && errno == ENOENT && make) {
         size_t n = strlen(folder);
         for (size_t i = 1; i <= n; i++) {
@@ -275,7 +274,7 @@ int tool__path_open_parent(
             errno = saved;
             if (failed && saved != EEXIST) break;
         }
-        fd = tool__path_open(root, folder, O_RDONLY | O_DIRECTORY, 0);
+        fd = tool__path_open(root, folder, O_RDONLY | O_DIRECTORY);
     }
     int saved = errno;
     free(folder);
@@ -344,12 +343,12 @@ int tool__file_read(const tool_root *root, const char *path, size_t max_bytes, t
 {
     tool_file f = {0};
     /* O_PATH first: opening a device or a pipe can already have effects. */
-    int fd = tool__path_open(root, path, O_PATH, 0);
+    int fd = tool__path_open(root, path, O_PATH);
     if (fd < 0) return fail_open(err, path, errno);
     int code = fstat(fd, &f.st) ? base_fail_sys(err, "%s", path) : check_kind(err, path, &f.st);
     close(fd);
     if (code) return code;
-    fd = tool__path_open(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    fd = tool__path_open(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return fail_open(err, path, errno);
     code = fstat(fd, &f.st) ? base_fail_sys(err, "%s", path) : check_kind(err, path, &f.st);
     while (!code) {

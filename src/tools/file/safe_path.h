@@ -41,8 +41,8 @@ void tool__path_show(base_buf *out, const char *path);
 /* The reverse; false when it is no quoted path. */
 bool tool__path_unquote(const char *shown, size_t n, base_buf *out);
 
-/* A descriptor or -1 with errno. `path` is clean; "" opens the root's folder again. */
-int tool__path_open(const tool_root *root, const char *path, int flags, mode_t mode);
+/* A descriptor of what is there, or -1 with errno. `path` is clean; "" opens the root's folder again. */
+int tool__path_open(const tool_root *root, const char *path, int flags);
 /* Changes the mode of what an O_PATH descriptor is open on, which fchmod(2) refuses: 0, or -1 with errno. */
 int tool__path_chmod(int fd, mode_t mode);
 /*

@@ -45,7 +45,7 @@ bool tool__git_set_aside(tool_git_check *c, const char *path, const char *what, 
     struct stat st;
     if (!tool__look(&c->w->root, path, &st) && (errno == ENOENT || errno == ENOTDIR))
         return true; /* it went with its folder */
-    bool done = !tool__aside_move(c->w, path, &where, NULL);
+    bool done = !tool__aside_move(c->w, path, &where);
     tool__git_tell(c, path, what, done ? where.data : NULL,
         done ? behind
              : ", which git or kvist would obey later, and it could not be moved aside. Look at it before "
@@ -91,7 +91,7 @@ void tool__git_mend(tool_git_check *c, const tool_kept *item, const char *path, 
     if (change == TOOL_KEPT_NEW) {
         base_buf_puts(&why, ": it was moved aside.");
         tool__git_set_aside(c, path, "made", why.data);
-    } else if (change == TOOL_KEPT_CHANGED && tool__aside_move(c->w, path, &where, NULL)) {
+    } else if (change == TOOL_KEPT_CHANGED && tool__aside_move(c->w, path, &where)) {
         base_buf_puts(&why, ", and it could not be moved aside. Look at it before going on here.");
         tool__git_tell(c, path, words[change], NULL, why.data);
     } else if (!tool__kept_put_back(&c->w->root, item, path, &err)) {
@@ -111,7 +111,7 @@ void tool__git_mend(tool_git_check *c, const tool_kept *item, const char *path, 
 static void restore_mode(tool_git_check *c, const char *path, dev_t dev, ino_t ino, mode_t mode)
 {
     struct stat st;
-    int fd = tool__path_open(&c->w->root, path, O_PATH | O_DIRECTORY, 0);
+    int fd = tool__path_open(&c->w->root, path, O_PATH | O_DIRECTORY);
     if (fd < 0) return;
     if (!fstat(fd, &st) && st.st_dev == dev && st.st_ino == ino && st.st_mode != mode)
         tool__git_tell(c, path, "changed the mode of", NULL,

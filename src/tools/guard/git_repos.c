@@ -50,7 +50,7 @@ static bool return_renamed(tool_git_check *c, const tool_repo *r, const char *no
     struct stat st;
     if (!base_ends_with(r->path, ".git") || !parent_stayed(c, r->path)) return false;
     bool in_way = tool__look(&c->w->root, r->path, &st);
-    bool done = (!in_way || !tool__aside_move(c->w, r->path, &where, NULL)) &&
+    bool done = (!in_way || !tool__aside_move(c->w, r->path, &where)) &&
                 !renameat2(c->w->root.fd, now, c->w->root.fd, r->path, RENAME_NOREPLACE);
     base_buf behind = {0};
     base_buf_puts(&behind, " to ");

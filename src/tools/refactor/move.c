@@ -26,12 +26,12 @@ typedef struct mover {
     refactor_edits source_edits;
 } mover;
 
-static bool has_identifier(const char *text, size_t n, const char *word, size_t skip_from, size_t skip_to)
+static bool has_identifier(const char *text, size_t n, const char *word)
 {
     size_t pos = 0, a, b;
     const size_t len = strlen(word);
     while (code_next_identifier(text, n, &pos, &a, &b))
-        if (b - a == len && (a < skip_from || a >= skip_to) && !memcmp(text + a, word, len)) return true;
+        if (b - a == len && !memcmp(text + a, word, len)) return true;
     return false;
 }
 
@@ -133,7 +133,7 @@ static bool python_heads(mover *m)
     for (uint32_t i = 0; i < u->n_imports; i++) {
         const code_import *im = &u->imports[i];
         char *head = head_of(im->local);
-        if (!strcmp(im->name, "*") || has_identifier(m->moved.data, m->moved.len, head, 0, 0)) {
+        if (!strcmp(im->name, "*") || has_identifier(m->moved.data, m->moved.len, head)) {
             base_buf_clear(&line);
             if (*im->module == '.' && !refactor__same_folder(m->from->path, m->to)) is_good = false;
             if (*im->name)
@@ -154,8 +154,8 @@ static bool python_heads(mover *m)
         const code_definition *d = &u->file->definitions[i];
         if (*d->parent || (d->from >= m->cut_from && d->from < m->cut_to) || !strcmp(d->name, m->x->name))
             continue;
-        if (!has_identifier(m->moved.data, m->moved.len, d->name, 0, 0)) continue;
-        if (needs.len && has_identifier(needs.data, needs.len, d->name, 0, 0)) continue;
+        if (!has_identifier(m->moved.data, m->moved.len, d->name)) continue;
+        if (needs.len && has_identifier(needs.data, needs.len, d->name)) continue;
         base_buf_printf(&needs, "%s%s", needs.len ? ", " : "", d->name);
     }
     const bool is_back = used_behind(m, true) != NULL;
@@ -384,8 +384,8 @@ static bool c_heads(mover *m)
         const bool is_own = refactor__is_static(m->from, d) || !strcmp(d->what, "macro") ||
                             (refactor__is_type(d->what) && (d->body_to || !strcmp(d->what, "typedef"))) ||
                             !strcmp(d->what, "constant");
-        if (!is_own || !has_identifier(m->moved.data, m->moved.len, d->name, 0, 0)) continue;
-        if (needs.len && has_identifier(needs.data, needs.len, d->name, 0, 0)) continue;
+        if (!is_own || !has_identifier(m->moved.data, m->moved.len, d->name)) continue;
+        if (needs.len && has_identifier(needs.data, needs.len, d->name)) continue;
         base_buf_printf(&needs, "%s%s", needs.len ? ", " : "", d->name);
     }
     if (needs.len)
@@ -445,7 +445,7 @@ static bool go_heads(mover *m)
         const code_import *im = &u->imports[i];
         const char *last = strrchr(im->module, '/');
         last = last ? last + 1 : im->module;
-        if (!has_identifier(m->moved.data, m->moved.len, im->local, 0, 0)) continue;
+        if (!has_identifier(m->moved.data, m->moved.len, im->local)) continue;
         base_buf line = {0}, quoted = {0};
         base_buf_printf(&quoted, "\"%s\"", im->module);
         const bool is_there =

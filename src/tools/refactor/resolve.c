@@ -356,11 +356,11 @@ static bool embeds(const refactor *x, const char *holder)
 }
 
 /* value.Type and Holder{Type: value}: that field, where the value is known to be of a struct that embeds the type. */
-static decision decide_embedded(const refactor *x, const char *holder, const char *why_not)
+static decision decide_embedded(const refactor *x, const char *holder)
 {
     if (*holder && embeds(x, holder)) return sure;
     if (*holder && !is_type_of_tree(x, holder)) return other;
-    return embeds(x, "") ? unsure(why_not) : other;
+    return embeds(x, "") ? unsure("it may be the field of a struct that embeds it") : other;
 }
 
 /* module.name, Outer.Name, path::name */
@@ -372,8 +372,7 @@ static decision decide_qualified(refactor *x, const refactor_file *f, const code
     if (u->object_kind != CODE_OBJECT_NAMED) {
         if (!strcmp(language, "rust") || !strcmp(language, "cpp")) return top_elsewhere(x, f, u);
         if (!strcmp(language, "go") && t->is_type && !u->is_call)
-            return decide_embedded(x, u->object_kind == CODE_OBJECT_TYPED ? u->object : "",
-                "it may be the field of a struct that embeds it");
+            return decide_embedded(x, u->object_kind == CODE_OBJECT_TYPED ? u->object : "");
         return !strcmp(language, "java") && t->is_type && u->is_type ? top_in_java(x, f, u) : other;
     }
     if (!strcmp(language, "rust") || !strcmp(language, "cpp")) {
@@ -564,8 +563,7 @@ static decision decide(refactor *x, const refactor_file *f, const code_use *u)
     if (u->role == CODE_USE_MACRO) return u->is_access ? other : top_in_c(x, f, u);
     if (u->role == CODE_USE_KEY) {
         if (u->is_exported && f == t->in) return sure;
-        if (same_language(f, "go") && t->is_type && *u->callee)
-            return decide_embedded(x, u->callee, "it may be the field of a struct that embeds it");
+        if (same_language(f, "go") && t->is_type && *u->callee) return decide_embedded(x, u->callee);
         return same_language(f, "go") && !*u->callee && !t->is_function
                    ? unsure("a key of a map or of a struct")
                    : other;

@@ -84,7 +84,7 @@ static int copy_file(
     const tool_scratch *s, const tool_root *root, const char *path, uint64_t *n_bytes, base_err *err)
 {
     struct stat st;
-    int from = tool__path_open(root, path, O_RDONLY | O_NONBLOCK, 0);
+    int from = tool__path_open(root, path, O_RDONLY | O_NONBLOCK);
     if (from < 0) return 0;
     int rc = 0, to = -1;
     if (fstat(from, &st) == 0 && S_ISREG(st.st_mode)) {
@@ -108,7 +108,7 @@ static int copy_file(
  */
 static void link_ignored(const tool_scratch *s, const tool_root *root)
 {
-    int fd = tool__path_open(root, "", O_RDONLY | O_DIRECTORY, 0);
+    int fd = tool__path_open(root, "", O_RDONLY | O_DIRECTORY);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir && fd >= 0) close(fd);
     for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {

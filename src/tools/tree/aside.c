@@ -74,12 +74,12 @@ static void hide_head(const char *folder)
     close(fd);
 }
 
-int tool__aside_move(tool_workspace *w, const char *path, base_buf *where, base_err *err)
+int tool__aside_move(tool_workspace *w, const char *path, base_buf *where)
 {
     const char *name;
     size_t made;
     int folder = tool__path_open_parent(&w->root, path, false, &name, &made);
-    if (folder < 0) return base_fail_sys(err, "%s", path);
+    if (folder < 0) return BASE_E_IO;
     base_buf to = {0};
     const char *plain = *name == '.' && name[1] ? name + 1 : name;
     char *place = make_place(w);
@@ -95,7 +95,7 @@ int tool__aside_move(tool_workspace *w, const char *path, base_buf *where, base_
             &to, "%s/%.*s%s", w->root.path, (int)(strlen(path) - strlen(name)), path, beside.data);
         base_buf_free(&beside);
     }
-    int code = failed ? base_fail_sys(err, "%s", path) : BASE_OK;
+    int code = failed ? BASE_E_IO : BASE_OK;
     if (!code) {
         hide_head(to.data);
         base_buf_add(where, to.data, to.len);

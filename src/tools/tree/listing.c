@@ -197,7 +197,7 @@ static int list_folders(
 {
     walking w = {.l = l, .repo = repo, .cancel = cancel};
     struct stat st;
-    int fd = tool__path_open(root, "", O_RDONLY | O_DIRECTORY, 0);
+    int fd = tool__path_open(root, "", O_RDONLY | O_DIRECTORY);
     if (fd < 0 || fstat(fd, &st)) {
         int code = base_fail_sys(err, "%s", root->path);
         if (fd >= 0) close(fd);

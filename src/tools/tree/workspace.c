@@ -332,9 +332,9 @@ void tool__workspace_wrote(
     }
 }
 
-int tool_workspace_files(tool_workspace *w, const char ***ret, size_t *ret_n, base_err *err)
+int tool_workspace_files(tool_workspace *w, const char ***ret, size_t *ret_n)
 {
-    int code = tool__workspace_list(w, NULL, err);
+    int code = tool__workspace_list(w, NULL, NULL);
     if (code) return code;
     const char **paths = base_xcalloc(w->listing.n + 1, sizeof *paths);
     for (size_t i = 0; i < w->listing.n; i++) paths[i] = w->listing.files[i].path;
@@ -366,7 +366,7 @@ int tool_workspace_folder(tool_workspace *w, const char *path, char ***ret, base
     char *clean = NULL;
     int code = tool__path_clean(&w->root, path, &clean, err);
     if (code) return code;
-    const int fd = tool__path_open(&w->root, clean, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    const int fd = tool__path_open(&w->root, clean, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     if (!folder) {
         code = base_fail_sys(err, "%s", clean);

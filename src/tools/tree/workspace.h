@@ -69,7 +69,7 @@ void tool__workspace_wrote(
  * Moves a file, link or folder of the tree out of the way, wholly: *where gets the absolute path where it
  * lies from now on. Nothing is copied, replaced or removed.
  */
-int tool__aside_move(tool_workspace *w, const char *path, base_buf *where, base_err *err);
+int tool__aside_move(tool_workspace *w, const char *path, base_buf *where);
 
 /* ---- git.c ---- */
 

@@ -92,7 +92,7 @@ static void answer_lines(const tui_ui *u, tui_item *i, int width)
 {
     const char *s = text_of(&i->body);
     size_t n = i->streaming ? tui_call_start(s, i->body.len) : i->body.len;
-    tui_markdown(&i->lines, width, "", "", TUI_PLAIN, s, n);
+    tui_markdown(&i->lines, width, s, n);
     if (n < i->body.len) {
         char line[80];
         snprintf(line, sizeof line, "%s writing a call %s %zu bytes", u->glyphs->bullet, u->glyphs->ellipsis,

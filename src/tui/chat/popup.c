@@ -158,7 +158,7 @@ static void draw_rewind(tui_ui *u, tui_area a)
         snprintf(line, sizeof line, "t%-4u %.*s", i->turn, length < 300 ? (int)length : 300,
             i->body.data ? i->body.data : "");
         tui_put_short(inside, 0, y, inside.width, TUI_PLAIN, u->glyphs->ellipsis, line);
-        if (first + y == u->popup_at) tui_restyle(inside, 0, y, inside.width, TUI_REVERSE);
+        if (first + y == u->popup_at) tui_restyle(inside, y, inside.width, TUI_REVERSE);
     }
     tui_put(inside, 0, inside.height - 1, TUI_FAINT,
         "j/k choose, Enter rewinds, Esc closes; asks if files go back too");
@@ -177,7 +177,7 @@ static void draw_history_search(tui_ui *u, tui_area a)
         base_utf8_sanitise(&clean, u->lines.line[at], strlen(u->lines.line[at]), false);
         tui_put_short(inside, 0, y, inside.width, TUI_PLAIN, u->glyphs->ellipsis, clean.data);
         base_buf_free(&clean);
-        if (i == u->popup_at) tui_restyle(inside, 0, y, inside.width, TUI_REVERSE);
+        if (i == u->popup_at) tui_restyle(inside, y, inside.width, TUI_REVERSE);
         if (at == 0) break;
     }
     int x = tui_put(inside, 0, inside.height - 1, TUI_STYLE(TUI_USER, TUI_BOLD), "search: ");
@@ -203,7 +203,7 @@ static void draw_candidates(tui_ui *u, tui_area a)
             tui_put_short(row, x < 16 ? 18 : x + 2, 0, row.width - 20, TUI_FAINT, u->glyphs->ellipsis,
                 c->candidate[i].about);
         base_buf_free(&clean);
-        if (i == (int)c->at) tui_restyle(row, 0, 0, row.width, TUI_REVERSE);
+        if (i == (int)c->at) tui_restyle(row, 0, row.width, TUI_REVERSE);
     }
 }
 

@@ -76,11 +76,11 @@ static void add_clean(base_buf *b, const char *s, bool keep_newlines)
     base_utf8_sanitise(b, s, n, keep_newlines);
 }
 
-static char *clean(const char *s, bool keep_newlines)
+static char *clean(const char *s)
 {
     if (!s) return NULL;
     base_buf b = {0};
-    add_clean(&b, s, keep_newlines);
+    add_clean(&b, s, false);
     return base_buf_take(&b);
 }
 
@@ -95,7 +95,7 @@ static void set(char **field, const char *s)
 {
     if (!s) return;
     free(*field);
-    *field = clean(s, false);
+    *field = clean(s);
 }
 
 static tui_item *last_item(tui_state *s)
@@ -364,8 +364,8 @@ static void on_mask(tui_state *s, const agent_event *e, int64_t now)
     base_grow(&s->masks, &s->cap_masks, s->n_masks + 1, sizeof *s->masks);
     s->masks[s->n_masks++] = (tui_mask){.turn = (uint32_t)e->mask.turn,
         .index = (uint32_t)e->mask.index,
-        .wanted = clean(e->mask.wanted, false),
-        .took = clean(e->mask.took, false)};
+        .wanted = clean(e->mask.wanted),
+        .took = clean(e->mask.took)};
 }
 
 size_t tui_call_start(const char *text, size_t n)
@@ -402,7 +402,7 @@ static void on_tool_call(tui_state *s, const agent_event *e, int64_t now)
     s->payload = e->tool_call.payload ? base_xstrdup(e->tool_call.payload) : NULL;
     tui_item *i = add_item(s, TUI_ITEM_TOOL);
     i->open = !s->in_turn; /* a ! line's output is what the person wants to see */
-    i->name = clean(e->tool_call.name, false);
+    i->name = clean(e->tool_call.name);
     if (e->tool_call.headline) {
         add_shown(&i->head, e->tool_call.headline);
     } else {
@@ -429,10 +429,10 @@ static void on_approval_request(tui_state *s, const agent_event *e, int64_t now)
     clear_approval(&s->approval);
     /* Raw, all of it: what a person decides about is made visible where it is painted, byte for byte. */
     s->approval = (tui_approval){.waiting = true,
-        .name = clean(e->approval_request.name, false),
+        .name = clean(e->approval_request.name),
         .headline = base_xstrdup(e->approval_request.headline),
         .detail = base_xstrdup(e->approval_request.detail),
-        .power = clean(e->approval_request.power, false)};
+        .power = clean(e->approval_request.power)};
     tui_item *i = running_tool(s);
     bool is_call = i && i->name && s->approval.name && !strcmp(i->name, s->approval.name);
     const char *text = tui_approval_runs(&s->approval) ? s->approval.detail
@@ -481,11 +481,11 @@ static void on_tool_result(tui_state *s, const agent_event *e, int64_t now)
     tui_item *i = running_tool(s);
     if (!i) {
         i = add_item(s, TUI_ITEM_TOOL);
-        i->name = clean(e->tool_result.name, false);
+        i->name = clean(e->tool_result.name);
         add_clean(&i->head, e->tool_result.name, false);
     }
-    i->status = clean(e->tool_result.status ? e->tool_result.status : "ok", false);
-    i->summary = clean(e->tool_result.summary, false);
+    i->status = clean(e->tool_result.status ? e->tool_result.status : "ok");
+    i->summary = clean(e->tool_result.summary);
     if (e->tool_result.text) {
         base_buf_clear(&i->body);
         add_clean(&i->body, e->tool_result.text, true);
@@ -676,7 +676,7 @@ static void on_request(tui_state *s, const agent_event *e, int64_t now)
         a->computed += e->request.computed > 0 ? e->request.computed : 0;
     }
     if (!e->request.why) return;
-    char *why = clean(e->request.why, false);
+    char *why = clean(e->request.why);
     snprintf(a->why, sizeof a->why, "%s", why);
     free(why);
 }
@@ -716,7 +716,7 @@ static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
         .read = e->ledger.read,
         .kept = e->ledger.kept,
         .asked = s->asked.turn == (uint32_t)e->ledger.turn ? s->asked : (tui_asked){0},
-        .why = clean(e->ledger.why, false)};
+        .why = clean(e->ledger.why)};
     if (e->ledger.budget >= 0) s->budget = (uint32_t)l->budget;
     if (e->ledger.ctx > 0) s->n_ctx = (uint32_t)e->ledger.ctx;
     if (e->ledger.decode_tps > 0) s->decode_tps = e->ledger.decode_tps;

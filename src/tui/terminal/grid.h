@@ -48,8 +48,8 @@ int tui_printf(tui_area a, int x, int y, tui_style style, const char *format, ..
 /* As tui_put, but a text that does not fit into `width` columns ends in the ellipsis. */
 int tui_put_short(tui_area a, int x, int y, int width, tui_style style, const char *ellipsis, const char *s);
 void tui_rule(tui_area a, int x, int y, int width, tui_style style, const char *glyph);
-void tui_blank(tui_area a);                                          /* fills with blanks */
-void tui_restyle(tui_area a, int x, int y, int width, uint8_t attr); /* adds attributes */
+void tui_blank(tui_area a);                                   /* fills with blanks */
+void tui_restyle(tui_area a, int y, int width, uint8_t attr); /* adds attributes to a line's first cells */
 
 /* One character with its combining marks at s (n >= 1): bytes taken, *width its columns. */
 size_t tui_next_glyph(const char *s, size_t n, int *width);

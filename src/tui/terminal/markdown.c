@@ -96,10 +96,9 @@ static size_t fence_length(const char *s, size_t n)
     return ticks >= 3 ? blanks + ticks : 0;
 }
 
-void tui_markdown(tui_text *out, int width, const char *first, const char *rest, tui_style prefix_style,
-    const char *s, size_t n)
+void tui_markdown(tui_text *out, int width, const char *s, size_t n)
 {
-    tui_flow f = {.text = out, .width = width, .first = first, .rest = rest, .prefix_style = prefix_style};
+    tui_flow f = {.text = out, .width = width, .first = "", .rest = ""};
     bool fenced = false;
     for (size_t at = 0; at < n;) {
         const char *line = s + at, *end = memchr(line, '\n', n - at);

@@ -7,9 +7,8 @@
 
 #include "tui/terminal/styled_text.h"
 
-/* Appends lines for `s`, `width` columns wide, each behind a prefix (first, then rest). */
-void tui_markdown(tui_text *out, int width, const char *first, const char *rest, tui_style prefix_style,
-    const char *s, size_t n);
+/* Appends lines for `s`, `width` columns wide. */
+void tui_markdown(tui_text *out, int width, const char *s, size_t n);
 /*
  * A unified diff, every byte visible; headline: what stands above it, which makes the header of the one file
  * that it names needless. False: there are more than max_lines, and the last line says so.

@@ -109,7 +109,7 @@ static void draw_blame(tui_ui *u, tui_area a)
         uint32_t to = line_to(r, from);
         draw_line(u, a, y, r, from, to);
         if (from == here)
-            tui_restyle(a, 0, y, a.width, u->focus == TUI_FOCUS_INSPECTOR ? TUI_REVERSE : TUI_BOLD);
+            tui_restyle(a, y, a.width, u->focus == TUI_FOCUS_INSPECTOR ? TUI_REVERSE : TUI_BOLD);
         from = to;
     }
 }

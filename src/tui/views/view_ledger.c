@@ -125,7 +125,7 @@ static void draw_ledger(tui_ui *u, tui_area a)
             x += columns[k].width;
         }
         if (l->turn == turn)
-            tui_restyle(a, 0, y, a.width, u->focus == TUI_FOCUS_INSPECTOR ? TUI_REVERSE : TUI_BOLD);
+            tui_restyle(a, y, a.width, u->focus == TUI_FOCUS_INSPECTOR ? TUI_REVERSE : TUI_BOLD);
     }
     if (s->n_ledgers == 0) tui_put(a, 0, 1, TUI_FAINT, "no turn has ended yet");
     if (details && s->n_ledgers) tui_ledger_lines(u, a, a.height - details, turn);

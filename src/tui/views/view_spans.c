@@ -118,7 +118,7 @@ static void draw_spans(tui_ui *u, tui_area a)
     for (int y = 0; y < shown && first + (size_t)y < n; y++) {
         draw_row(u, a, y + 1, r, r->sources + order[first + (size_t)y].source);
         if (first + (size_t)y == at)
-            tui_restyle(a, 0, y + 1, a.width, u->focus == TUI_FOCUS_INSPECTOR ? TUI_REVERSE : TUI_BOLD);
+            tui_restyle(a, y + 1, a.width, u->focus == TUI_FOCUS_INSPECTOR ? TUI_REVERSE : TUI_BOLD);
     }
     free(order);
 }
