@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/mount.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -215,17 +216,39 @@ static bool try_namespace(bool needs_user, bool with_pids)
 
 /* ---- asking and describing ---- */
 
-void tool_sandbox_probe(tool_sandbox *ret)
+static tool_sandbox try_all(void)
 {
     uint32_t action = SECCOMP_RET_ERRNO;
-    *ret = (tool_sandbox){
+    tool_sandbox ret = {
         .landlock_abi = landlock_abi(),
         .has_seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0,
         .has_mounts = try_namespace(false, false),
     };
-    if (!ret->has_mounts) ret->has_mounts = ret->needs_user = try_namespace(true, false);
-    ret->has_pids = ret->has_mounts && try_namespace(ret->needs_user, true);
-    ret->is_confining = (ret->landlock_abi > 0 || ret->has_mounts) && ret->has_seccomp;
+    if (!ret.has_mounts) ret.has_mounts = ret.needs_user = try_namespace(true, false);
+    ret.has_pids = ret.has_mounts && try_namespace(ret.needs_user, true);
+    ret.is_confining = (ret.landlock_abi > 0 || ret.has_mounts) && ret.has_seccomp;
+    return ret;
+}
+
+void tool_sandbox_probe(tool_sandbox *ret)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        bool is_known;
+        uid_t uid;
+        gid_t gid;
+        tool_sandbox sandbox;
+    } last;
+    pthread_mutex_lock(&lock);
+    /* What a process may do changes with its user and nothing else that kvist does. */
+    if (!last.is_known || last.uid != geteuid() || last.gid != getegid()) {
+        last.sandbox = try_all();
+        last.uid = geteuid();
+        last.gid = getegid();
+        last.is_known = true;
+    }
+    *ret = last.sandbox;
+    pthread_mutex_unlock(&lock);
 }
 
 void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out)

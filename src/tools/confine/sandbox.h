@@ -28,7 +28,7 @@ typedef struct tool_sandbox {
     bool is_confining; /* file system and network are both walled */
 } tool_sandbox;
 
-/* Asks the kernel once (a short-lived child tries the mount namespace). */
+/* What the kernel allows (short-lived children try the namespaces, once for each user that this process is). Any thread. */
 void tool_sandbox_probe(tool_sandbox *ret);
 void tool_sandbox_describe_one(
     const tool_sandbox *s, base_buf *out); /* what is in force, lines for `kvist doctor` */
