@@ -155,6 +155,24 @@ static void test_cgroup__a_group_of_ones_own(void **state)
     tree_remove(&t);
 }
 
+/*
+ * systemd stops a scope that is not delegated when the kernel ends a command in it for its memory, and kvist with it. So kvist, alone
+ * in one, makes groups beside it.
+ */
+static void test_cgroup__a_place_beside_comes_before_ones_own(void **state)
+{
+    tree t;
+    char procs[32];
+    make_desktop(&t, "memory pids\n");
+    snprintf(procs, sizeof procs, "%d\n", getpid());
+    tree_put(&t, APPS "/term.scope/cgroup.procs", procs);
+    tool_cgroup_place place = find(&t, SCOPE);
+    assert_string_equal(place.folder, tree_path(&t, APPS));
+    assert_false(place.is_own);
+    tool__cgroup_place_free(&place);
+    tree_remove(&t);
+}
+
 static void test_cgroup__limits_are_written(void **state)
 {
     tree t;
@@ -468,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_cgroup__no_place),
         cmocka_unit_test(test_cgroup__a_session_of_roots_is_no_place),
         cmocka_unit_test(test_cgroup__a_group_of_ones_own),
+        cmocka_unit_test(test_cgroup__a_place_beside_comes_before_ones_own),
         cmocka_unit_test(test_cgroup__limits_are_written),
         cmocka_unit_test(test_cgroup__what_the_kernel_did),
         cmocka_unit_test(test_cgroup__what_killed_runs_left_goes),

@@ -130,18 +130,17 @@ void tool__cgroup_find(const char *root, const char *own, tool_cgroup_place *ret
     char *controllers = base_fs_join(folder, "cgroup.controllers");
     const bool is_there = own && *own == '/' && !stat(controllers, &st);
     free(controllers);
+    char *parent = base_xstrdup(folder);
+    if (is_there && own[1]) *strrchr(parent, '/') = '\0'; /* of `own`, which begins with one */
     if (!is_there) {
         base_fail(&ret->why, BASE_E_UNSUPPORTED, "no control groups of version 2");
+    } else if (own[1] && is_divided(parent)) {
+        ret->folder = base_xstrdup(parent);
+        ret->has_cpu = lists(parent, "cgroup.subtree_control", "cpu");
     } else if (can_divide(folder) && is_alone(folder)) {
         ret->is_own = true;
         ret->folder = base_xstrdup(folder);
         ret->has_cpu = lists(folder, "cgroup.controllers", "cpu");
-    } else if (own[1]) {
-        *strrchr(folder, '/') = '\0'; /* of `own`, which begins with one */
-        if (is_divided(folder)) {
-            ret->folder = base_xstrdup(folder);
-            ret->has_cpu = lists(folder, "cgroup.subtree_control", "cpu");
-        }
     }
     if (!ret->folder && !ret->why.code)
         base_fail(&ret->why, BASE_E_UNSUPPORTED, "%s",
@@ -149,6 +148,7 @@ void tool__cgroup_find(const char *root, const char *own, tool_cgroup_place *ret
                 ? "those of this machine do not hold memory and processes"
                 : "none that this user may divide: start kvist in a terminal of a desktop session, or by "
                   "`systemd-run --user --scope -p Delegate=yes kvist`");
+    free(parent);
     free(folder);
 }
 

@@ -3,9 +3,11 @@
  * once, where meter.h looks every 50 ms. Both are in force together, so a group that turns out to hold nothing leaves no hole.
  *
  * There are two places for such groups:
- *   - kvist's own group, when it was delegated and nobody else is in it (`systemd-run --user --scope -p Delegate=yes kvist`): kvist
- *     moves into a group in it first, since a group with processes of its own cannot be divided;
- *   - beside kvist's own group, when that is this user's: a terminal of a desktop session, whose groups lie below user@UID.service.
+ *   - beside kvist's own group, when that is this user's: a terminal of a desktop session, whose groups lie below user@UID.service;
+ *   - kvist's own group, when it was delegated and nobody else is in it (a service or container that may divide its group): kvist moves
+ *     into a group in it first, since a group with processes of its own cannot be divided.
+ * The first comes first: systemd stops a scope that is not delegated when the kernel ends a process in it for memory (OOMPolicy=stop),
+ * groups in it counted, so that kvist would end with its command.
  * A login by ssh or on the console lies in a session of root's and has neither.
  *
  * Source: the kernel's Documentation/admin-guide/cgroup-v2.rst; delegation: systemd's CGROUP_DELEGATION.
