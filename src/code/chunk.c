@@ -76,14 +76,13 @@ bool code_path_is_test(const char *path)
 
 static uint32_t flags_of_path(const char *path, const char *text, size_t n)
 {
-    static const char *const documents[] = {"markdown", "rst", "text"};
     static const char *const data[] = {
         "json", "yaml", "toml", "html", "css", "make", "cmake", "dockerfile", "meson"};
     uint32_t flags = code_path_is_test(path) ? CHUNK_TEST : 0;
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
     const char *language = code_language(path, text, n);
-    if (language != NULL && word_in(language, documents, N_OF(documents))) flags |= CHUNK_DOCUMENT;
+    if (code_language_is_document(language)) flags |= CHUNK_DOCUMENT;
     if (language == NULL || word_in(language, data, N_OF(data))) flags |= CHUNK_DATA;
     if (strncasecmp(name, "changelog", 9) == 0 || strncasecmp(name, "changes", 7) == 0 ||
         strncasecmp(name, "history", 7) == 0 || strncasecmp(name, "news", 4) == 0)

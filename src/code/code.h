@@ -48,6 +48,8 @@ bool code_path_is_test(const char *path);
 
 /* "c", "python", ... by file name (and first line); NULL: unknown. */
 const char *code_language(const char *path, const char *text, size_t n);
+/* Prose with headings (Markdown, reStructuredText, plain text), no code. language: NULL is none. */
+bool code_language_is_document(const char *language);
 
 /*
  * The text, comments and docstrings blanked, every byte in its place; the caller frees. By the language's

@@ -141,6 +141,15 @@ static const char *language_of_shebang(const char *text, size_t n)
     return NULL;
 }
 
+bool code_language_is_document(const char *language)
+{
+    static const char *const documents[] = {"markdown", "rst", "text"};
+    bool is = false;
+    for (size_t i = 0; language != NULL && i < N_OF(documents); i++)
+        is |= strcmp(language, documents[i]) == 0;
+    return is;
+}
+
 const char *code_language(const char *path, const char *text, size_t n)
 {
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;

@@ -567,7 +567,6 @@ char *code_blank_comments(const char *language, const char *text, size_t n)
 
 code_file *code_parse_lexical(const char *language, const char *path, const char *text, size_t n)
 {
-    static const char *const documents[] = {"markdown", "rst", "text"};
     (void)path;
     lexer x = {.text = text, .n = n};
     code_builder_begin(&x.b, NULL, text, n);
@@ -576,7 +575,7 @@ code_file *code_parse_lexical(const char *language, const char *path, const char
     if (x.code == NULL) return code_builder_end(&x.b);
     memcpy(x.code, text, n);
     memset(x.code + n, 0, 16);
-    if (language_in(documents, N_OF(documents), language)) {
+    if (code_language_is_document(language)) {
         define_sections(&x);
     } else {
         x.hash_comments = language_in(hash_languages, N_OF(hash_languages), language);

@@ -532,6 +532,7 @@ static void test_outcome__an_addition_to_a_file_sees_that_file(void **state)
     base_buf_printf(&others, body, "even", "even");
     put_file("numbers.py", numbers.data);
     put_file("others.py", others.data);
+    put_file("numbers.rst", "Numbers\n=======\n\nAll about them.\n");
     static const struct {
         const char *request;
         bool sees_others;
