@@ -15,6 +15,45 @@ static void put_string(base_buf *out, const char *s)
     base_json_put_str(out, s, strlen(s));
 }
 
+/* Locals and parameters of one name in eight: to find those of all names takes a look at the file for each. */
+static void list_locals(tool_workspace *w, const char *path, const tool_file *f, const code_file *c)
+{
+    const char *text = f->text.data ? f->text.data : "";
+    size_t pos = 0, from, to;
+    char seen[4096][32];
+    uint32_t n_seen = 0;
+    while (code_next_identifier(text, f->text.len, &pos, &from, &to)) {
+        char name[32];
+        uint32_t hash = 2166136261u;
+        if (to - from >= sizeof name) continue;
+        memcpy(name, text + from, to - from);
+        name[to - from] = '\0';
+        for (size_t i = 0; name[i]; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+        bool again = (hash >> 16) % 8 != 0 || n_seen == 4096;
+        for (uint32_t i = 0; i < n_seen && !again; i++) again = !strcmp(seen[i], name);
+        if (again) continue;
+        memcpy(seen[n_seen++], name, sizeof name);
+        code_uses *u = code_uses_find(w->grammars, path, text, f->text.len, name);
+        for (uint32_t i = 0; u && i < u->n_uses; i++) {
+            const code_use *x = &u->uses[i];
+            if (x->binding != x->from || x->definition != UINT32_MAX || x->import != UINT32_MAX) continue;
+            base_buf out = {0};
+            base_buf_puts(&out, "{\"path\":");
+            put_string(&out, path);
+            base_buf_puts(&out, ",\"name\":");
+            put_string(&out, name);
+            base_buf_puts(&out, ",\"parent\":");
+            put_string(&out, x->inside == UINT32_MAX ? "" : c->definitions[x->inside].name);
+            base_buf_printf(&out,
+                ",\"what\":\"local\",\"line\":%u,\"from\":%u,\"declaration\":false,\"language\":\"%s\"}",
+                x->line, x->from, c->language);
+            puts(out.data);
+            base_buf_free(&out);
+        }
+        code_uses_free(u);
+    }
+}
+
 static void list(tool_workspace *w)
 {
     for (size_t i = 0; i < w->listing.n; i++) {
@@ -26,6 +65,8 @@ static void list(tool_workspace *w)
         for (uint32_t d = 0; c->language && d < c->n_definitions; d++) {
             base_buf out = {0};
             const code_definition *x = &c->definitions[d];
+            if (!strcmp(x->name, x->parent) && !strcmp(x->what, "method"))
+                continue; /* a constructor is its class */
             uint32_t line = 1;
             for (uint32_t k = 0; k < x->name_from; k++) line += f.text.data[k] == '\n';
             base_buf_puts(&out, "{\"path\":");
@@ -40,6 +81,7 @@ static void list(tool_workspace *w)
             puts(out.data);
             base_buf_free(&out);
         }
+        if (c->language) list_locals(w, path, &f, c);
         code_file_free(c);
         tool__file_free(&f);
     }
