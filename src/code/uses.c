@@ -77,7 +77,8 @@ static uint32_t type_name(const finder *f, uint32_t i)
     static const char *const last[] = {"attribute", "member_expression", "nested_type_identifier",
         "scoped_type_identifier", "scoped_identifier", "qualified_identifier", "qualified_type",
         "selector_expression", NULL};
-    static const char *const wrappers[] = {"Optional", "Type", "Final", "ClassVar", NULL};
+    static const char *const wrappers[] = {
+        "Optional", "Type", "Final", "ClassVar", "Partial", "Readonly", "Required", "NonNullable", NULL};
     for (int depth = 0; depth < 12 && i != UINT32_MAX; depth++) {
         if (code_tree_is_name(f->t, i)) return i;
         const char *type = code_tree_type(f->t, i);
@@ -106,9 +107,17 @@ static bool is_type_definition(const char *what)
 
 static void add_base(finder *f, const char *name, const char *base)
 {
-    if (*name == '\0' || *base == '\0' || strcmp(name, base) == 0) return;
+    if (*name == '\0' || *base == '\0') return;
     base_grow(&f->u->bases, &f->cap_bases, f->u->n_bases + 1, sizeof *f->u->bases);
     f->u->bases[f->u->n_bases++] = (code_base){name, base};
+}
+
+static bool says_same(const finder *f, uint32_t a, uint32_t b)
+{
+    if (a == UINT32_MAX || b == UINT32_MAX) return a == b;
+    const code_node *x = &f->t->nodes[a], *y = &f->t->nodes[b];
+    return x->to - x->from == y->to - y->from &&
+           memcmp(f->t->text + x->from, f->t->text + y->from, x->to - x->from) == 0;
 }
 
 /* What the head of a type names: parents, interfaces; in Go what a struct embeds. */
@@ -120,6 +129,8 @@ static void find_bases(finder *f, uint32_t i)
     static const char *const types[] = {"class_definition", "class_declaration", "interface_declaration",
         "abstract_class_declaration", "class_specifier", "struct_specifier", "enum_declaration",
         "record_declaration", "class", NULL};
+    static const char *const scoped[] = {"scoped_type_identifier", "member_expression", "attribute",
+        "nested_type_identifier", "qualified_identifier", NULL};
     const code_tree *t = f->t;
     if (code_node_is_one(t, i, types)) {
         const uint32_t name = code_tree_child(t, i, FIELD_NAME), body = code_tree_child(t, i, FIELD_BODY);
@@ -132,19 +143,26 @@ static void find_bases(finder *f, uint32_t i)
                     k = t->nodes[k].sub_end - 1;
                     continue;
                 }
-                if (code_tree_is_name(t, k)) add_base(f, keep_node(f, name), keep_node(f, k));
+                if (code_node_is_one(t, k, scoped)) { /* Outer.Inner, module.Type: the last */
+                    add_base(f, keep_node(f, name), keep_node(f, type_name(f, k)));
+                    k = t->nodes[k].sub_end - 1;
+                    continue;
+                }
+                if (code_tree_is_name(t, k) && !says_same(f, name, k))
+                    add_base(f, keep_node(f, name), keep_node(f, k));
             }
         }
     } else if (is(f, i, "impl_item")) { /* impl Trait for Type */
         const uint32_t type = code_tree_child(t, i, FIELD_TYPE), first = first_of(f, i);
-        if (type != UINT32_MAX && first != type)
+        if (type != UINT32_MAX && first != type && !says_same(f, type_name(f, type), type_name(f, first)))
             add_base(f, keep_node(f, type_name(f, type)), keep_node(f, type_name(f, first)));
     } else if (is(f, i, "type_definition")) { /* typedef struct a {...} b */
         const uint32_t type = code_tree_child(t, i, FIELD_TYPE);
         const uint32_t tag = type != UINT32_MAX ? code_tree_child(t, type, FIELD_NAME) : UINT32_MAX;
         for (uint32_t c = i + 1; tag != UINT32_MAX && c < t->nodes[i].sub_end; c = t->nodes[c].sub_end)
             if (t->nodes[c].field == FIELD_DECLARATOR)
-                add_base(f, keep_node(f, code_tree_name(t, c)), keep_node(f, tag));
+                if (!says_same(f, code_tree_name(t, c), tag))
+                    add_base(f, keep_node(f, code_tree_name(t, c)), keep_node(f, tag));
     } else if (f->is_go && is(f, i, "field_declaration") &&
                code_tree_child(t, i, FIELD_NAME) == UINT32_MAX) { /* embedded */
         uint32_t spec = i;
@@ -333,7 +351,10 @@ static void infer(finder *f, uint32_t e, code_use *use)
     }
     if (strcmp(type, "call") == 0 || strcmp(type, "call_expression") == 0) {
         const uint32_t function = code_tree_child(t, e, FIELD_FUNCTION);
-        if (is(f, function, "identifier") && says(f, function, "super"))
+        if (f->is_js && says(f, function, "require")) {
+            const uint32_t given = first_of(f, code_tree_child(t, e, FIELD_ARGUMENTS));
+            if (is(f, given, "string")) set_object(use, CODE_OBJECT_MODULE, unquoted(f, given));
+        } else if (is(f, function, "identifier") && says(f, function, "super"))
             set_object(use, CODE_OBJECT_SELF, use->holder);
         else if (function != UINT32_MAX && type_name(f, function) != UINT32_MAX)
             set_object(use, CODE_OBJECT_CALLED, keep_node(f, type_name(f, function)));
@@ -379,7 +400,10 @@ static void infer_site(finder *f, const code_site *site, code_use *use)
         }
         if (is(f, p, "dotted_name") || is(f, p, "aliased_import"))
             return; /* import x: a module by its name */
-        const uint32_t type = code_tree_child(t, p, FIELD_TYPE);
+        uint32_t type = code_tree_child(t, p, FIELD_TYPE);
+        /* Foo x = null: the type stands one node higher, and says more than the value. */
+        if (type == UINT32_MAX && (is(f, p, "variable_declarator") || is(f, p, "init_declarator")))
+            type = code_tree_child(t, up(f, p), FIELD_TYPE);
         if (type != UINT32_MAX && type != c) {
             const uint32_t name = type_name(f, type);
             bool is_said = name != UINT32_MAX;
@@ -509,6 +533,7 @@ static code_use *add_use(finder *f, uint32_t from, uint8_t role)
         .inside = code_definition_at(f->u->file, from),
         .import = UINT32_MAX,
         .object = "",
+        .before = "",
         .holder = holder_of(f, from),
         .callee = ""};
     return use;
@@ -525,6 +550,16 @@ static void bind(finder *f, uint32_t i, code_use *use)
     }
     use->binding = f->t->nodes[site->node].from;
     use->is_parameter = site->is_parameter && site->node == i;
+}
+
+/* new Type() { here }: the class has no name, its members are those of Type. */
+static void find_unnamed(finder *f, uint32_t i, code_use *use)
+{
+    uint32_t body = up(f, i);
+    while (body != UINT32_MAX && !is(f, body, "class_body")) body = up(f, body);
+    if (body == UINT32_MAX || !is(f, up(f, body), "object_creation_expression")) return;
+    use->is_unnamed = true;
+    use->holder = keep_node(f, type_name(f, code_tree_child(f->t, up(f, body), FIELD_TYPE)));
 }
 
 static void find_use(finder *f, uint32_t i)
@@ -548,12 +583,18 @@ static void find_use(finder *f, uint32_t i)
     use->is_exported = f->is_js && is_export(f, i);
     for (uint32_t k = 0; k < f->u->n_imports; k++)
         if (f->u->imports[k].from <= from && from < f->u->imports[k].to) use->import = k;
-    if (use->role == CODE_USE_NAME)
+    if (f->is_java) find_unnamed(f, i, use);
+    /* Java: a method and a variable of one name are two things. */
+    const bool is_method = f->is_java && t->nodes[i].field == FIELD_NAME &&
+                           (is(f, p, "method_invocation") || is(f, p, "method_declaration"));
+    if (use->role == CODE_USE_NAME && !is_method)
         bind(f, i, use);
     else if (use->role == CODE_USE_KEY)
         use->callee = callee_of(f, i);
-    else if (use->role == CODE_USE_MEMBER && use->definition == UINT32_MAX && is_member_of(f, i, p))
+    else if (use->role == CODE_USE_MEMBER && use->definition == UINT32_MAX && is_member_of(f, i, p)) {
         infer(f, first_of(f, p), use);
+        if (code_tree_is_name(t, first_of(f, p))) use->before = keep_node(f, first_of(f, p));
+    }
     /* What a module imports under its own name and what it exports is no local of a function. */
     if (use->definition != UINT32_MAX && use->binding != UINT32_MAX &&
         strcmp(file->definitions[use->definition].what, "field") == 0)

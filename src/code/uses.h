@@ -27,6 +27,7 @@ typedef enum code_object {
     CODE_OBJECT_TYPED,  /* a variable of the type `object`, as declared or made: Foo x, x = Foo() */
     CODE_OBJECT_CALLED, /* what the function `object` returns */
     CODE_OBJECT_NAMED,  /* the bare name `object`, no variable of this file: a type, a module */
+    CODE_OBJECT_MODULE, /* require('object') */
     CODE_OBJECT_LITERAL /* a string, a number */
 } code_object;
 
@@ -38,6 +39,7 @@ typedef struct code_use {
     uint32_t inside;     /* the innermost function, method or type that holds it; UINT32_MAX: none */
     uint32_t import;     /* of the file's imports it stands in; UINT32_MAX: none */
     const char *object;  /* with object_kind; "" else */
+    const char *before;  /* the bare name in front of a member, whatever its type; "": none */
     const char *holder;  /* the type that encloses it; "": none */
     const char *callee;  /* KEY: the function or type whose argument it names; "" unknown */
     uint8_t role, object_kind;
@@ -47,6 +49,7 @@ typedef struct code_use {
     bool is_shorthand; /* {name}: key and variable at once */
     bool is_parameter; /* declares a parameter */
     bool is_exported; /* stands in what the module exports: export {name}, module.exports = {name}, __all__ */
+    bool is_unnamed;  /* Java: in an unnamed class, new Type() {...}: `holder` is that type */
     bool is_access;   /* MACRO: behind . or -> */
 } code_use;
 
@@ -57,7 +60,7 @@ typedef struct code_import {
     bool is_export; /* hands it on: export {x} from, export * from */
 } code_import;
 
-/* The type `name` has the parent or interface `base`, or is another name of it. */
+/* The type `name` has the parent or interface `base`, or is another name of it. Equal: of a type of that name elsewhere. */
 typedef struct code_base {
     const char *name, *base;
 } code_base;

@@ -259,6 +259,117 @@ static void test_refactor__go_java_and_javascript(void **state)
     tree_remove(&t);
 }
 
+static void test_refactor__java_tells_types_of_one_name_apart(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "p/A.java",
+        "package p;\n\nclass A {\n    private static final Get<String> NAME = o -> help();\n    int left;\n\n"
+        "    static String help() {\n        return \"\";\n    }\n\n"
+        "    static class Builder {\n        int rest;\n\n        Builder size(int size) {\n            "
+        "return "
+        "this;\n        }\n\n        int all() {\n            return left + NAME.get(1);\n        }\n    "
+        "}\n}\n");
+    tree_put(&t, "p/B.java",
+        "package p;\n\nclass B {\n    static class Builder {\n        Builder size(int n) {\n            "
+        "return "
+        "this;\n        }\n    }\n\n    void f() {\n        new Builder().size(1);\n        A.Builder b = "
+        "null;\n "
+        "   }\n}\n");
+    tree_put(&t, "p/Top.java", "package p;\n\ninterface Top {\n    void draw(int n);\n}\n");
+    tree_put(&t, "p/Middle.java", "package p;\n\nabstract class Middle implements Top {\n}\n");
+    tree_put(&t, "p/Low.java",
+        "package p;\n\nclass Low extends Middle {\n    public void draw(int n) {\n    }\n\n    void g() {\n  "
+        "   "
+        "   Top top = null;\n        top.draw(1);\n        Top other = new Top() {\n            public void "
+        "draw(int n) {\n            }\n        };\n    }\n}\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    renames(&t, "p/A.java:14", "width", NULL);
+    renames(&t, "p/A.java:4", "TITLE", NULL);
+    renames(&t, "p/A.java:5", "remaining", NULL);
+    expect(&t, "p/A.java",
+        "package p;\n\nclass A {\n    private static final Get<String> TITLE = o -> help();\n    int "
+        "remaining;\n\n    static String help() {\n        return \"\";\n    }\n\n"
+        "    static class Builder {\n        int rest;\n\n        Builder width(int size) {\n            "
+        "return "
+        "this;\n        }\n\n        int all() {\n            return remaining + TITLE.get(1);\n        }\n  "
+        "  "
+        "}\n}\n");
+    expect(&t, "p/B.java",
+        "package p;\n\nclass B {\n    static class Builder {\n        Builder size(int n) {\n            "
+        "return "
+        "this;\n        }\n    }\n\n    void f() {\n        new Builder().size(1);\n        A.Builder b = "
+        "null;\n "
+        "   }\n}\n");
+    renames(&t, "p/Top.java:4", "paint", NULL);
+    expect(&t, "p/Low.java",
+        "package p;\n\nclass Low extends Middle {\n    public void paint(int n) {\n    }\n\n    void g() {\n "
+        "   "
+        "    Top top = null;\n        top.paint(1);\n        Top other = new Top() {\n            public "
+        "void "
+        "paint(int n) {\n            }\n        };\n    }\n}\n");
+    tree_remove(&t);
+}
+
+static void test_refactor__javascript_passages_and_members(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "list.ts", "export default class List {\n  size = 0;\n}\n");
+    tree_put(&t, "use.ts",
+        "import List from './list.js';\nconst {size} = new List();\nfunction f(l: Partial<List>) {\n  return "
+        "l.size;\n}\n");
+    tree_put(&t, "lib.js",
+        "/**\n * @param {Object} given what was given\n */\nfunction sum(given) {\n  return given;\n}\n"
+        "exports.sum = sum;\n");
+    tree_put(&t, "main.js",
+        "const add = require('./lib').sum;\nrun({ check: function (x) { return x; } });\nrun({ check: "
+        "function "
+        "(x) { return 1; } });\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    renames(&t, "list.ts:List", "Row", NULL);
+    expect(&t, "list.ts", "export default class Row {\n  size = 0;\n}\n");
+    renames(&t, "list.ts:2", "length", "Not sure and left: use.ts:2");
+    expect(&t, "use.ts",
+        "import Row from './list.js';\nconst {size} = new Row();\nfunction f(l: Partial<Row>) {\n  return "
+        "l.length;\n}\n");
+    renames(&t, "lib.js:sum", "total", NULL);
+    renames(&t, "lib.js:total.given", "value", NULL);
+    expect(&t, "lib.js",
+        "/**\n * @param {Object} value what was given\n */\nfunction total(value) {\n  return value;\n}\n"
+        "exports.total = total;\n");
+    renames(&t, "main.js:2", "test", "Not sure and left: main.js:3");
+    expect(&t, "main.js",
+        "const add = require('./lib').total;\nrun({ test: function (x) { return x; } });\nrun({ check: "
+        "function "
+        "(x) { return 1; } });\n");
+    tree_remove(&t);
+}
+
+static void test_refactor__go_packages_and_unnamed_types(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "go.mod", "module example.com/go-human\n");
+    tree_put(&t, "human.go",
+        "// The package human writes.\npackage human\n\nfunc Comma(n int) int { return n }\n");
+    tree_put(&t, "human_test.go",
+        "package human_test\n\nimport (\n\t\"testing\"\n\n\t\"example.com/go-human\"\n)\n\nfunc TestComma(t "
+        "*testing.T) {\n\tfor _, c := range []struct{ n, want int }{{1, 1}} {\n\t\tif human.Comma(c.n) != "
+        "c.want "
+        "{\n\t\t\tt.Fail()\n\t\t}\n\t}\n\tfor _, c := range []struct{ want int }{{1}} "
+        "{\n\t\tprintln(c.want)\n\t}\n}\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    renames(&t, "Comma", "Commas", NULL);
+    char *now = tree_get(&t, "human_test.go");
+    assert_contains(now, "human.Commas(c.n)");
+    free(now);
+    tree_remove(&t);
+}
+
 static void test_refactor__refuses_what_cannot_be(void **state)
 {
     tree t;
@@ -759,6 +870,9 @@ int main(void)
         cmocka_unit_test(test_refactor__alternatives_are_renamed_together),
         cmocka_unit_test(test_refactor__go_java_and_javascript),
         cmocka_unit_test(test_refactor__what_embeds_a_type_in_go_follows_it),
+        cmocka_unit_test(test_refactor__java_tells_types_of_one_name_apart),
+        cmocka_unit_test(test_refactor__javascript_passages_and_members),
+        cmocka_unit_test(test_refactor__go_packages_and_unnamed_types),
         cmocka_unit_test(test_refactor__refuses_what_cannot_be),
         cmocka_unit_test(test_refactor__one_diff_one_undo),
         cmocka_unit_test(test_refactor__delete_lists_callers_or_replaces_them),

@@ -42,14 +42,23 @@ char *refactor__join_path(const char *from, const char *relative)
     return base_buf_take(&all);
 }
 
+const char *refactor__go_package(const refactor_file *f, size_t *ret_n)
+{
+    static const char word[] = "package ";
+    const char *at = f->file.text.data;
+    /* At the begin of a line: a comment above may say the word. */
+    while (at && (at = strstr(at, word)) != NULL && at != f->file.text.data && at[-1] != '\n') at++;
+    if (at) at += sizeof word - 1;
+    *ret_n = at ? strcspn(at, " \t\r\n;/") : 0;
+    return at;
+}
+
 bool refactor__is_external_test(const refactor_file *f)
 {
     static const char end[] = "_test";
-    const char *package = f->file.text.data ? strstr(f->file.text.data, "package ") : NULL;
-    if (!package) return false;
-    package += strlen("package ");
-    const size_t n = strcspn(package, " \t\r\n;/");
-    return n > sizeof end - 1 && !strncmp(package + n - (sizeof end - 1), end, sizeof end - 1);
+    size_t n;
+    const char *package = refactor__go_package(f, &n);
+    return package && n > sizeof end - 1 && !strncmp(package + n - (sizeof end - 1), end, sizeof end - 1);
 }
 
 bool refactor__is_built_alone(const refactor_file *f)

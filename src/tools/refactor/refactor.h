@@ -30,7 +30,12 @@ typedef struct refactor_target {
     const char *owner; /* a local's function; "" */
     bool is_member, is_type, is_static, is_function, is_tag_only;
     bool is_parameter;
-    bool is_rival; /* the tree defines the name elsewhere too, at the same level */
+    bool is_rival;         /* the tree defines the name elsewhere too, at the same level */
+    bool is_parent_shared; /* several files define a type named as the member's */
+    bool is_nameless;      /* a member of what has no name: a literal, an unnamed struct */
+    bool
+        has_twin; /* its file has a second field of this name in the type: one is of an unnamed type within */
+    bool is_default; /* JavaScript: what its module gives as a whole */
 } refactor_target;
 
 /* What a place means. */
@@ -82,10 +87,21 @@ bool refactor__is_type(const char *what);
 bool refactor__is_declaration(const refactor_file *f, const code_definition *d);
 /* C: seen in its own file only. */
 bool refactor__is_static(const refactor_file *f, const code_definition *d);
+/* Java: a field that holds a lambda is no method. */
+bool refactor__is_function(const refactor_file *f, const code_definition *d);
+
+/* ---- kin.c ---- */
+
 /* Are two types parent and child, or names of the same? */
 bool refactor__are_related(const refactor *x, const char *a, const char *b);
 /* The same, or children of a type that has a member of that name too: an override has to keep its name. */
 bool refactor__are_kin(const refactor *x, const char *member, const char *a, const char *b);
+/* Reads the files of the types that members of the name are of, and of their parents. */
+void refactor__read_parents(refactor *x);
+/* Do several files of the tree define a type of this name? */
+bool refactor__is_type_shared(const refactor *x, const char *name);
+/* Does a file that says the name of the target's type mean that type? UNSURE: nothing tells. */
+refactor_verdict refactor__means_parent(const refactor *x, const refactor_file *f);
 
 /* ---- paths.c ---- */
 
@@ -96,6 +112,8 @@ bool refactor__ends_with_path(const char *path, const char *end);
 char *refactor__join_path(const char *from, const char *relative);
 /* Go: package x_test beside package x, which it imports. */
 bool refactor__is_external_test(const refactor_file *f);
+/* Go: what the file's package clause says; not terminated, *ret_n bytes. */
+const char *refactor__go_package(const refactor_file *f, size_t *ret_n);
 /* Go: a program of its own beside a package ("//go:build ignore"). */
 bool refactor__is_built_alone(const refactor_file *f);
 
@@ -115,6 +133,8 @@ bool refactor__resolve(refactor *x);
 
 /* Why `name` cannot be a name in this language ("" it can); static text. */
 const char *refactor__why_no_name(const char *language, const char *name);
+/* A type that JavaScript itself has. */
+bool refactor__is_of_language(const char *type);
 /* A method name that libraries of the language have as well. */
 bool refactor__is_common(const char *name);
 

@@ -42,6 +42,18 @@ static bool is_type_of_tree(const refactor *x, const char *name)
     return found;
 }
 
+/* Does the tree define the name, and is none of what it names a type (are only types)? */
+static bool is_only(const refactor *x, const char *name, bool of_types)
+{
+    code_place *places;
+    const uint32_t n = code_index_define(x->w->index, name, &places);
+    bool is_it = n > 0;
+    for (uint32_t i = 0; i < n && is_it; i++)
+        is_it = refactor__is_type(places[i].what) == of_types || !strcmp(places[i].parent, name);
+    code_places_free(places, n);
+    return is_it;
+}
+
 /* Would a member of `type` be the target's? */
 static bool is_kin(const refactor *x, const char *type)
 {
@@ -57,9 +69,12 @@ static bool has_rival_member(const refactor *x)
         const code_file *file = x->files[f].uses->file;
         for (uint32_t i = 0; i < file->n_definitions; i++) {
             const code_definition *d = &file->definitions[i];
-            if (strcmp(d->name, t->name) != 0 || !*d->parent) continue;
+            if (strcmp(d->name, t->name) != 0 || (&x->files[f] == t->in && d->name_from == t->name_from))
+                continue;
             if (strcmp(d->what, "method") != 0 && strcmp(d->what, "field") != 0) continue;
-            if (!is_kin(x, d->parent)) return true;
+            if (!*d->parent || t->is_nameless || !is_kin(x, d->parent)) return true;
+            if (!strcmp(d->parent, t->parent) && refactor__means_parent(x, &x->files[f]) != REFACTOR_SURE)
+                return true;
         }
     }
     return false;
@@ -213,6 +228,22 @@ static bool is_target_package(refactor *x, const char *module)
     return is_it;
 }
 
+/* Go: does `local` stand for the target's package in this file? An import without a name has the package's own. */
+static bool is_package(refactor *x, const refactor_file *f, const char *local)
+{
+    size_t n;
+    const char *package = refactor__go_package(x->target.in, &n);
+    for (uint32_t i = 0; i < f->uses->n_imports; i++) {
+        const code_import *m = &f->uses->imports[i];
+        const char *slash = strrchr(m->module, '/');
+        const bool has_no_name = !strcmp(m->local, slash ? slash + 1 : m->module);
+        const bool is_it = has_no_name && package ? strlen(local) == n && !strncmp(local, package, n)
+                                                  : !strcmp(m->local, local);
+        if (is_it && is_target_package(x, m->module)) return true;
+    }
+    return false;
+}
+
 static const code_import *import_of(const refactor_file *f, const char *local)
 {
     const code_import *found = NULL;
@@ -256,6 +287,12 @@ static decision top_in_c(refactor *x, const refactor_file *f, const code_use *u)
 /* What a name means that an import brings. */
 static decision brought(refactor *x, const refactor_file *f, const code_import *m)
 {
+    /* import Name from './name', where that file says export default Name */
+    if (x->target.is_default && !m->is_export && !strcmp(m->name, "default") &&
+        !strcmp(m->local, x->target.name)) {
+        const char *path = module_path(x, f, m->module);
+        return path && !strcmp(path, x->target.in->path) ? sure : other;
+    }
     if (strcmp(m->name, x->target.name) != 0) return other;
     return comes_from(x, module_path(x, f, m->module), m->name, 0) ? sure : other;
 }
@@ -363,12 +400,30 @@ static decision decide_embedded(const refactor *x, const char *holder)
     return embeds(x, "") ? unsure("it may be the field of a struct that embeds it") : other;
 }
 
+/* Does a name that a file imports stand for something of the target's file? */
+static bool comes_from_holder(const refactor *x, const refactor_file *f, const char *local)
+{
+    const code_import *m = import_of(f, local);
+    const char *path = m ? module_path(x, f, m->module) : NULL;
+    return path && !strcmp(path, x->target.in->path);
+}
+
 /* module.name, Outer.Name, path::name */
 static decision decide_qualified(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     const char *language = f->uses->file->language;
     if (u->is_exported && f == t->in) return sure; /* exports.name = name */
+    if (u->object_kind == CODE_OBJECT_MODULE)      /* require('./m').name */
+        return comes_from(x, module_path(x, f, u->object), t->name, 0) ? sure : other;
+    if (!strcmp(f->family, "js") && *t->parent && !t->is_type && u->object_kind != CODE_OBJECT_LITERAL) {
+        /* holder.name = function: known by the name of what holds it, in its own file */
+        if (f == t->in && !strcmp(u->before, t->parent)) return sure;
+        return import_of(f, u->before) && !comes_from_holder(x, f, u->before)
+                   ? other
+                   : unsure("the object is not known");
+    }
+    if (!strcmp(language, "java") && u->import != UINT32_MAX) return top_in_java(x, f, u);
     if (u->object_kind != CODE_OBJECT_NAMED) {
         if (!strcmp(language, "rust") || !strcmp(language, "cpp")) return top_elsewhere(x, f, u);
         if (!strcmp(language, "go") && t->is_type && !u->is_call)
@@ -380,12 +435,11 @@ static decision decide_qualified(refactor *x, const refactor_file *f, const code
         return other;
     }
     if (!strcmp(language, "java")) {
-        if (u->import != UINT32_MAX) return top_in_java(x, f, u);
         return t->is_type && !strcmp(u->object, t->parent) ? sure : other;
     }
     const code_import *m = import_of(f, u->object);
+    if (!strcmp(language, "go")) return is_package(x, f, u->object) ? sure : other;
     if (!m) return other;
-    if (!strcmp(language, "go")) return is_target_package(x, m->module) ? sure : other;
     if (!*m->name) return comes_from(x, module_path(x, f, m->module), t->name, 0) ? sure : other;
     if (!strcmp(language, "python")) { /* from package import module */
         base_buf module = {0};
@@ -400,6 +454,20 @@ static decision decide_qualified(refactor *x, const refactor_file *f, const code
 
 /* ---- members ---- */
 
+static bool is_typescript(const refactor_file *f)
+{
+    return same_language(f, "typescript") || same_language(f, "tsx");
+}
+
+/* A member of the type that the file calls by the name of the target's. */
+static decision by_home(const refactor *x, const refactor_file *f, const char *type)
+{
+    if (strcmp(type, x->target.parent) != 0) return sure;
+    const refactor_verdict v = refactor__means_parent(x, f);
+    if (v == REFACTOR_UNSURE) return unsure("several types have the name of its type");
+    return v == REFACTOR_SURE ? sure : other;
+}
+
 static decision by_rarity(refactor *x)
 {
     if (has_rival_member(x)) return unsure("other types have a member of this name");
@@ -408,17 +476,52 @@ static decision by_rarity(refactor *x)
     return sure;
 }
 
-static decision by_type(refactor *x, const char *type)
+static decision by_type(refactor *x, const refactor_file *f, const char *type)
 {
     const refactor_target *t = &x->target;
     if (!*type) return by_rarity(x);
-    if (is_kin(x, type)) return sure;
+    if (is_kin(x, type)) return by_home(x, f, type);
     if (is_type_of_tree(x, type)) {
         if (same_language(t->in, "go")) return unsure("an interface may stand for it");
+        if (is_typescript(f)) return unsure("types of TypeScript go by their members");
         return other;
     }
     if (strlen(type) <= 2) return by_rarity(x); /* T: a type's parameter */
+    if (is_typescript(f) && !refactor__is_of_language(type))
+        return unsure("the type stands outside of the tree");
     return other;
+}
+
+/* Does a type of this name enclose the byte? */
+static bool stands_in_type(const refactor_file *f, const char *type, uint32_t at)
+{
+    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
+        const code_definition *d = &f->uses->file->definitions[i];
+        if (!strcmp(d->name, type) && refactor__is_type(d->what) && d->from <= at && at < d->to) return true;
+    }
+    return false;
+}
+
+/* Does a type that is kin to the target's enclose the byte? */
+static bool is_around(const refactor *x, const refactor_file *f, uint32_t at)
+{
+    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
+        const code_definition *d = &f->uses->file->definitions[i];
+        if (refactor__is_type(d->what) && d->from <= at && at < d->to && is_kin(x, d->name)) return true;
+    }
+    return false;
+}
+
+/* Has the type a member of the target's name and kind of its own? */
+static bool has_own_member(const refactor *x, const refactor_file *f, const char *type)
+{
+    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
+        const code_definition *d = &f->uses->file->definitions[i];
+        if (!strcmp(d->name, x->target.name) && !strcmp(d->parent, type) &&
+            refactor__is_function(f, d) == x->target.is_function && strcmp(d->parent, d->name) != 0)
+            return true;
+    }
+    return false;
 }
 
 static bool is_kind(const refactor_target *t, const code_use *u)
@@ -437,10 +540,12 @@ static decision decide_member(refactor *x, const refactor_file *f, const code_us
         if (!strcmp(language, "java")) return other;
         if (!strcmp(language, "python")) return !strcmp(u->callee, t->parent) ? sure : other;
         if (!strcmp(f->family, "js")) return unsure("the object's type is not known");
-        return by_type(x, u->callee);
+        return by_type(x, f, u->callee);
     }
     if (u->role == CODE_USE_MACRO) return u->is_access ? by_rarity(x) : other;
     if (u->role == CODE_USE_NAME) {
+        if (u->is_shorthand && u->import == UINT32_MAX && !u->is_exported && !strcmp(f->family, "js"))
+            return unsure("the object's type is not known"); /* {name}: a member and a variable */
         if (u->binding != UINT32_MAX || u->is_type) return other;
         if (u->import != UINT32_MAX) { /* import static a.B.name */
             const code_import *m = &f->uses->imports[u->import];
@@ -453,7 +558,18 @@ static decision decide_member(refactor *x, const refactor_file *f, const code_us
         if (!has_implicit) return other;
         if (!strcmp(t->what, "constant")) return has_rival_member(x) ? unsure("several enums have it") : sure;
         if (!is_kind(t, u)) return other;
-        if (*u->holder && is_kin(x, u->holder)) return sure;
+        if (*u->holder && is_kin(x, u->holder)) return by_home(x, f, u->holder);
+        if (f == t->in && stands_in_type(f, t->parent, u->from)) /* of a class around this one */
+            return has_own_member(x, f, u->holder) ? other : sure;
+        if (f != t->in && is_around(x, f, u->from))
+            return unsure("a class around it may have it from a parent");
+        for (uint32_t i = 0; i < f->uses->n_imports; i++) { /* import static a.B.* */
+            const code_import *m = &f->uses->imports[i];
+            const size_t n = strlen(m->module), k = strlen(t->parent);
+            if (!strcmp(m->local, "*") && n > k && m->module[n - k - 1] == '.' &&
+                !strcmp(m->module + n - k, t->parent))
+                return sure;
+        }
         return import_of(f, t->name) ? by_rarity(x) : other;
     }
     if (!strcmp(language, "java") && u->import == UINT32_MAX && !is_kind(t, u) &&
@@ -462,18 +578,21 @@ static decision decide_member(refactor *x, const refactor_file *f, const code_us
     switch (u->object_kind) {
     case CODE_OBJECT_SELF:
         if (!*u->object) return unsure("this stands outside of a type");
-        if (is_kin(x, u->object)) return sure;
+        if (is_kin(x, u->object)) return by_home(x, f, u->object);
+        if (is_typescript(f)) return unsure("types of TypeScript go by their members");
         return !strcmp(language, "python") && !has_rival_member(x) ? unsure("its class is none of this one's")
                                                                    : other;
-    case CODE_OBJECT_TYPED: return by_type(x, u->object);
+    case CODE_OBJECT_TYPED: return by_type(x, f, u->object);
     case CODE_OBJECT_CALLED:
-        if (is_kin(x, u->object)) return sure;
+        if (is_kin(x, u->object) && !(is_type_of_tree(x, u->object) && !is_only(x, u->object, true)))
+            return by_home(x, f, u->object);
         if ((!strncmp(u->object, "New", 3) || !strncmp(u->object, "new", 3)) &&
             !strcmp(u->object + 3 + (u->object[3] == '_'), t->parent))
             return sure;
-        return is_type_of_tree(x, u->object) ? other : by_rarity(x);
+        return is_only(x, u->object, true) ? other : by_rarity(x);
+    case CODE_OBJECT_MODULE: return other;
     case CODE_OBJECT_NAMED: {
-        if (is_kin(x, u->object)) return sure;
+        if (is_kin(x, u->object)) return by_home(x, f, u->object);
         const code_import *m = import_of(f, u->object);
         if (m && *m->name && !strcmp(m->name, t->parent)) return sure;
         if (m && (!*m->name || (*m->name >= 'A' && *m->name <= 'Z'))) return other;
@@ -499,8 +618,15 @@ static decision decide_definition(refactor *x, const refactor_file *f, const cod
     if (t->is_member) {
         const bool is_constant = !strcmp(d->what, "constant") && *d->parent;
         if (!is_member && !is_constant) return other;
-        if (t->is_function != !strcmp(d->what, "method") && !same_language(f, "python")) return other;
-        return is_kin(x, d->parent) ? sure : other;
+        const bool is_js = !strcmp(f->family, "js");
+        if (t->is_function != refactor__is_function(f, d) && !same_language(f, "python") && !is_js)
+            return other;
+        if (u->is_unnamed) /* of new Type() { ... } */
+            return is_kin(x, u->holder) ? by_home(x, f, u->holder) : other;
+        if (t->is_nameless || !*d->parent) return unsure("it is of something without a name");
+        if (!is_kin(x, d->parent))
+            return is_typescript(f) ? unsure("types of TypeScript go by their members") : other;
+        return by_home(x, f, d->parent);
     }
     if (is_member && t->is_type && u->is_type && same_language(f, "go")) /* a struct that embeds it */
         return u->role == CODE_USE_MEMBER ? decide_qualified(x, f, u) : decide_bare(x, f, u);
@@ -517,10 +643,43 @@ static decision decide_definition(refactor *x, const refactor_file *f, const cod
     return is_pair && strcmp(f->family, "js") != 0 ? decide_bare(x, f, u) : other;
 }
 
+/* Is this the @param of the target in the comment in front of its function? */
+static bool is_documented(const refactor_target *t, const code_use *u)
+{
+    static const char mark[] = "@param";
+    const char *text = t->in->file.text.data;
+    const size_t n = strlen(t->name);
+    uint32_t line = u->from, function = UINT32_MAX;
+    for (uint32_t i = 0; i < t->in->uses->file->n_definitions; i++) {
+        const code_definition *d = &t->in->uses->file->definitions[i];
+        if (d->from <= t->name_from && t->name_from < d->to) function = d->from;
+    }
+    if (function == UINT32_MAX || u->from + n > function) return false;
+    while (line && text[line - 1] != '\n') line--;
+    if (!memmem(text + line, u->from - line, mark, sizeof mark - 1)) return false;
+    /* "{Type} name - what it is": only the first word behind the type is the name */
+    const char *from = memmem(text + line, u->from - line, mark, sizeof mark - 1);
+    from += sizeof mark - 1;
+    from += strspn(from, " \t");
+    if (*from == '{') {
+        const char *end = memchr(from, '}', (size_t)(text + u->from - from));
+        if (!end) return false;
+        from = end + 1;
+    }
+    from += strspn(from, " \t[");
+    if (from != text + u->from) return false;
+    const char *end = memmem(text + u->from, function - u->from, "*/", 2);
+    if (!end) return false;
+    for (end += 2; end < text + function; end++)
+        if (strchr(";{}", *end)) return false;
+    return true;
+}
+
 static decision decide_local(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     if (u->role == CODE_USE_NAME && f == t->in) return u->binding == t->binding ? sure : other;
+    if (u->role == CODE_USE_COMMENT && f == t->in && t->is_parameter && is_documented(t, u)) return sure;
     if (u->role != CODE_USE_KEY || !t->is_parameter || !same_language(f, "python")) return other;
     const code_file *file = t->in->uses->file;
     const code_definition *function = NULL;
@@ -538,7 +697,7 @@ static decision decide_local(refactor *x, const refactor_file *f, const code_use
     return n == 1 ? sure : unsure("several functions of this name are called so");
 }
 
-static decision decide(refactor *x, const refactor_file *f, const code_use *u)
+static decision decide_any(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     if (u->role == CODE_USE_LABEL) return other;
@@ -549,6 +708,7 @@ static decision decide(refactor *x, const refactor_file *f, const code_use *u)
             if (f == t->in || (m && comes_from(x, module_path(x, f, m->module), m->name, 0))) return sure;
         }
         const bool is_near = t->binding == UINT32_MAX || f == t->in;
+        if (t->binding != UINT32_MAX && decide_local(x, f, u).verdict == REFACTOR_SURE) return sure;
         return x->takes_text && is_near ? sure : other;
     }
     if (t->binding != UINT32_MAX) return decide_local(x, f, u);
@@ -572,6 +732,55 @@ static decision decide(refactor *x, const refactor_file *f, const code_use *u)
     return decide_bare(x, f, u);
 }
 
+static decision decide(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    const decision d = decide_any(x, f, u);
+    if (d.verdict == REFACTOR_SURE && t->has_twin && (f != t->in || u->from != t->name_from))
+        return unsure("its type holds an unnamed one with a field of this name");
+    return d;
+}
+
+/* JavaScript: export default Name, export default class Name, function Name. */
+static bool is_default_export(const refactor_target *t)
+{
+    static const char word[] = "export default ";
+    static const char *const kinds[] = {"async ", "abstract ", "class ", "function ", "function* "};
+    const char *text = t->in->file.text.data;
+    const size_t n = strlen(t->name);
+    if (!text || strcmp(t->in->family, "js") != 0 || t->is_member || t->binding != UINT32_MAX) return false;
+    while ((text = strstr(text, word)) != NULL) {
+        text += sizeof word - 1;
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (!strncmp(text, kinds[i], strlen(kinds[i]))) text += strlen(kinds[i]);
+        if (!strncmp(text, t->name, n) && !strchr("_$.(", text[n]) &&
+            !((text[n] | 32) >= 'a' && (text[n] | 32) <= 'z') && !(text[n] >= '0' && text[n] <= '9'))
+            return true;
+    }
+    return false;
+}
+
+/* What the tree says of the target as a whole, before each place is looked at. */
+static void look_at_target(refactor *x)
+{
+    refactor_target *t = &x->target;
+    const code_file *file = t->in->uses->file;
+    uint32_t n = 0;
+    t->is_default = is_default_export(t);
+    if (t->is_member) {
+        const bool is_c = !strcmp(t->in->family, "c");
+        t->is_parent_shared = !is_c && refactor__is_type_shared(x, t->parent);
+        t->is_nameless = !is_c && !strcmp(t->what, "field") && is_only(x, t->parent, false);
+        t->is_nameless = t->is_nameless || (!*t->parent && strcmp(t->in->family, "c") != 0);
+        for (uint32_t i = 0; i < file->n_definitions && !is_c; i++) {
+            const code_definition *d = &file->definitions[i];
+            n += !strcmp(d->name, t->name) && !strcmp(d->parent, t->parent) && !strcmp(d->what, "field");
+        }
+        t->has_twin = n > 1 && !same_language(t->in, "python");
+    }
+    t->is_rival = t->binding == UINT32_MAX && !t->is_member && has_rival(x);
+}
+
 /* The field by which a struct of Go embeds a type has that type's name, whatever becomes of it. */
 static bool is_embedding(const refactor_target *t)
 {
@@ -592,7 +801,7 @@ bool refactor__resolve(refactor *x)
             t->parent, t->name);
         return false;
     }
-    t->is_rival = t->binding == UINT32_MAX && !t->is_member && has_rival(x);
+    look_at_target(x);
     for (size_t i = 0; i < x->n_files; i++) {
         const refactor_file *f = &x->files[i];
         if (strcmp(f->family, t->in->family) != 0) continue;

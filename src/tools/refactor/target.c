@@ -273,6 +273,19 @@ static size_t collect(const refactor *x, const wanted *want, candidate **ret)
         for (size_t k = 0; k < kept && !again; k++) again = is_one_thing(x, &all[k], &all[i]);
         if (!again) all[kept++] = all[i];
     }
+    /* The parameter of a function of its own name does not stand for the line. */
+    if (kept > 1 && want->line) {
+        size_t n_defined = 0, defined = 0;
+        for (size_t i = 0; i < kept; i++)
+            if (all[i].d) {
+                n_defined++;
+                defined = i;
+            }
+        if (n_defined == 1) {
+            all[0] = all[defined];
+            kept = 1;
+        }
+    }
     bool is_family = kept > 1;
     for (size_t i = 1; i < kept && is_family; i++) is_family = is_override(x, &all[0], &all[i]);
     if (is_family) kept = 1;
@@ -434,7 +447,7 @@ static void set_target(refactor *x, const candidate *c)
         .is_parameter = c->use->is_parameter};
     if (!c->d) return;
     t->is_type = refactor__is_type(c->d->what);
-    t->is_function = !strcmp(c->d->what, "function") || !strcmp(c->d->what, "method");
+    t->is_function = refactor__is_function(f, c->d);
     t->is_member = t->binding == UINT32_MAX && is_member_of_type(f, c->d);
     t->is_static = refactor__is_static(f, c->d) &&
                    !(strlen(f->path) > 2 && !strcmp(f->path + strlen(f->path) - 2, ".h"));
@@ -476,6 +489,7 @@ bool refactor__find_target(refactor *x, const char *given, const char *path)
     bool is_good = read_request(x, given, path, &want) && read_files(x);
     if (is_good) {
         refactor__find_alternatives(x);
+        refactor__read_parents(x);
         size_t n = collect(x, &want, &all);
         /* A file may be given where a thing is asked for that only others define (its callers, say). */
         if (!n && want.path && !want.line && path) {

@@ -143,3 +143,14 @@ bool refactor__is_common(const char *name)
 {
     return has_word(common, name);
 }
+
+bool refactor__is_of_language(const char *type)
+{
+    static const char *const types[] = {"string", "number", "boolean", "bigint", "symbol", "String", "Number",
+        "Boolean", "Array", "ReadonlyArray", "Map", "ReadonlyMap", "WeakMap", "Set", "ReadonlySet", "WeakSet",
+        "Promise", "Date", "RegExp", "Error", "Function", "Symbol", "ArrayBuffer", "Uint8Array", "DataView",
+        "Iterator", "Generator", "Intl", "JSON", "Math", "Reflect", "Proxy"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(types[i], type)) return true;
+    return false;
+}
