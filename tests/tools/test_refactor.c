@@ -323,6 +323,10 @@ static void test_refactor__javascript_passages_and_members(void **state)
     tree_put(&t, "lib.js",
         "/**\n * @param {Object} given what was given\n */\nfunction sum(given) {\n  return given;\n}\n"
         "exports.sum = sum;\n");
+    tree_put(&t, "nested.js",
+        "function make() {\n  return { tap(x) { return x; } };\n}\nfunction other() {\n  return { tap(x) { "
+        "return "
+        "1; } };\n}\nuse(other().tap(1));\n");
     tree_put(&t, "main.js",
         "const add = require('./lib').sum;\nrun({ check: function (x) { return x; } });\nrun({ check: "
         "function "
@@ -340,6 +344,10 @@ static void test_refactor__javascript_passages_and_members(void **state)
     expect(&t, "lib.js",
         "/**\n * @param {Object} value what was given\n */\nfunction total(value) {\n  return value;\n}\n"
         "exports.total = total;\n");
+    renames(&t, "nested.js:2", "press", "Not sure and left: nested.js:5");
+    expect(&t, "nested.js",
+        "function make() {\n  return { press(x) { return x; } };\n}\nfunction other() {\n  return { tap(x) { "
+        "return 1; } };\n}\nuse(other().tap(1));\n");
     renames(&t, "main.js:2", "test", "Not sure and left: main.js:3");
     expect(&t, "main.js",
         "const add = require('./lib').total;\nrun({ test: function (x) { return x; } });\nrun({ check: "

@@ -770,7 +770,9 @@ static void look_at_target(refactor *x)
     if (t->is_member) {
         const bool is_c = !strcmp(t->in->family, "c");
         t->is_parent_shared = !is_c && refactor__is_type_shared(x, t->parent);
-        t->is_nameless = !is_c && !strcmp(t->what, "field") && is_only(x, t->parent, false);
+        const bool is_js =
+            !strcmp(t->in->family, "js"); /* a literal in a function: f.name would be the function's */
+        t->is_nameless = !is_c && (is_js || !strcmp(t->what, "field")) && is_only(x, t->parent, false);
         t->is_nameless = t->is_nameless || (!*t->parent && strcmp(t->in->family, "c") != 0);
         for (uint32_t i = 0; i < file->n_definitions && !is_c; i++) {
             const code_definition *d = &file->definitions[i];
