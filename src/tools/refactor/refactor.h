@@ -68,6 +68,14 @@ typedef struct refactor {
     bool takes_text;    /* whole words in comments and strings as well */
 } refactor;
 
+/* ---- files.c ---- */
+
+/* Fills x->files with those that write x->name. false: cancelled, which *x->result says, or the tree cannot be listed. */
+bool refactor__read_files(refactor *x);
+/* One file of the tree, read; NULL: not there. Kept until refactor__free. */
+const refactor_file *refactor__module(refactor *x, const char *path);
+void refactor__free(refactor *x);
+
 /* ---- target.c ---- */
 
 /*
@@ -75,9 +83,6 @@ typedef struct refactor {
  * "function.local", "FILE:name", "FILE:LINE"; `path` (may be NULL) narrows it. false: *x->result says why.
  */
 bool refactor__find_target(refactor *x, const char *given, const char *path);
-void refactor__free(refactor *x);
-/* One file of the tree, read; NULL: not there. Kept until refactor__free. */
-const refactor_file *refactor__module(refactor *x, const char *path);
 
 /* ---- kinds.c ---- */
 
