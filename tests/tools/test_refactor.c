@@ -309,6 +309,8 @@ static void test_refactor__java_tells_types_of_one_name_apart(void **state)
         "    Top top = null;\n        top.paint(1);\n        Top other = new Top() {\n            public "
         "void "
         "paint(int n) {\n            }\n        };\n    }\n}\n");
+    renames(&t, "p/Low.java:11", "sketch", NULL);
+    expect(&t, "p/Top.java", "package p;\n\ninterface Top {\n    void sketch(int n);\n}\n");
     tree_remove(&t);
 }
 

@@ -311,6 +311,7 @@ static void set_target(refactor *x, const candidate *c)
         .owner = c->use->binding != UINT32_MAX ? function_name(f, c->use) : "",
         .is_parameter = c->use->is_parameter};
     if (!c->d) return;
+    if (c->use->is_unnamed) t->parent = c->use->holder; /* the index calls the method around it its parent */
     t->is_type = refactor__is_type(c->d->what);
     t->is_function = refactor__is_function(f, c->d);
     t->is_member = t->binding == UINT32_MAX && is_member_of_type(f, c->d);
