@@ -584,6 +584,27 @@ static void test_session__a_fork_that_cannot_be_says_why_and_leaves_nothing(void
 }
 
 /* Killed at any of these, the session reopens, what was committed is there, and the next turn works. */
+/* The screen shows the mode that the log tells last, and that has to be the one in force. */
+static void test_session__a_resume_in_another_mode_tells_it(void **state)
+{
+    put_program();
+    host h = new_host();
+    const agent_mode modes[] = {AGENT_MODE_ALL, AGENT_MODE_PLAN, AGENT_MODE_PLAN, AGENT_MODE_ASK};
+    const char *const says[] = {NULL, "\"mode plan\"", NULL, "\"mode ask\""};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        base_buf_clear(&h.json);
+        agent_session *s = open_session(&h, "answer more\n", modes[i], i ? "" : NULL, true);
+        if (i) assert_true(told(&h, "resumed session"));
+        if (says[i])
+            assert_true(told(&h, says[i]));
+        else
+            assert_false(told(&h, "\"mode "));
+        assert_int_equal(submit(s, &h, "go on"), 0);
+        agent_session_close(s);
+    }
+    free_host(&h);
+}
+
 static void test_session__killed_anywhere_it_resumes(void **state)
 {
     static const agent_event_type deaths[] = {AGENT_EVENT_user, AGENT_EVENT_context, AGENT_EVENT_token,
@@ -783,6 +804,7 @@ int main(void)
         TEST_CASE(test_session__resume_computes_nothing_with_a_snapshot_and_the_same_without),
         TEST_CASE(test_session__a_fork_computes_nothing_and_leaves_its_parent),
         TEST_CASE(test_session__a_fork_that_cannot_be_says_why_and_leaves_nothing),
+        TEST_CASE(test_session__a_resume_in_another_mode_tells_it),
         TEST_CASE(test_session__killed_anywhere_it_resumes),
         TEST_CASE(test_session__an_interruption_is_told_once),
         TEST_CASE(test_session__a_second_process_cannot_resume_a_running_session),

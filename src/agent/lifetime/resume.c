@@ -35,6 +35,7 @@ typedef struct history {
     int64_t budget, until; /* rows that the session was held to last, 0: all; -1: the log does not say */
     uint64_t snapshot_seq, last_seq;
     char *model_hash;
+    agent_mode mode;     /* the newest that the log tells */
     agent_event *result; /* the last tool result, until its append */
     bool turn_open;      /* begun, and its end is not logged: its process died */
     bool executing;      /* second pass */
@@ -330,7 +331,12 @@ static bool on_event(
             h->model_hash = base_xstrdup(e.session.model_hash);
             h->budget = e.session.budget;
             h->until = e.session.until;
+            if (e.session.mode) agent_mode_parse(e.session.mode, &h->mode);
         }
+        break;
+    case AGENT_EVENT_notice:
+        if (first && e.notice.text && !strncmp(e.notice.text, "mode ", 5))
+            agent_mode_parse(e.notice.text + 5, &h->mode);
         break;
     case AGENT_EVENT_user:
         if (first) {
@@ -446,7 +452,7 @@ static void keep_budget(agent *a, int64_t rows, int64_t until)
 
 int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err)
 {
-    history h = {.a = a, .options = options, .budget = -1, .err = err};
+    history h = {.a = a, .options = options, .budget = -1, .mode = a->settings.mode, .err = err};
     int rc = agent_log_events(a->log, a->telling.id, on_event, &h, err);
     if (!rc) rc = h.rc;
     a->telling.seq = h.last_seq;
@@ -476,6 +482,8 @@ int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, bas
     else
         agent__notice(
             a, "resumed session %s: %u tokens computed again from the log (%s)", a->telling.id, total, why);
+    /* The screen tells the mode that was logged last; in force is the one it was opened with. */
+    if (h.mode != a->settings.mode) agent__notice(a, "mode %s", agent_mode_word(a->settings.mode));
     if (h.turn_open) { /* told once: from here on the log says how it ended */
         agent__notice(a, "turn %u was interrupted; what was committed of it is kept", a->turn);
         agent__emit(
