@@ -10,8 +10,9 @@
  *     structure/  structure: what compression keeps of code's structure (CodeComp)
  *     sessions/   sessions: recorded tool sessions under each policy (IntentKV); learn: its trained
  *                 residual
- *     long/       long: whole agent sessions end to end, as the program ships and under other settings; endless:
- *         facts asked for far behind the model's context
+ *     long/       long: whole agent sessions end to end, as the program ships and under other settings;
+ *         endless: facts asked for far behind the model's context; faithful: how far a cache's answers are
+ *         from the full cache's
  *     cost/       repair, resume, grammar, lookup, log, screen: what a part of the program takes
  */
 #ifndef KVIST_BENCH_H
@@ -25,7 +26,7 @@ typedef int bench_fn(int argc, char **argv);
 bench_fn bench_callsite, bench_clusters, bench_decode, bench_endless, bench_grammar, bench_niah, bench_repair,
     bench_resume, bench_sessions, bench_learn, bench_structkv, bench_structure;
 /* Over the agent and the screen: only where they are built. */
-bench_fn bench_log, bench_long, bench_lookup, bench_screen;
+bench_fn bench_faithful, bench_log, bench_long, bench_lookup, bench_screen;
 
 /*
  * A bench whose only options are a number ("--turns", from 1 to most) and --json: parses them and runs

@@ -30,6 +30,8 @@ static const struct {
     {"lookup", "prompt lookup on against off, where an answer copies and where it does not", bench_lookup},
     {"long", "whole agent sessions, as it ships and with the full cache: time, rows, right answers",
         bench_long},
+    {"faithful", "how far a cache's answers to facts are from the full cache's, token by token",
+        bench_faithful},
     {"log", "size of a long session's log, and the times to open and to replay it", bench_log},
     {"screen", "the share of a core that the screen takes while an answer streams", bench_screen},
 #endif
