@@ -61,20 +61,23 @@ static void test_repair__brings_the_asked_line_back_within_the_budget(void **sta
     kv_session_free(s);
 }
 
-/* Its rows were made before it could read what it asks for; of a long one they stay. */
-static void test_repair__computes_a_short_message_again(void **state)
+/* Its tokens visited what it asks for; where they could not, or it is wanted, it is computed again unless it is long. */
+static void test_repair__computes_a_message_again_where_nothing_visited_it(void **state)
 {
-    static const char *const shorter[] = {"again=19", NULL};
-    const char *const *const set[] = {NULL, shorter};
-    for (int i = 0; i < 2; i++) {
+    static const struct {
+        const char *set[3];
+        uint64_t computed;
+    } cases[] = {{{NULL}, 0}, {{"visit=0"}, 20}, {{"visit=0", "again=19"}, 0},
+        {{"visit=0", "signal=reuse"}, 0}, {{"signal=replay"}, 20}, {{"signal=replay", "again=19"}, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fake_model m = {.lanes_differ = true};
         kit_seen log = {0};
-        kv_session *s = with_needle(&m, &log, set[i], 1000);
+        kv_session *s = with_needle(&m, &log, cases[i].set, 1000);
         const uint32_t query = 3020 + 7;
         const uint64_t before = m.n_forward;
         assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
         assert_int_equal(kit_active_in(s, 420, 430), 10);
-        assert_int_equal(m.n_forward - before, i ? 0 : 20);
+        assert_int_equal(m.n_forward - before, cases[i].computed);
         kv_session_free(s);
     }
 }
@@ -252,7 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repair__brings_the_asked_line_back_within_the_budget),
-        cmocka_unit_test(test_repair__computes_a_short_message_again),
+        cmocka_unit_test(test_repair__computes_a_message_again_where_nothing_visited_it),
         cmocka_unit_test(test_repair__what_came_back_stays_for_the_turn),
         cmocka_unit_test(test_repair__swaps_when_lanes_are_full),
         cmocka_unit_test(test_repair__computes_queries_that_were_not_kept),

@@ -13,6 +13,7 @@ enum { KV_DECODE_ALL, KV_DECODE_SENTENCE, KV_DECODE_PAGE };
 enum { KV_ORDER_MASS, KV_ORDER_KEYS, KV_ORDER_FUSED, KV_ORDER_RANDOM, KV_ORDER_OLDEST };
 enum { KV_GROW_LINE, KV_GROW_BURST, KV_GROW_NONE };
 enum { KV_PICK_RANK, KV_PICK_COVERAGE, KV_PICK_REFRESH };
+enum { KV_SIGNAL_REUSE, KV_SIGNAL_REPLAY, KV_SIGNAL_UNVISITED };
 /* Who chooses the rows of a bulk that go above the cut. */
 enum {
     KV_PRUNE_OFF,
@@ -96,7 +97,7 @@ enum {
     X(pick, "pick", 0, 2, "rank coverage refresh", "repair: how anchors are taken") \
     X(lanes, "lanes", 0, 1, "one each", "repair: one set for all lanes, or a set for each") \
     X(heads, "heads", 0, 1, "all calibrated", "repair: whose mass counts, where heads are calibrated") \
-    X(signal, "signal", 0, 1, "reuse replay", "repair: the signal's own rows stay, or are computed again") \
+    X(signal, "signal", 0, 2, "reuse replay unvisited", "repair: the signal's own rows stay; are computed again; are where what comes back could not visit them") \
     X(again, "again", 0, 1048576, NULL, "repair: a longer message is not computed again; 0: no limit") \
     X(message, "message", 0, 1, NULL, "share of the context that lists may grow to until a message's question is complete; 0: a pass behind every batch") \
     X(visit, "visit", 0, .5, NULL, "share of the budget kept for evicted rows that a token chooses for itself and nobody brings back; 0: none") \

@@ -52,10 +52,10 @@ const kv_policy kv_policy_kvist = {
         "hard, then program structure, then request and session memory by rank; repairs at every pause",
         "low sinks window hard soft w kernel memory queries hysteresis order grow pick lanes heads signal "
         "again message visit rest",
-        "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads, lines, replay "
+        "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads, lines, signal "
         "and visit: measured, docs/results.md"},
     .score = score,
-    .defaults = {KV_USUAL_DEFAULTS, .sinks = 4, .hard = 1, .soft = .5, .memory = 1, .signal = 1, .again = 256,
-        .message = .5, .visit = .2, .rest = 1},
+    .defaults = {KV_USUAL_DEFAULTS, .sinks = 4, .hard = 1, .soft = .5, .memory = 1,
+        .signal = KV_SIGNAL_UNVISITED, .again = 256, .message = .5, .visit = .2, .rest = 1},
     .repair = -1,
 };

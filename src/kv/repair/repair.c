@@ -407,15 +407,28 @@ static bool all_active(const kv_session *s, uint32_t from)
     return true;
 }
 
+/* Does something come back that the message's tokens could not read as visitors while they were computed? */
+static bool brings_unvisited(const kv_session *s, const kv_plan *p)
+{
+    if (!kv__visitors(s)) return true;
+    for (uint32_t k = 0; k < p->n_runs; k++)
+        for (uint32_t t = p->runs[k].from; t < p->runs[k].to && p->runs[k].action == KV_PROMOTE; t++)
+            if (s->cut[t] || s->table.packed[t / MODEL_ROWS_BLOCK]) return true;
+    return false;
+}
+
 /*
- * Whether the message is computed again over what comes back: its own rows were made before it could read
- * that, and an answer that needs several facts is wrong without (docs/results.md).
+ * Whether the message is computed again over what comes back. Where its tokens did not visit that, its own
+ * rows were made without, and an answer that needs several facts is wrong. Where they did, a second pass
+ * brings nothing (docs/diary.md, "A message is computed once").
  */
 static bool may_replay(const kv_session *s, const kv_plan *p, uint32_t from, uint32_t to)
 {
     const kv_parameters *set = &s->parameters;
-    return set->signal > 0 && to == s->n && (set->again <= 0 || to - from <= set->again) &&
-           !kv_plan_is_empty(p) && all_active(s, from);
+    const int signal = (int)set->signal;
+    return signal != KV_SIGNAL_REUSE && to == s->n && (set->again <= 0 || to - from <= set->again) &&
+           !kv_plan_is_empty(p) && all_active(s, from) &&
+           (signal == KV_SIGNAL_REPLAY || brings_unvisited(s, p));
 }
 
 /* A plan of its own behind one that computes rows: a cancel between them leaves what the log says. */
