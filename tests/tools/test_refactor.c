@@ -410,6 +410,27 @@ static void test_refactor__refuses_what_cannot_be(void **state)
     tree_remove(&t);
 }
 
+/* What people read still writes the old name: told, a word of a sentence aside. */
+static void test_refactor__tells_which_documents_write_the_old_name(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(
+        &t, "a.c", "int addOne(int x)\n{\n    return x + 1;\n}\n\nint parse(void)\n{\n    return 0;\n}\n");
+    tree_put(&t, "README.md",
+        "# addOne\n\nCall `addOne(2)` or addOne, not addOnes.\nTo parse is parse().\nWe parse.\n");
+    tree_put(&t, "docs/more.txt", "addOne\naddOne\naddOne\naddOne\n");
+    tree_open(&t);
+    renames(&t, "addOne", "increment",
+        "Documents that still write it, left: README.md:1, README.md:3, docs/more.txt:1, docs/more.txt:2, "
+        "docs/more.txt:3 and 1 more line.\n");
+    renames(&t, "parse", "read", "Documents that still write it, left: README.md:4.\n");
+    char *now = tree_get(&t, "README.md");
+    assert_contains(now, "addOne, not addOnes");
+    free(now);
+    tree_remove(&t);
+}
+
 static void test_refactor__one_diff_one_undo(void **state)
 {
     tree t;
@@ -884,6 +905,7 @@ int main(void)
         cmocka_unit_test(test_refactor__javascript_passages_and_members),
         cmocka_unit_test(test_refactor__go_packages_and_unnamed_types),
         cmocka_unit_test(test_refactor__refuses_what_cannot_be),
+        cmocka_unit_test(test_refactor__tells_which_documents_write_the_old_name),
         cmocka_unit_test(test_refactor__one_diff_one_undo),
         cmocka_unit_test(test_refactor__delete_lists_callers_or_replaces_them),
         cmocka_unit_test(test_refactor__delete_writes_what_callers_use_instead),

@@ -63,9 +63,11 @@ typedef struct refactor {
     size_t n_text;      /* places in comments and strings, left */
     size_t n_unread;    /* files that could hold the name and were not read: too large, no grammar */
     const char *unread; /* one of them */
-    char *go_module;    /* the module line of go.mod; NULL: none */
-    bool takes_unsure;  /* what is not sure is changed too */
-    bool takes_text;    /* whole words in comments and strings as well */
+    char **documents;   /* "README.md:12": lines of prose that write the name, which nothing changes */
+    size_t n_documents, cap_documents;
+    char *go_module;   /* the module line of go.mod; NULL: none */
+    bool takes_unsure; /* what is not sure is changed too */
+    bool takes_text;   /* whole words in comments and strings as well */
 } refactor;
 
 /* ---- files.c ---- */
