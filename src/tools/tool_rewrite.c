@@ -11,6 +11,7 @@
 #include "tools/edit/exports.h"
 #include "tools/edit/imports.h"
 #include "tools/edit/replace.h"
+#include "tools/edit/twin.h"
 #include "tools/file/text.h"
 #include "tools/result/result.h"
 #include "tools/file/safe_path.h"
@@ -149,6 +150,25 @@ static bool is_same_program(const char *path, const base_buf *a, const base_buf 
     return is_same;
 }
 
+/* A new definition beside one of the same name in the package: refused, with the call that was meant. */
+static bool is_only_one(tool_workspace *w, const char *path, const base_buf *old_text,
+    const base_buf *new_text, tool_result *result)
+{
+    tool_twin twin = {0};
+    if (!tool__find_new_twin(w, path, old_text, new_text, &twin)) return true;
+    base_buf_printf(&result->text, "The block defines %.100s, which stands in ", twin.name);
+    tool__path_show(&result->text, twin.path);
+    base_buf_printf(&result->text,
+        ":%u already: two of one name do not build. Nothing was changed. Next: rewrite {\"path\": ",
+        twin.line);
+    tool__quote(&result->text, twin.path);
+    base_buf_puts(&result->text, ", \"name\": ");
+    tool__quote(&result->text, twin.name);
+    tool__say(result, TOOL_FAILED, "} with that one's whole new text, or this call without it.\n");
+    tool__twin_free(&twin);
+    return false;
+}
+
 static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char *path, const char *name,
     const base_buf *remark, tool_preview *ret, tool_result *result)
 {
@@ -170,6 +190,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         tool__say(result, TOOL_FAILED, "%s", why.data);
         goto out;
     }
+    if (!is_only_one(w, path, &f.text, &new_text, result)) goto out;
     if (whole.ptr) base_buf_puts(&note, "What the block left out stays as it was. ");
     if (!asks_for_words(call->request) && is_same_program(path, &f.text, &new_text)) {
         tool__say(result, TOOL_FAILED,
@@ -317,6 +338,7 @@ static int prepare_addition(
         }
         tool__addition_free(&added);
     }
+    is_good = is_good && is_only_one(w, aim->path, &f.text, &new_text, result);
     if (is_good) import_names(w, aim->path, call->payload, &f.text, &new_text, &notes);
     if (is_good) {
         base_buf_puts(&head, " to ");
@@ -360,7 +382,9 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     } else if (aim.kind == TOOL_AIM_ADD) {
         rc = prepare_addition(w, call, &aim, ret, result);
     } else {
-        rc = prepare_rewrite(w, call, aim.path, aim.names[0], &aim.note, ret, result);
+        tool_call meant = *call;
+        if (aim.block.len) meant.payload = (base_str){aim.block.data, aim.block.len};
+        rc = prepare_rewrite(w, &meant, aim.path, aim.names[0], &aim.note, ret, result);
     }
     tool__aim_free(&aim);
     free(path);

@@ -184,6 +184,76 @@ static void test_calls(void **state)
     }
 }
 
+/* Go's folder and C's header are one scope: what stands there already is rewritten where it stands, never written twice. */
+static void test_twins(void **state)
+{
+    static const struct {
+        const char *about, *arguments, *block, *request;
+        tool_status status;
+        const char *says, *path, *has;
+    } calls[] = {
+        {"a wrapper unchanged, and what it calls", "{\"path\": \"wrap.go\", \"name\": \"ToBool\"}",
+            "func ToBool(i any) bool {\n\tv, _ := ToBoolE(i)\n\treturn v\n}\n\nfunc ToBoolE(i any) (bool, "
+            "error) "
+            "{\n\treturn i == \"yes\", nil\n}\n",
+            "ToBool should accept yes", TOOL_OK, "ToBoolE stands in basic.go", "basic.go",
+            "func ToBoolE(i any) (bool, error) {\n\treturn i == \"yes\", nil\n}\n"},
+        {"only what it calls", "{\"path\": \"wrap.go\", \"name\": \"ToBool\"}",
+            "func ToBoolE(i any) (bool, error) {\n\treturn i == \"yes\", nil\n}\n", NULL, TOOL_OK,
+            "ToBoolE stands in basic.go", "basic.go", "return i == \"yes\", nil\n"},
+        {"added where the package has it", "{\"path\": \"wrap.go\", \"name\": \"ToBoolE\"}",
+            "func ToBoolE(i any) (bool, error) {\n\treturn i == \"yes\", nil\n}\n", "Add yes to ToBoolE",
+            TOOL_OK, "ToBoolE stands in basic.go", "basic.go", "return i == \"yes\", nil\n"},
+        {"both changed", "{\"path\": \"wrap.go\", \"name\": \"ToBool\"}",
+            "func ToBool(i any) bool {\n\tv, _ := ToBoolE(i)\n\treturn !v\n}\n\nfunc ToBoolE(i any) (bool, "
+            "error) "
+            "{\n\treturn true, nil\n}\n",
+            NULL, TOOL_FAILED, "defines ToBoolE, which stands in basic.go:3 already", "wrap.go",
+            "return v\n"},
+        {"another package of the folder", "{\"path\": \"x_test.go\", \"name\": \"ToBoolE\"}",
+            "func ToBoolE() {\n}\n", "Add ToBoolE to the tests", TOOL_OK, "added ToBoolE", "x_test.go",
+            "func ToBoolE"},
+        {"another system's file", "{\"path\": \"a_windows.go\", \"name\": \"ToBoolE\"}",
+            "func ToBoolE() {\n}\n", "Add ToBoolE for Windows", TOOL_OK, "added ToBoolE", "a_windows.go",
+            "func ToBoolE"},
+        {"a function that C's header declares", "{\"path\": \"b.c\", \"name\": \"shared\"}",
+            "int shared(void)\n{\n    return 2;\n}\n", "Add a case to shared", TOOL_OK,
+            "shared stands in a.c", "a.c", "return 2;"},
+        {"a static one of another file", "{\"path\": \"b.c\", \"name\": \"own\"}",
+            "static int own(void)\n{\n    return 2;\n}\n", "Add own to b.c", TOOL_OK, "added own", "b.c",
+            "own(void)"},
+    };
+    static const char *const files[][2] = {
+        {"basic.go", "package cast\n\nfunc ToBoolE(i any) (bool, error) {\n\treturn i != nil, nil\n}\n"},
+        {"wrap.go", "package cast\n\nfunc ToBool(i any) bool {\n\tv, _ := ToBoolE(i)\n\treturn v\n}\n"},
+        {"x_test.go", "package cast_test\n\nfunc TestX() {\n}\n"},
+        {"a_windows.go", "package cast\n\nfunc open() {\n}\n"},
+        {"a.h", "int shared(void);\n"},
+        {"a.c", "int shared(void)\n{\n    return 1;\n}\n\nstatic int own(void)\n{\n    return 1;\n}\n"},
+        {"b.c", "int other(void)\n{\n    return 0;\n}\n"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        print_message("%s\n", calls[i].about);
+        tree t;
+        tree_make(&t, false);
+        for (size_t k = 0; k < sizeof files / sizeof *files; k++) tree_put(&t, files[k][0], files[k][1]);
+        tree_open(&t);
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        for (size_t k = 0; k < sizeof files / sizeof *files; k++)
+            tool_workspace_mark_shown(t.w, files[k][0], version_of(&t, files[k][0]));
+        t.request = calls[i].request;
+        tool_result r = tree_call(&t, "rewrite", calls[i].arguments, calls[i].block);
+        if (r.status != calls[i].status) print_message("%s\n", r.text.data);
+        assert_int_equal(r.status, calls[i].status);
+        assert_contains(r.text.data, calls[i].says);
+        char *text = tree_get(&t, calls[i].path);
+        assert_contains(text, calls[i].has);
+        free(text);
+        tool_result_free(&r);
+        tree_remove(&t);
+    }
+}
+
 static void test_prototype(void **state)
 {
     tree t;
@@ -452,9 +522,9 @@ static void test_words_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_prototype), cmocka_unit_test(test_import), cmocka_unit_test(test_export_lists),
-        cmocka_unit_test(test_exports__go_into_some_lists), cmocka_unit_test(test_exports),
-        cmocka_unit_test(test_elision), cmocka_unit_test(test_standard_imports),
-        cmocka_unit_test(test_words_alone)};
+        cmocka_unit_test(test_twins), cmocka_unit_test(test_prototype), cmocka_unit_test(test_import),
+        cmocka_unit_test(test_export_lists), cmocka_unit_test(test_exports__go_into_some_lists),
+        cmocka_unit_test(test_exports), cmocka_unit_test(test_elision),
+        cmocka_unit_test(test_standard_imports), cmocka_unit_test(test_words_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

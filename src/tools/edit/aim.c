@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "tools/edit/add.h"
+#include "tools/edit/twin.h"
 #include "tools/file/text.h"
 #include "tools/file/safe_path.h"
 
@@ -18,6 +19,7 @@ void tool__aim_free(tool_aim *a)
     for (size_t i = 0; i < a->n; i++) free(a->names[i]);
     free(a->names);
     free(a->path);
+    base_buf_free(&a->block);
     base_buf_free(&a->note);
     *a = (tool_aim){0};
 }
@@ -205,13 +207,51 @@ static bool is_partial_type(tool_workspace *w, const tool_call *call, const code
     return is_so;
 }
 
+/*
+ * Another file of the package has what the block defines: `defined`, or, where that is the definition `old` as it stands,
+ * something beside it. That one is meant: a model that saw a wrapper only writes what it calls beside it.
+ */
+static bool aim_at_twin(tool_workspace *w, const tool_call *call, const base_buf *text, const char *defined,
+    const code_definition *old, tool_aim *ret)
+{
+    base_buf clean = {0};
+    tool_twin twin = {0};
+    tool__normalise_block(&clean, call->payload.ptr, call->payload.len);
+    if (!clean.data) base_buf_puts(&clean, "");
+    code_file *b = code_parse(w->grammars, ret->path, clean.data, clean.len);
+    const code_definition *meant = NULL;
+    const bool has_old = old && !strcmp(old->name, defined);
+    bool is_changed = false, is_found = false;
+    for (uint32_t i = 0; i < b->n_definitions; i++) {
+        const code_definition *d = &b->definitions[i];
+        const bool is_it = !strcmp(d->name, defined);
+        is_changed |= has_old && is_it && !is_same_member(text, old, &clean, d);
+        if (is_found || is_it == has_old) continue;
+        is_found = tool__find_twin(w, ret->path, text, &clean, d, &twin);
+        if (is_found) meant = d;
+    }
+    if (is_found && !is_changed) {
+        base_buf_add(&ret->block, clean.data + meant->from, meant->to - meant->from);
+        move_to(ret, twin.path, twin.name);
+        set_name(ret, twin.name);
+        ret->kind = TOOL_AIM_REWRITE;
+    }
+    code_file_free(b);
+    base_buf_free(&clean);
+    tool__twin_free(&twin);
+    return is_found && !is_changed;
+}
+
 /* The file has the name: is it what the block defines? */
 static void aim_at_present(tool_workspace *w, const tool_call *call, const code_file *f, const base_buf *text,
     const char *name, uint32_t at, tool_aim *ret)
 {
     char *defined = tool__block_name(w->grammars, ret->path, call->payload, name, NULL);
     const char *type = f->definitions[at].name;
-    if (!defined || !strcmp(defined, last_part(name))) {
+    if (defined && !asks_for(call->request, moving) &&
+        aim_at_twin(w, call, text, defined, &f->definitions[at], ret)) {
+        /* another file's */
+    } else if (!defined || !strcmp(defined, last_part(name))) {
         if (defined) is_partial_type(w, call, f, text, at, ret);
     } else if (tool__is_holder(f->language, &f->definitions[at]) && member_of(f, type, defined)) {
         base_buf whole = {0}; /* the type was named, and one of its members written */
@@ -243,8 +283,8 @@ static bool has_holder(const code_file *f, const char *name)
 }
 
 /* The file has not. */
-static void aim_at_absent(
-    tool_workspace *w, const tool_call *call, const code_file *f, const char *name, tool_aim *ret)
+static void aim_at_absent(tool_workspace *w, const tool_call *call, const code_file *f, const base_buf *text,
+    const char *name, tool_aim *ret)
 {
     char *holder = tool__name_holder(name);
     char *defined = tool__block_name(w->grammars, ret->path, call->payload, name, NULL);
@@ -256,6 +296,9 @@ static void aim_at_absent(
         set_name(ret, defined);
         base_buf_printf(&ret->note, "The block defines %.100s. ", defined);
         ret->kind = TOOL_AIM_REWRITE;
+    } else if (defined && !asks_for(call->request, moving) &&
+               aim_at_twin(w, call, text, defined, NULL, ret)) {
+        /* the package has it: a second one compiles nowhere */
     } else if (!asks_for(call->request, adding) && (elsewhere = only_file(w, name, ret->path, false))) {
         move_to(ret, elsewhere, name);
         ret->kind = TOOL_AIM_REWRITE;
@@ -301,7 +344,7 @@ void tool__aim(tool_workspace *w, const tool_call *call, const char *path, const
         if (is_present)
             aim_at_present(w, call, c, &f.text, plain, at, ret);
         else
-            aim_at_absent(w, call, c, plain, ret);
+            aim_at_absent(w, call, c, &f.text, plain, ret);
         free(plain);
         code_file_free(c);
     }

@@ -14,7 +14,8 @@ typedef struct tool_aim {
     char *path;   /* the file that it is in, or is to be in */
     char **names; /* what is rewritten (one), or added (in this order) */
     size_t n;
-    base_buf note; /* where that is not what the call said */
+    base_buf block; /* the part of the block that is meant; empty: all of it */
+    base_buf note;  /* where that is not what the call said */
 } tool_aim;
 void tool__aim_free(tool_aim *a);
 
