@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* A message of the client that waits: for the session to open, or for the turn to end. */
+/* A message of the client that waits: for the session's id, or for the turn to end. */
 typedef struct waiting {
     base_json_doc *doc;
     const base_json *id;
@@ -36,11 +36,13 @@ typedef struct acp {
     waiting
         opening[ACP_MOST_OPENING]; /* they get the session that is being opened; the first is set, or none */
     waiting prompt;
-    base_buf text;   /* of the prompt, which goes to the worker once the session is open */
+    base_buf text;   /* of the prompt, which goes to the worker once the model is there */
     long permission; /* id of the question that waits; 0: none */
     long n_calls;    /* requests of ours so far */
     agent_mode mode; /* of the open session, as far as the client knows */
-    bool has_failed; /* opening did */
+    bool has_failed; /* opening did, before the session had its id */
+    bool is_loading; /* the session has its id and the client knows it; the model is not there yet */
+    char *failure;   /* why it never will be: the answer to every prompt; NULL: it may */
     bool knows_compaction;
 } acp;
 
@@ -133,11 +135,12 @@ static void close_session(acp *c)
     agent_session_close(c->opened);
     free(c->cwd);
     free(c->resume);
+    free(c->failure);
     acp_teller_free(&c->teller);
-    c->cwd = c->resume = NULL;
+    c->cwd = c->resume = c->failure = NULL;
     c->worker = NULL;
     c->opened = NULL;
-    c->has_failed = false;
+    c->has_failed = c->is_loading = false;
     c->permission = 0;
 }
 
@@ -179,9 +182,9 @@ typedef struct request {
     base_json_doc **doc;          /* who keeps it sets this to NULL */
 } request;
 
-static void answer_code(const request *r, int code, const base_err *err)
+static void answer_code(const request *r, int code, const char *sentence)
 {
-    if (r->id) acp_send_error(r->id, code, err->msg);
+    if (r->id) acp_send_error(r->id, code, sentence);
 }
 
 static void fail(const request *r, const base_err *err)
@@ -190,7 +193,7 @@ static void fail(const request *r, const base_err *err)
         err->code == BASE_E_USAGE       ? ACP_INVALID_PARAMS
         : err->code == BASE_E_NOT_FOUND ? ACP_NOT_FOUND
                                         : ACP_INTERNAL_ERROR,
-        err);
+        err->msg);
 }
 
 static void keep(waiting *w, const request *r)
@@ -392,8 +395,14 @@ static bool read_prompt(const acp *c, const base_json *blocks, base_buf *out)
     return true;
 }
 
+/* While the model loads the request waits for it, and the person reads why. */
 static void submit(acp *c)
 {
+    static char waits[] = "The model is being loaded; your request waits for it.";
+    if (c->is_loading) {
+        acp_tell(&c->teller, &(agent_event){.type = AGENT_EVENT_notice, .notice = {.text = waits}});
+        return;
+    }
     agent_worker_submit(c->worker, c->text.data);
     base_buf_clear(&c->text);
 }
@@ -416,6 +425,8 @@ static void do_prompt(acp *c, const request *r)
     } else if (!c->text.len || !c->text.data[strspn(c->text.data, " \t\r\n")]) {
         base_fail(&err, BASE_E_USAGE, "the prompt is empty");
         fail(r, &err);
+    } else if (c->failure) {
+        answer_code(r, ACP_INTERNAL_ERROR, c->failure);
     } else {
         keep(&c->prompt, r);
         submit(c);
@@ -427,7 +438,10 @@ static void do_cancel(acp *c, const request *r)
 {
     base_err err = {0};
     const bool is_known = is_open(c, base_json_str(r->params, "sessionId", NULL));
-    if (is_known && c->prompt.doc) {
+    if (is_known && c->prompt.doc && c->is_loading) { /* the model is wanted for the next one */
+        acp_send_result(c->prompt.id, "{\"stopReason\":\"cancelled\"}");
+        waiting_free(&c->prompt);
+    } else if (is_known && c->prompt.doc) {
         c->permission = 0; /* a late yes to this question must not answer the next one */
         agent_worker_interrupt(c->worker);
     }
@@ -530,12 +544,14 @@ static void take_line(acp *c, const base_buf *line)
 
 /* ---- what the worker sends ---- */
 
-static void finish_opening(acp *c)
+/* An editor gives up on an answer that takes long (CodeCompanion: 20 s), so it does not wait for the model. */
+static void finish_opening(acp *c, const char *id)
 {
     base_buf out = {0};
     free(c->teller.session);
-    c->teller.session = base_xstrdup(agent_session_id(agent_session_agent(c->opened)));
+    c->teller.session = base_xstrdup(id);
     c->teller.is_replay = false;
+    c->is_loading = true;
     base_buf_putc(&out, '{');
     if (!c->resume) base_json_put_member_str(&out, "sessionId", c->teller.session);
     put_modes(c, &out);
@@ -545,7 +561,28 @@ static void finish_opening(acp *c)
         waiting_free(w);
     }
     base_buf_free(&out);
+}
+
+static void finish_loading(acp *c)
+{
+    c->is_loading = false;
     tell_commands(c);
+    if (c->prompt.doc) submit(c);
+}
+
+/* Without an id there is no session; with one it stays, and says at each prompt why it has no model. */
+static void take_failure(acp *c, const char *sentence)
+{
+    c->has_failed = !c->is_loading;
+    if (c->is_loading) c->failure = base_xstrdup(sentence);
+    c->is_loading = false;
+    for (waiting *w = c->opening; w < c->opening + ACP_MOST_OPENING && w->doc; w++) {
+        acp_send_error(w->id, ACP_INTERNAL_ERROR, sentence);
+        waiting_free(w);
+    }
+    if (!c->prompt.doc) return;
+    acp_send_error(c->prompt.id, ACP_INTERNAL_ERROR, sentence);
+    waiting_free(&c->prompt);
 }
 
 static void finish_prompt(acp *c)
@@ -572,14 +609,9 @@ static void take_message(acp *c, const agent_worker_message *m)
     switch (m->type) {
     case AGENT_WORKER_DOING:
     case AGENT_WORKER_LOADING: break;
-    case AGENT_WORKER_READY: finish_opening(c); break;
-    case AGENT_WORKER_FAILED:
-        for (waiting *w = c->opening; w < c->opening + ACP_MOST_OPENING && w->doc; w++) {
-            acp_send_error(w->id, ACP_INTERNAL_ERROR, m->text);
-            waiting_free(w);
-        }
-        c->has_failed = true;
-        break;
+    case AGENT_WORKER_NAMED: finish_opening(c, m->text); break;
+    case AGENT_WORKER_READY: finish_loading(c); break;
+    case AGENT_WORKER_FAILED: take_failure(c, m->text); break;
     case AGENT_WORKER_EVENT:
         acp_tell(&c->teller, m->event);
         if (m->event->type == AGENT_EVENT_approval_request) ask_permission(c, m->event);

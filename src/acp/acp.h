@@ -1,7 +1,8 @@
 /*
  * kvist as an agent of the Agent Client Protocol, version 1: an editor starts it and talks on its standard
  * streams. One session is open at a time, since each needs the model's memory; a request for another one
- * closes it and resumes that, with nothing computed again.
+ * closes it and resumes that, with nothing computed again. A session is told to the editor as soon as it has
+ * its id; its model loads behind that, and the first request waits for it.
  */
 #ifndef KVIST_ACP_ACP_H
 #define KVIST_ACP_ACP_H

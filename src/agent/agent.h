@@ -31,6 +31,8 @@ typedef struct agent_decision {
 typedef struct agent_host {
     void *user;
     agent_event_fn *event;
+    /* The session has its id and its tree, and what was said in it is told; its engine opens now. May be NULL. */
+    void (*named)(void *user, const char *id);
     /*
      * Asked with the approval_request event already emitted. NULL: headless, everything that needs asking is
      * denied.
@@ -76,7 +78,6 @@ typedef struct agent_options {
     mcp *servers;         /* of the workspace's tool_outside; NULL: none; must outlive the agent */
     bool
         keep_budget; /* resume: under the budget that the log had last, whatever the engine was opened with */
-    bool show_log; /* resume: hand the host every logged event first (the screen rebuilds itself from them) */
     const base_err
         *why_not; /* resume: why the engine's snapshot did not serve; NULL or code BASE_OK: it did */
     uint32_t context_tokens; /* retrieval budget; 0: 1500; UINT32_MAX: no retrieval */

@@ -167,6 +167,37 @@ static void open_servers(agent_session *s, base_buf *notes)
     free(path);
 }
 
+typedef struct showing {
+    const agent_host *host;
+    int rc;
+    base_err *err;
+} showing;
+
+static bool show_event(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    (void)turn;
+    showing *s = user;
+    agent_event e;
+    agent_event_doc *doc = NULL;
+    s->rc = agent_event_read(json, n, &e, &doc, s->err);
+    if (s->rc) return false;
+    e.seq = seq;
+    e.blob = blob;
+    e.blob_n = blob_n;
+    s->host->event(s->host->user, &e);
+    agent_event_doc_free(doc);
+    return true;
+}
+
+/* What was said is there to be read while the model loads. */
+static int show_log(const agent_session *s, const agent_host *host, base_err *err)
+{
+    showing all = {.host = host, .err = err};
+    const int rc = agent_log_events(s->log, s->id, show_event, &all, err);
+    return rc ? rc : all.rc;
+}
+
 int agent_session_open(agent_session **ret, const agent_session_options *o, const agent_host *host,
     atomic_bool *cancel, base_err *err)
 {
@@ -198,6 +229,8 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
                 .outside = mcp_has_servers(s->servers) ? &mcp_outside : NULL,
                 .outside_user = s->servers},
             err);
+    if (!rc && o->show_log && goes_on(o) && s->log && host && host->event) rc = show_log(s, host, err);
+    if (!rc && host && host->named) host->named(host->user, s->id);
     if (!rc) rc = open_engine(s, o, cancel, &e, &why_not, err);
     if (rc) {
         tool_workspace_close(w);
@@ -211,7 +244,6 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
             .log = s->log,
             .recall = &s->recall,
             .servers = s->servers,
-            .show_log = o->show_log,
             .keep_budget = o->keep_budget,
             .why_not = &why_not,
             .context_tokens = o->context_tokens,

@@ -24,7 +24,8 @@ typedef struct agent_session_options {
     const char *
         fork; /* a second session with all that this one has (id or prefix), in place of resume; NULL: none */
     bool ephemeral; /* no log, nothing on disk */
-    bool show_log;  /* resume: the host gets every logged event first (the screen; not -p) */
+    bool show_log;  /* resume: the host gets every logged event first, while the engine is still closed, and
+                      rebuilds its screen from them (not -p) */
     agent_mode mode;
     model_options model; /* progress is set from below */
     kv_options kv;       /* budget is asked of `budget` once the model is known; row_file is ours */

@@ -71,6 +71,11 @@ static void on_event(void *user, const agent_event *e)
     post(user, (agent_worker_message){.type = AGENT_WORKER_EVENT, .event = agent_event_copy(e)});
 }
 
+static void on_named(void *user, const char *id)
+{
+    post(user, (agent_worker_message){.type = AGENT_WORKER_NAMED, .text = base_xstrdup(id)});
+}
+
 static void on_progress(void *user, double share, const char *what)
 {
     post(user,
@@ -169,7 +174,7 @@ static void look_for_skills(agent_worker *w)
 static void *run(void *user)
 {
     agent_worker *w = user;
-    agent_host host = {.user = w, .event = on_event, .approve = on_approve};
+    agent_host host = {.user = w, .event = on_event, .named = on_named, .approve = on_approve};
     base_err err = {0};
     if (w->open(w->open_user, &host, &w->cancel, on_progress, &w->agent, &err)) {
         post(w, (agent_worker_message){.type = AGENT_WORKER_FAILED, .text = base_xstrdup(err.msg)});

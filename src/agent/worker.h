@@ -26,6 +26,7 @@ int agent_worker_fd(const agent_worker *w); /* readable: agent_worker_take has s
 /* What the worker tells. */
 typedef enum agent_worker_message_type {
     AGENT_WORKER_LOADING, /* share, what */
+    AGENT_WORKER_NAMED,   /* text: the session's id; what was said in it came before, its model loads now */
     AGENT_WORKER_READY,   /* the session is open */
     AGENT_WORKER_EVENT,   /* event */
     AGENT_WORKER_IDLE,    /* the submitted line is done (also after errors); the next queued one may go */

@@ -280,6 +280,7 @@ static void take_messages(linear *l)
 {
     for (agent_worker_message *m; (m = agent_worker_take(l->worker)); agent_worker_message_free(m)) {
         switch (m->type) {
+        case AGENT_WORKER_NAMED:
         case AGENT_WORKER_DOING:
         case AGENT_WORKER_LOADING: break;
         case AGENT_WORKER_READY: l->loading = false; break;

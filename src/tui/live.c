@@ -86,6 +86,7 @@ static bool take_messages(void *user)
         any = true;
         switch (m->type) {
         case AGENT_WORKER_LOADING: tui_ui_loading(&s->ui, m->share, m->text); break;
+        case AGENT_WORKER_NAMED: break;
         case AGENT_WORKER_DOING: tui_ui_doing(&s->ui, m->text); break;
         case AGENT_WORKER_READY: tui_ui_ready(&s->ui); break;
         case AGENT_WORKER_EVENT:

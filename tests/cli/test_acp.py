@@ -196,6 +196,17 @@ class Acp(unittest.TestCase):
         self.assertTrue(told["agentCapabilities"]["loadSession"])
         return client
 
+    def start_slowly(self, *words):
+        """A client whose model is not there before load() gives it its script."""
+        client = self.start("", *words)
+        os.remove(os.path.join(self.folder, "script"))
+        os.mkfifo(os.path.join(self.folder, "script"))
+        return client
+
+    def load(self, script):
+        with open(os.path.join(self.folder, "script"), "w") as f:  # until kvist reads it
+            f.write(script)
+
     def new(self, client):
         made = client.result("session/new", cwd=self.tree, mcpServers=[])
         self.assertEqual([m["id"] for m in made["modes"]["availableModes"]], ["plan", "ask", "edits", "all"])
@@ -388,6 +399,65 @@ class Acp(unittest.TestCase):
         self.assertEqual(client.said("user_message_chunk"), "")
         client.result("session/delete", sessionId=session)
         self.assertEqual(client.error("session/load", sessionId=session, cwd=self.tree, mcpServers=[])["code"], -32002)
+
+    def test_a_session_is_there_before_its_model(self):
+        """An editor waits some seconds for the answer to session/new, and a model may load for longer."""
+        client = self.start_slowly("--mode", "plan")
+        session = self.new(client)
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "Write a.txt"}]}
+        client.answer = lambda params: self.fail("nothing is asked in mode edits")
+        client.send({"id": "first", "method": "session/prompt", "params": prompt})
+        self.assertIn("a request is running", client.error("session/prompt", **prompt)["message"])
+        self.assertIn("The model is being loaded", client.said("agent_thought_chunk"))
+        client.send({"id": "stop", "method": "session/cancel", "params": {"sessionId": session}})
+        self.assertEqual([client.take()["result"] for _ in range(2)], [{"stopReason": "cancelled"}, None])
+        self.assertEqual(client.result("session/set_mode", sessionId=session, modeId="edits"), {})
+        client.send({"id": "second", "method": "session/prompt", "params": prompt})
+        client.result("session/list")  # what was sent is taken by now
+        self.load(call("write", {"path": "a.txt"}, "hello") + "answer Done.\n")
+        message = client.take()
+        self.assertEqual((message["id"], message["result"]["stopReason"]), ("second", "end_turn"))
+        self.assertTrue(client.of("available_commands_update"))
+        self.assertIn("Done.", client.said())
+        self.assertTrue(os.path.exists(os.path.join(self.tree, "a.txt")))
+        exported = subprocess.run([KVIST, "log", "export", session], stdout=subprocess.PIPE, env=self.env, check=False, text=True).stdout
+        self.assertEqual(exported.count('"event":"user"'), 1)  # the cancelled one was never begun
+        self.assertEqual(client.end(), (0, ""))
+
+    def test_a_model_that_cannot_be_loaded_is_the_prompts_error(self):
+        client = self.start_slowly()
+        session = self.new(client)
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "Hello?"}]}
+        client.send({"id": "first", "method": "session/prompt", "params": prompt})
+        client.result("session/list")
+        self.load("frobnicate\n")
+        message = client.take()
+        self.assertEqual((message["id"], message["error"]["code"]), ("first", -32603))
+        self.assertIn("script", message["error"]["message"])
+        self.assertEqual(client.error("session/prompt", **prompt), message["error"])
+        self.assertIsNone(client.result("session/cancel", sessionId=session))
+        os.remove(os.path.join(self.folder, "script"))
+        self.load("answer Fine.\n")
+        self.assertEqual(client.prompt(self.new(client), "Hello?"), "end_turn")  # another one may
+        self.assertEqual(client.end(), (0, ""))
+
+    def test_what_was_said_is_told_before_the_model_is_there(self):
+        client = self.start("answer The first.\n")
+        session = self.new(client)
+        client.prompt(session, "One?")
+        client.end()
+        client = self.start_slowly()
+        client.result("session/load", sessionId=session, cwd=self.tree, mcpServers=[])
+        self.assertEqual((client.said("user_message_chunk"), client.said().strip()), ("One?", "The first."))
+        client.send({"id": "go", "method": "session/prompt", "params": {"sessionId": session, "prompt": [{"type": "text", "text": "Two?"}]}})
+        client.result("session/list")
+        client.updates = []
+        self.load("answer The second.\n")
+        self.assertEqual(client.take()["result"]["stopReason"], "end_turn")
+        self.assertEqual((client.said("user_message_chunk"), client.said().strip()), ("", "The second."))
+        threading.Thread(target=self.load, args=("answer Never said.\n",), daemon=True).start()
+        client.result("session/resume", sessionId=session, cwd=self.tree)
+        self.assertEqual(client.end(), (0, ""))  # in the middle of loading, or behind it
 
     def test_who_asks_twice_for_a_session_gets_one(self):
         """An editor that connects when a chat opens, and again because somebody asks before that was answered."""

@@ -390,7 +390,6 @@ static bool on_event(
     /* Up to where the snapshot stands the engine has it: only what follows is computed. */
     if (!first && seq == h->from_seq)
         for (size_t i = 0; i < h->n_runs; i++) h->runs[i].computed = h->runs[i].text.n;
-    if (first && h->options->show_log && a->host.event) a->host.event(a->host.user, &e);
     h->last_seq = seq;
     agent_event_doc_free(doc);
     return h->rc == 0;
