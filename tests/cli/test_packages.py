@@ -3,6 +3,7 @@
 
 usage: test_packages.py SOURCE BUILD PREFIX MESON...
 """
+import json
 import os
 import shutil
 import subprocess
@@ -79,6 +80,33 @@ class Systems(unittest.TestCase):
                 self.assertEqual(len(rows[line.split(":")[0]]), 4, line)
 
 
+class FetchManual(unittest.TestCase):
+    def test_its_page_says_what_the_program_says(self):
+        fetch = os.path.join(SOURCE, "scripts", "fetch")
+
+        def run(*words):
+            return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True).stdout
+        about, told = json.loads(run(fetch, "--describe")), " ".join(run(fetch, "--help").split())
+        page = run(os.path.join(SOURCE, "scripts", "make-manual"), fetch, "fetch")
+        self.assertLessEqual({"default", "small", "grammars"}, {row["name"] for row in about["names"]})
+        for row in about["names"]:
+            self.assertIn(f"{row['name']} {row['about']}", told)
+            self.assertIn(f"\\fB{row['name']}\\fR\n{row['about']}\n".replace("-", "\\-"), page)
+        for text in about["text"] + [option["name"] for option in about["options"]]:
+            self.assertIn(text, told)
+            self.assertIn(text.replace("-", "\\-"), page)
+        wrong = subprocess.run([sys.executable, fetch, "no-such"], capture_output=True, text=True)
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("nothing is called no-such; there are default,", wrong.stderr)
+        if not (shutil.which("man") and shutil.which("groff")):
+            self.skipTest("no man, no groff: the page was not shown")
+        with tempfile.NamedTemporaryFile("w", suffix=".1") as file:
+            file.write(page)
+            file.flush()
+            shown = subprocess.run(["man", "--warnings", "-l", file.name], capture_output=True, text=True, env=dict(os.environ, MANPAGER="cat", LC_ALL="C.UTF-8"))
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+
+
 class Installation(unittest.TestCase):
     def test_a_staged_installation_holds_all_and_nothing_beside_its_prefix(self):
         with tempfile.TemporaryDirectory() as stage:
@@ -86,7 +114,7 @@ class Installation(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
             files = sorted(os.path.relpath(os.path.join(folder, name), stage) for folder, _, names in os.walk(stage) for name in names)
             self.assertEqual([name for name in files if not name.startswith(PREFIX + "/")], [])
-            for name in ("bin/kvist", "bin/kvist-fetch", "share/man/man1/kvist.1", "share/bash-completion/completions/kvist",
+            for name in ("bin/kvist", "bin/kvist-fetch", "share/man/man1/kvist.1", "share/man/man1/kvist-fetch.1", "share/bash-completion/completions/kvist",
                          "share/zsh/site-functions/_kvist", "share/fish/vendor_completions.d/kvist.fish"):
                 self.assertIn(f"{PREFIX}/{name}", files)
             kvist = os.path.join(stage, PREFIX, "bin/kvist")
