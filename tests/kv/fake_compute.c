@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "kv/rows/bits.h"
 
 /* +1 or -1, the code of a class in a lane. */
 static int code(const fake_model *m, uint32_t class, uint32_t lane, uint32_t i)
@@ -129,16 +130,15 @@ static void put_keys(const fake_model *m, const model_batch *b, uint32_t layer, 
     }
 }
 
-/* In how many places the signs of two rows of halves differ; four halves a word. */
+/* In how many places the signs of two rows of halves differ; four halves a word, each word's signs a bit beside those of the one before. */
 static int differing_signs(const uint16_t *a, const uint16_t *b)
 {
-    uint64_t x[FAKE_DIM / 4], y[FAKE_DIM / 4];
-    int n = 0;
+    _Static_assert(FAKE_DIM / 4 <= 16, "signs of more words than a half has bits");
+    uint64_t x[FAKE_DIM / 4], y[FAKE_DIM / 4], signs = 0;
     memcpy(x, a, sizeof x);
     memcpy(y, b, sizeof y);
-    for (uint32_t i = 0; i < FAKE_DIM / 4; i++)
-        n += __builtin_popcountll((x[i] ^ y[i]) & UINT64_C(0x8000800080008000));
-    return n;
+    for (uint32_t i = 0; i < FAKE_DIM / 4; i++) signs |= ((x[i] ^ y[i]) & UINT64_C(0x8000800080008000)) >> i;
+    return (int)kv_bits_count_word(signs);
 }
 
 /*

@@ -226,9 +226,27 @@ static void test_store__writers_never_touch_a_shared_block(void **state)
     kv_table_fini(&c);
 }
 
+static void test_bits__are_counted_as_one_by_one(void **state)
+{
+    uint64_t random = 5;
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        uint64_t word = test_random(&random);
+        if (round % 3 == 0) word &= test_random(&random) & test_random(&random); /* few */
+        if (round % 3 == 1) word |= test_random(&random) | test_random(&random); /* many */
+        uint32_t n = 0;
+        for (int i = 0; i < 64; i++) n += word >> i & 1;
+        assert_int_equal(kv_bits_count_word(word), n);
+    }
+    assert_int_equal(kv_bits_count_word(0), 0);
+    assert_int_equal(kv_bits_count_word(~UINT64_C(0)), 64);
+    for (int i = 0; i < 64; i++) assert_int_equal(kv_bits_count_word(UINT64_C(1) << i), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits__are_counted_as_one_by_one),
         cmocka_unit_test(test_plan__comes_back_from_its_bytes),
         cmocka_unit_test(test_plan__lanes_that_agree_cost_their_runs_once),
         cmocka_unit_test(test_plan__runs_join_when_they_say_the_same),

@@ -24,6 +24,7 @@
 #include "kv/repair/ask.h"
 #include "kv/repair/choose.h"
 #include "kv/repair/repair.h"
+#include "kv/rows/bits.h"
 #include "kv/session.h"
 
 /* The choice at hand, and the masses that it is made from. */
@@ -339,7 +340,7 @@ static uint64_t count_missing(const kv_session *s, kv_repair_work *w)
                 carry = next;
                 if (d >= n_digits) n_digits = d + 1;
             }
-            active += (uint64_t)__builtin_popcountll(reads & soft & w->eligible[word]);
+            active += kv_bits_count_word(reads & soft & w->eligible[word]);
         }
         for (uint32_t i = 0; i < n; i++) {
             w->set.missing[first + i] = 0;
