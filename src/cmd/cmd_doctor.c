@@ -164,7 +164,7 @@ static void tell_reuse(report *r, remote_endpoint *e)
     base_err err = {0};
     base_buf line = {0};
     if (e->wire != &remote_wire_llama) return;
-    if (remote_endpoint_probe_reuse(e, &reuse, &err))
+    if (remote_endpoint_probe_reuse(e, &reuse, NULL, &err))
         base_buf_printf(&line, "not known what stands behind one costs: %s", err.msg);
     else
         base_buf_printf(&line,

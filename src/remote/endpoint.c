@@ -348,13 +348,15 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)
 
 /* --- what a cut costs ----------------------------------------------------------------------------------- */
 
-/* Ids that nobody else asks for, whose stretches differ: numbers in words. */
+/* Words of which none stands twice: no stretch of the probe is found by chance. */
 static int put_probe(remote_endpoint *e, size_t n, model_ids *out, base_err *err)
 {
-    base_buf text = {0};
-    for (int i = 0; i < 200; i++) base_buf_printf(&text, "kvist probe %d; ", 7919 * i % 1009);
-    int rc = remote_vocab_encode(e->vocab, text.data, text.len, false, out, err);
-    base_buf_free(&text);
+    static const char text[] =
+        "kvist asks once whether rows behind a cut are moved: apple bridge candle dragon engine forest "
+        "guitar "
+        "hammer island jungle kettle ladder magnet needle orange pencil quartz rocket silver timber urchin "
+        "velvet window yellow zephyr";
+    int rc = remote_vocab_encode(e->vocab, text, sizeof text - 1, false, out, err);
     if (!rc && out->n < n)
         rc = base_fail(err, BASE_E_UNSUPPORTED, "%zu tokens are too few to ask with", out->n);
     return rc;
@@ -380,10 +382,10 @@ static int ask_found(remote_endpoint *e, const model_ids *ids, uint32_t reuse, u
     return rc;
 }
 
-int remote_endpoint_probe_reuse(remote_endpoint *e, remote_reuse *ret, base_err *err)
+int remote_endpoint_probe_reuse(remote_endpoint *e, remote_reuse *ret, model_ids *ret_held, base_err *err)
 {
     /* More than half of what the slot holds stays, so that no former prompt is looked for (remote/held.c). */
-    enum { KEPT = 160, CUT = 32, BEHIND = 64, NEW = 4, LEAST = 32, ALL = KEPT + CUT + BEHIND + NEW };
+    enum { KEPT = 20, CUT = 4, BEHIND = 12, NEW = 1, LEAST = 8, ALL = KEPT + CUT + BEHIND + NEW };
     model_ids all = {0}, cut = {0};
     uint32_t found = 0;
     if (e->wire != &remote_wire_llama || (e->n_ctx && e->n_ctx < 2 * ALL))
@@ -396,10 +398,10 @@ int remote_endpoint_probe_reuse(remote_endpoint *e, remote_reuse *ret, base_err 
         rc = ask_found(e, &all, 0, &found, err);
     }
     if (!rc) rc = ask_found(e, &cut, LEAST, &found, err);
-    /* A number or two may be the same by chance on both sides of the cut. */
     if (!rc)
         *ret = (remote_reuse){
             .n_kept = KEPT, .n_behind = BEHIND, .found = found, .works = found >= KEPT + BEHIND / 2};
+    for (size_t i = 0; i < cut.n && !rc && ret_held; i++) model_ids_add(ret_held, cut.ids[i]);
     model_ids_free(&all);
     model_ids_free(&cut);
     return rc;

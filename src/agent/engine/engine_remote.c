@@ -31,7 +31,7 @@ enum {
         32 /* tokens of a stretch that llama-server is to move behind a cut; shorter ones may stand there twice */
 };
 
-/* Does this llama-server move what stands behind a cut? Its first request behind one tells. */
+/* Does this llama-server move what stands behind a cut? */
 typedef enum moving { MOVES_UNKNOWN, MOVES, MOVES_NOT } moving;
 
 typedef struct remote {
@@ -50,6 +50,7 @@ typedef struct remote {
     uint32_t n_out, budget;
     model_ids sent; /* by the newest request */
     moving moves;
+    bool has_probed;                     /* asked, whatever came of it */
     uint32_t found_moved, found_unmoved; /* by that request, where a cut stands in it */
 
     base_buf grammar;        /* rules of calls */
@@ -174,7 +175,7 @@ static void tell_truncated(remote *r)
                   "all of this session. A server with a larger context, or /compact, helps");
 }
 
-/* Where a cut stands in a request, what was found of it says whether this server moves rows. */
+/* Of a server that the probe learned nothing of: where a cut stands in a request, what was found of it says so. */
 static void learn_moving(remote *r, const engine_request *q)
 {
     if (r->moves != MOVES_UNKNOWN || !q || q->cached < 0 || r->found_moved == r->found_unmoved) return;
@@ -352,6 +353,23 @@ static bool remote_take_request(engine *e, engine_request *ret)
 
 /* --- asking --------------------------------------------------------------------------------------------- */
 
+/*
+ * Once, in front of the first request: whether a cut costs anything is known before one is chosen. Where that fails,
+ * the first request behind a cut tells (learn_moving).
+ */
+static void probe_moving(remote *r)
+{
+    remote_reuse reuse;
+    model_ids held = {0};
+    if (r->has_probed) return;
+    r->has_probed = true;
+    if (!remote_endpoint_probe_reuse(r->endpoint, &reuse, &held, NULL)) {
+        r->moves = reuse.works ? MOVES : MOVES_NOT;
+        remote_held_set(&r->held, held.ids, (uint32_t)held.n, NULL, 0);
+    }
+    model_ids_free(&held);
+}
+
 static void begin_report(remote *r)
 {
     if (r->n_reports == MOST_REPORTS)
@@ -433,6 +451,7 @@ static int open_stream(remote *r, base_err *err)
     base_err why = {0};
     bool with_grammar = r->grammar.len && !r->is_grammar_refused && !r->is_grammar_off &&
                         (r->hold ? r->ids.n == r->answer_from : !is_inside_call(r));
+    probe_moving(r);
     begin_report(r);
     r->begun_ns = base_clock_ns();
     int rc = send_request(r, with_grammar, &status, &why);
