@@ -311,6 +311,31 @@ static void test_turn__names_of_the_excerpts_stand_next_to_a_question(void **sta
     free_host(&h);
 }
 
+/* Who asks for a change of a wrapper means what it calls; a question about it, and what does more, bring nothing along. */
+static void test_turn__what_a_wrapper_calls_comes_with_it(void **state)
+{
+    static const struct {
+        const char *request;
+        bool has;
+    } cases[] = {{"to_bool should also accept yes", true}, {"What does to_bool return?", false},
+        {"to_both should also accept yes", false}, {"to_many should also accept yes", false}};
+    put_file("wrap.py",
+        "from basic import inner_read, inner_more\n\n\ndef to_bool(x):\n    # other(x)\n    return "
+        "inner_read(x)\n\n\n"
+        "def to_both(x):\n    return inner_read(x) or inner_more(x)\n\n\n"
+        "def to_many(x):\n    y = 1\n    y += 1\n    y += 2\n    y += 3\n    return inner_read(y)\n");
+    put_file("basic.py", "def inner_read(x):\n    return x\n\n\ndef inner_more(x):\n    return x\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        print_message("%s\n", cases[i].request);
+        host h = new_host();
+        agent_session *s = open_session(&h, "answer Yes.\nanswer Yes.\n", AGENT_MODE_ALL, NULL, true);
+        submit(s, &h, cases[i].request);
+        assert_int_equal(told(&h, "all that to_bool does is to call it"), cases[i].has);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 static size_t count_of(const char *text, const char *part)
 {
     size_t n = 0;
@@ -462,6 +487,7 @@ int main(void)
         TEST_CASE(test_turn__a_test_without_its_runner_judges_nothing),
         TEST_CASE(test_turn__an_answer_that_names_nothing_is_asked_for_the_name),
         TEST_CASE(test_turn__names_of_the_excerpts_stand_next_to_a_question),
+        TEST_CASE(test_turn__what_a_wrapper_calls_comes_with_it),
         TEST_CASE(test_turn__a_question_sees_more_definitions_by_their_heads),
         TEST_CASE(test_turn__who_calls_it_is_looked_up),
     };

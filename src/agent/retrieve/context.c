@@ -359,6 +359,21 @@ static uint32_t head_of_type(const agent *a, const code_place *p, const char *na
     return to;
 }
 
+/* Who asks for a change of a wrapper means what it calls. */
+static void add_delegate(gathering *g, const code_place *wrapper, const char *word)
+{
+    char *called = asks_for_change(g->a, g->request) ? agent__find_delegate(g->a, wrapper, word) : NULL;
+    code_place *places = NULL;
+    uint32_t n = called ? code_index_define(tool_workspace_index(g->a->workspace), called, &places) : 0;
+    base_buf why = {0};
+    base_buf_printf(&why, "all that %s does is to call it", word);
+    if (n && !places[0].is_declaration)
+        add_range(g, places[0].path, places[0].from, places[0].to, called, why.data);
+    base_buf_free(&why);
+    code_places_free(places, n);
+    free(called);
+}
+
 static void add_definitions(gathering *g, const char *word)
 {
     code_place *places = NULL;
@@ -369,6 +384,7 @@ static void add_definitions(gathering *g, const char *word)
         if (!p->is_declaration)
             add_range(g, p->path, p->from, is_long ? head_of_type(g->a, p, word) : p->to, word,
                 "named in the request");
+        if (!p->is_declaration) add_delegate(g, p, word);
     }
     code_places_free(places, n);
 }

@@ -20,6 +20,13 @@ typedef struct agent_named {
 void agent__find_named(const agent *a, const char *request, agent_named *ret);
 void agent_named_free(agent_named *n);
 
+/* --- delegate.c --- */
+/*
+ * What a function of a few lines does nothing but call, where the tree defines that once, outside of tests; NULL: nothing.
+ * The caller frees.
+ */
+char *agent__find_delegate(const agent *a, const code_place *wrapper, const char *name);
+
 /* --- leaving.c --- */
 /* Why this file is not sent to an engine elsewhere unasked; NULL: it may be. */
 const char *agent__why_stays(const agent *a, const char *path);
