@@ -189,9 +189,14 @@ static int remove_at(int folder, const char *name)
     return failed || unlinkat(folder, name, AT_REMOVEDIR) ? -1 : 0;
 }
 
+int base_fs_remove_at(int folder, const char *name, base_err *err)
+{
+    return remove_at(folder, name) ? base_fail_sys(err, "%s", name) : BASE_OK;
+}
+
 int base_fs_remove(const char *path, base_err *err)
 {
-    return remove_at(AT_FDCWD, path) ? base_fail_sys(err, "%s", path) : BASE_OK;
+    return base_fs_remove_at(AT_FDCWD, path, err);
 }
 
 bool base_fs_exists(const char *path)

@@ -32,6 +32,8 @@ int base_fs_mkdirs_above(const char *file, base_err *err);
  * Removes a file or a whole tree below `path`; symbolic links are removed, never followed. Missing is fine.
  */
 int base_fs_remove(const char *path, base_err *err);
+/* The same for a name in an open folder. */
+int base_fs_remove_at(int folder, const char *name, base_err *err);
 
 bool base_fs_exists(const char *path);
 

@@ -6,6 +6,7 @@
 #include "tools/guard/git_check.h"
 #include "tools/guard/git_guard.h"
 #include "tools/run/box.h"
+#include "tools/run/scratch.h"
 #include "tools/confine/shell.h"
 #include "tools/confine/supervise.h"
 
@@ -40,13 +41,19 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         base_buf_puts(&head, "$ ");
         base_buf_puts(&head, command);
         if (!w->sandbox.is_confining) base_buf_puts(&head, "   (NOT confined on this machine)");
-        if (!w->sandbox.has_mounts)
+        const char *copy = call->in_copy ? tool__scratch_kept_path(w, err) : NULL;
+        if (call->in_copy && !copy) {
+            base_buf_free(&head);
+            return err ? err->code : BASE_E_IO;
+        }
+        if (copy) base_buf_printf(&head, "   (in a copy of this tree: %s)", copy);
+        if (!w->sandbox.has_mounts && !copy)
             base_buf_puts(&head,
                 "   (no mount namespace here: what it plants for git is found when it has ended; "
                 "run no git in this tree meanwhile)");
         *ret = (tool_preview){.headline = base_buf_take(&head),
             .detail = base_xstrdup(command),
-            .asks_once = !w->sandbox.has_mounts};
+            .asks_once = !w->sandbox.has_mounts && !copy};
     }
     return BASE_OK;
 }
@@ -91,6 +98,27 @@ static void explain_refusal(const tool_child *c, base_buf *out)
             "them changed, ask the person to run it.\n");
 }
 
+/*
+ * What the command sees and may do: in the tree, or in the copy, which is brought up to date first. A copy that cannot be
+ * made is said in the result: nothing runs then.
+ */
+static int prepare_plan(tool_workspace *w, const tool_call *call, const tool_limits *limits,
+    tool_sandbox_plan *plan, tool_result *ret, base_err *err)
+{
+    tool_scratch *copy = NULL;
+    base_err why = {0};
+    const tool_box_wishes wishes = {.writes = true, .shows_home = call->is_persons};
+    if (!call->in_copy) return tool__box_prepare(w, &wishes, plan, err);
+    const int rc = tool_scratch_make(w, true, &copy, limits ? limits->cancel : NULL, &why);
+    if (!rc) return tool__scratch_prepare(copy, plan, err);
+    if (rc == BASE_E_CANCELLED || rc == BASE_E_NOMEM) {
+        if (err) *err = why;
+        return rc;
+    }
+    tool__say(ret, TOOL_REFUSED, "The copy of the tree for it could not be made: %s.\n", why.msg);
+    return 0;
+}
+
 static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
     tool_result *ret, base_err *err)
 {
@@ -104,9 +132,9 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     ret->exit_code = -1;
     if (!command) return prepare(w, call, limits, &(tool_preview){0}, ret, err);
     tool__git_guard_take(w);
-    int code =
-        tool__box_prepare(w, &(tool_box_wishes){.writes = true, .shows_home = call->is_persons}, &plan, err);
-    if (!code) {
+    int code = prepare_plan(w, call, limits, &plan, ret, err);
+    const bool may_run = !code && ret->status == TOOL_OK;
+    if (may_run) {
         code = tool__child_run(&plan, command, limits, ms, &c, err);
         tool__git_guard_check(w, &told);
         if (!code && c.is_stuck)
@@ -118,7 +146,7 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
                 TOOL_END_PATIENCE_MS / 1000);
     }
     if (told.len) ret->notice = base_xstrdup(told.data);
-    if (!code) {
+    if (!code && may_run) {
         describe_end(&c, ms, ret);
         if (told.len) base_buf_add(&ret->text, told.data, told.len);
         explain_refusal(&c, &ret->text);

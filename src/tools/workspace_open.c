@@ -13,6 +13,7 @@
 #include "tools/edit/undo.h"
 #include "tools/guard/git_guard.h"
 #include "tools/guard/git_since.h"
+#include "tools/run/scratch.h"
 #include "tools/tree/workspace.h"
 
 #include <linux/openat2.h>
@@ -97,6 +98,7 @@ void tool_workspace_close(tool_workspace *w)
     if (!w) return;
     tool__undo_close(w->undo);
     if (w->store_is_temporary && w->store) base_fs_remove(w->store, NULL);
+    tool__scratch_drop_kept(w);
     if (w->tmp) base_fs_remove(w->tmp, NULL);
     tool__git_guard_free(w->git_guard);
     tool__git_since_free(w->git_since);

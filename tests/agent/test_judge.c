@@ -250,6 +250,51 @@ static void test_judge__make_s_check_judges_in_a_copy(void **state)
     free_host(&h);
 }
 
+/* The person is asked about the command alone, and told where it runs. */
+static void test_judge__the_question_shows_the_command_and_says_where(void **state)
+{
+    if (!has_program("make --version >/dev/null 2>&1")) skip();
+    host h = new_host();
+    h.answer = AGENT_YES;
+    put_file("Makefile", "check:\n\tcc -w -o twice twice.c && pwd >where\n");
+    agent_session *s =
+        open_in(&h, C_FILE, REWRITE_TWICE("2 * x") "answer Doubled.\n", AGENT_MODE_EDITS, true);
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    assert_int_equal(h.asked, 1);
+    if (!told(&h, "$ make -s check   (in a copy of this tree: /tmp/kvist-copy-")) fail_msg("%s", h.json.data);
+    assert_true(told(&h, "\"arguments\":{\"command\":\"make -s check\"}"));
+    assert_true(told(&h, "The tests of it pass: make -s check."));
+    assert_false(told(&h, "mkdir"));
+    assert_file("twice", "(missing)");
+    assert_file("where", "(missing)");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A yes for the session to a command in the copy is none to the same command in the tree. */
+static void test_judge__a_yes_for_the_copy_is_none_for_the_tree(void **state)
+{
+    if (!has_program("make --version >/dev/null 2>&1")) skip();
+    host h = new_host();
+    h.answer = AGENT_ALWAYS;
+    put_file("Makefile", "check:\n\tcc -w -o twice twice.c\n");
+    agent_session *s = open_in(&h, C_FILE,
+        REWRITE_TWICE("2 * x") "answer Doubled.\n" REWRITE_TWICE(
+            "x * 2") "answer Doubled.\n"
+                     "answer <tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"make -s "
+                     "check\"}}</tools>\n"
+                     "answer Made.\n",
+        AGENT_MODE_EDITS, true);
+    agent_session_agent(s)->settings.tries = 0;
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    assert_int_equal(h.asked, 1);
+    assert_int_equal(submit(s, &h, "Now build it"), 0);
+    assert_int_equal(h.asked, 2);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* The copy stays for the session: a file that left the tree must not be built or read there any more. */
 static void test_judge__the_copy_loses_what_the_tree_lost(void **state)
 {
@@ -661,6 +706,8 @@ int main(void)
         TEST_CASE(test_judge__a_refused_rename_is_not_done_by_hand),
         TEST_CASE(test_judge__a_compiler_looks_at_every_changed_file),
         TEST_CASE(test_judge__make_s_check_judges_in_a_copy),
+        TEST_CASE(test_judge__the_question_shows_the_command_and_says_where),
+        TEST_CASE(test_judge__a_yes_for_the_copy_is_none_for_the_tree),
         TEST_CASE(test_judge__the_copy_loses_what_the_tree_lost),
         TEST_CASE(test_judge__one_that_cannot_judge_gives_way),
         TEST_CASE(test_judge__a_go_package_without_its_tests_modules_is_compiled),

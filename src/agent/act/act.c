@@ -290,7 +290,7 @@ static bool give_up_judging(agent *a, agent_running *test)
     else if (agent__fails_without(a, plain, NULL))
         why = "it fails without the change too";
     if (!why) return false;
-    agent__notice(a, "%s cannot judge the change: %s", agent__judge_words(plain), why);
+    agent__notice(a, "%s cannot judge the change: %s", plain, why);
     a->fix.no_test = !a->test.has_values;
     a->fix.failing = false;
     if (!a->test.has_values) return true;
@@ -327,6 +327,7 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
     else if (a->settings.mode == AGENT_MODE_ASK)
         ret->again = change ? "a further change" : "the change";
     ret->change_approved = change && change->said_yes;
+    ret->call.in_copy = a->test.in_copy;
     ret->limits.shell_ms = TEST_MS;
     if (ret->limits.result_bytes > TEST_BYTES) ret->limits.result_bytes = TEST_BYTES;
     rc = agent__running_prepare(ret, err);
@@ -339,7 +340,7 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
         agent__notice(a,
             "the test cannot judge, since what runs it is not installed: %s; install it, or name another "
             "test",
-            agent__judge_words(a->test.command));
+            a->test.command);
     }
     a->fix.failing =
         !a->fix.no_test && (ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT);
@@ -491,7 +492,7 @@ static bool may_judge(const agent *a)
 {
     if (!a->test.is_found) return true;
     if (!a->host.approve && a->settings.mode != AGENT_MODE_ALL &&
-        !agent__is_always_allowed(a, a->test.command) && !agent__is_configured_yes(a, a->test.command))
+        !agent__is_allowed_command(a, a->test.command, a->test.in_copy))
         return false;
     base_buf missing = {0};
     const bool is_whole = !agent__is_missing(a, &missing);

@@ -181,7 +181,7 @@ static char *allowed_text(const agent_running *r)
 {
     base_buf text = {0};
     if (r->tool->power != TOOL_RUNS) return NULL;
-    if (agent__running_command(r)) return base_xstrdup(agent__running_command(r));
+    if (agent__running_command(r)) return agent__allowance(agent__running_command(r), r->call.in_copy);
     base_buf_printf(&text, "%s: %s", r->tool->name, r->preview.detail ? r->preview.detail : "");
     return base_buf_take(&text);
 }
@@ -191,9 +191,9 @@ static bool is_allowed(const agent_running *r)
 {
     const char *command = agent__running_command(r);
     if (r->preview.obeyed_by || (r->preview.asks_once && !r->a->made.asked_once)) return false;
+    if (command) return agent__is_allowed_command(r->a, command, r->call.in_copy);
     char *text = allowed_text(r);
-    const bool is_yes = text && ((command && agent__is_configured_yes(r->a, command)) ||
-                                    agent__is_always_allowed(r->a, text));
+    const bool is_yes = text && agent__is_always_allowed(r->a, text);
     free(text);
     return is_yes;
 }
@@ -234,16 +234,6 @@ static int take_edit(agent_running *r, const char *text, base_err *err)
     return agent__running_prepare(r, err);
 }
 
-/* A judge's command begins with what copies the tree, which nobody should have to read to know what is asked. */
-static void tell_copy(const agent_running *r)
-{
-    const char *command = agent__running_command(r), *words = command ? agent__judge_words(command) : command;
-    if (words != command)
-        agent__notice(r->a,
-            "%s is to judge the change, in a copy of this tree: the commands in front of it make the copy",
-            words);
-}
-
 static int ask(agent_running *r, base_err *err)
 {
     agent *a = r->a;
@@ -261,7 +251,6 @@ static int ask(agent_running *r, base_err *err)
         base_buf_free(&unasked);
         return 0;
     }
-    tell_copy(r);
     base_buf_printf(&headline, "%s", r->preview.headline ? r->preview.headline : r->name);
     if (r->again) base_buf_printf(&headline, " (runs again after %s)", r->again);
     if (unasked.len) base_buf_printf(&headline, " (asked%s)", unasked.data);

@@ -10,6 +10,8 @@ agent_decision agent__ask_person(agent *a, const agent_event *request);
 bool agent__is_always_allowed(
     const agent *a, const char *command); /* for the session, or for good in this tree */
 void agent__allow_always(agent *a, const char *command, bool is_lasting);
+/* What a yes for longer than once to this command is kept as: in a copy of the tree it may do less. The caller frees. */
+char *agent__allowance(const char *command, bool in_copy);
 
 /* --- configured.c --- */
 /*
@@ -21,6 +23,8 @@ const char *agent__configured(agent *a, agent_configured which);
 const char *agent__configured_word(agent_configured which); /* "test" */
 bool agent__is_configured_yes(
     const agent *a, const char *command); /* typed, or a yes of this turn covers it */
+/* By any yes for longer than once, or by the configuration; a yes for the tree covers a copy. */
+bool agent__is_allowed_command(const agent *a, const char *command, bool in_copy);
 void agent__describe_configured(
     const agent *a, base_buf *out); /* a line each, with what is still to be asked */
 

@@ -2,6 +2,7 @@
  * Asking the person, and what they said yes to for longer than once: an exact command for the session, or for good
  * in this tree (approvals.h).
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/approve/approvals.h"
@@ -30,6 +31,13 @@ bool agent__is_always_allowed(const agent *a, const char *command)
     for (size_t i = 0; i < a->made.n_allowed; i++)
         if (!strcmp(a->made.allowed[i], command)) return true;
     return agent_approvals_has(AGENT_APPROVAL_COMMAND, tool_workspace_root(a->workspace), command, NULL);
+}
+
+char *agent__allowance(const char *command, bool in_copy)
+{
+    base_buf text = {0};
+    base_buf_printf(&text, "%s%s", in_copy ? "in a copy: " : "", command);
+    return base_buf_take(&text);
 }
 
 void agent__allow_always(agent *a, const char *command, bool is_lasting)

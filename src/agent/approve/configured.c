@@ -32,6 +32,15 @@ bool agent__is_configured_yes(const agent *a, const char *command)
     return false;
 }
 
+bool agent__is_allowed_command(const agent *a, const char *command, bool in_copy)
+{
+    char *text = agent__allowance(command, in_copy);
+    const bool is_yes = agent__is_configured_yes(a, command) || agent__is_always_allowed(a, command) ||
+                        (in_copy && agent__is_always_allowed(a, text));
+    free(text);
+    return is_yes;
+}
+
 /* y: for this turn; a: for the session; A: until it changes. */
 static bool ask(agent *a, agent_configured which)
 {

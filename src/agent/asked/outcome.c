@@ -440,7 +440,7 @@ static void tell_judge(const agent *a, const char *says, base_buf *out)
     else if (a->test.has_values && a->fix.failing)
         base_buf_puts(out, " The values of your request could not be tried on it.");
     if (command && !(a->test.has_values && a->fix.failing && !(by_values && a->test.hold == a->test.of)))
-        base_buf_printf(out, " %s: %s.", says, agent__judge_words(command));
+        base_buf_printf(out, " %s: %s.", says, command);
 }
 
 static void tell_refusal(const agent_asked *x, base_buf *out)

@@ -147,30 +147,6 @@ static bool top_file_says(const agent *a, const char *name, const char *words)
     return says;
 }
 
-/*
- * What makes the copy that a build judges in: it stays for the session, so that the next run builds what changed, and
- * the tree keeps no products. What was copied before and is not in the tree any more goes; products stay.
- */
-static const char in_copy[] =
-    "mkdir -p \"$TMPDIR/made\" && { git ls-files -co --exclude-standard -z 2>/dev/null || find . "
-    "-type f -printf '%P\\0'; } | LC_ALL=C sort -zu >\"$TMPDIR/made.now\" && { { [ ! -e \"$TMPDIR/made.was\" "
-    "] || "
-    "LC_ALL=C comm -z -23 \"$TMPDIR/made.was\" \"$TMPDIR/made.now\"; git ls-files -dz 2>/dev/null; } | "
-    "(cd \"$TMPDIR/made\" && xargs -0 -r rm -f --); mv \"$TMPDIR/made.now\" \"$TMPDIR/made.was\"; } && "
-    "tar --format=posix --null --ignore-failed-read -cf - -T \"$TMPDIR/made.was\" 2>/dev/null | tar -xf - -C "
-    "\"$TMPDIR/made\" && cd \"$TMPDIR/made\" && ";
-
-static void put_in_copy(const char *command, base_buf *out)
-{
-    base_buf_printf(out, "%s%s", in_copy, command);
-}
-
-const char *agent__judge_words(const char *command)
-{
-    const size_t n = sizeof in_copy - 1;
-    return strncmp(command, in_copy, n) ? command : command + n;
-}
-
 static bool has_target(const char *makefile, const char *target)
 {
     const size_t n = strlen(target);
@@ -181,30 +157,25 @@ static bool has_target(const char *makefile, const char *target)
     return false;
 }
 
-/* The check or test target of make, the tests of meson or of CMake. */
+/*
+ * The check or test target of make, the tests of meson or of CMake. In the session's copy of the tree: what is built stays
+ * there, so that the next run builds what changed, and the tree keeps no products.
+ */
 static bool judge_built(agent *a, const char *path, base_buf *out)
 {
     static const char *const makefiles[] = {"GNUmakefile", "makefile", "Makefile"};
     static const char *const targets[] = {"check", "test"};
     if (top_file_says(a, "meson.build", "test("))
-        put_in_copy("{ [ -e kvist-build/build.ninja ] || meson setup kvist-build >/dev/null; } && meson test "
-                    "-C kvist-build "
-                    "--print-errorlogs",
-            out);
+        base_buf_puts(out, "{ [ -e kvist-build/build.ninja ] || meson setup kvist-build >/dev/null; } && "
+                           "meson test -C kvist-build --print-errorlogs");
     else if (top_file_says(a, "CMakeLists.txt", "add_test") ||
              top_file_says(a, "CMakeLists.txt", "enable_testing"))
-        put_in_copy("cmake -S . -B kvist-build >/dev/null && cmake --build kvist-build >/dev/null && ctest "
-                    "--test-dir "
-                    "kvist-build --output-on-failure",
-            out);
+        base_buf_puts(out, "cmake -S . -B kvist-build >/dev/null && cmake --build kvist-build >/dev/null && "
+                           "ctest --test-dir kvist-build --output-on-failure");
     for (size_t i = 0; i < sizeof makefiles / sizeof *makefiles && !out->len; i++) {
         char *text = top_file(a, makefiles[i]);
-        for (size_t k = 0; text && k < sizeof targets / sizeof *targets && !out->len; k++) {
-            base_buf command = {0};
-            base_buf_printf(&command, "make -s %s", targets[k]);
-            if (has_target(text, targets[k])) put_in_copy(command.data, out);
-            base_buf_free(&command);
-        }
+        for (size_t k = 0; text && k < sizeof targets / sizeof *targets && !out->len; k++)
+            if (has_target(text, targets[k])) base_buf_printf(out, "make -s %s", targets[k]);
         free(text);
     }
     return out->len > 0;
@@ -457,6 +428,7 @@ static bool find_command(agent *a, const char *path)
             base_buf_free(&command);
             if (found && !is_unfit(a, a->test.command)) {
                 a->test.words = words_of(rules[i].find[k]);
+                a->test.in_copy = rules[i].find[k] == judge_built;
                 return true;
             }
             if (!found) continue;
@@ -474,10 +446,11 @@ bool agent__find_next_judge(agent *a, const char *path)
     a->test.unfit[a->test.n_unfit++] = base_xstrdup(a->test.command);
     char *last = base_xstrdup(a->test.command);
     const agent_verdict_words *words = a->test.words;
-    const bool found = find_command(a, path);
+    const bool in_copy = a->test.in_copy, found = find_command(a, path);
     if (!found) { /* what was told of stays what is meant */
         agent__set_test(a, last);
         a->test.words = words;
+        a->test.in_copy = in_copy;
     }
     a->test.is_found = true;
     free(last);
@@ -496,10 +469,12 @@ void agent__find_judge(agent *a, const char *path)
     /* What failed before judges a file that has no judge of its own, a header say. */
     char *last = a->fix.failing && a->test.command ? base_xstrdup(a->test.command) : NULL;
     const agent_verdict_words *words = a->test.words;
+    const bool in_copy = a->test.in_copy;
     bool is_found = !a->test.drops_plain && find_command(a, path);
     if (!is_found && last && !a->test.drops_plain) {
         agent__set_test(a, last);
         a->test.words = words;
+        a->test.in_copy = in_copy;
         is_found = true;
     }
     if (is_found) a->test.is_found = true;

@@ -20,8 +20,6 @@ bool agent__runs_tests(const char *command);          /* a test runner by its wo
 char *agent__test_file_of(const agent *a, const char *path);
 /* The command that judges a change of this file becomes the test, unless a person named one. */
 void agent__find_judge(agent *a, const char *path);
-/* What the command is called in a sentence: without what puts it into a copy of the tree. */
-const char *agent__judge_words(const char *command);
 /* The one that was found cannot judge in this tree: the next that is known for the file. false: there is none. */
 bool agent__find_next_judge(agent *a, const char *path);
 

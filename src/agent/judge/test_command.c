@@ -18,7 +18,7 @@ void agent__set_test(agent *a, const char *command)
     char *copy = base_xstrdup(command);
     free(a->test.command);
     a->test.command = copy;
-    a->test.is_found = false;
+    a->test.is_found = a->test.in_copy = false;
     a->test.words = NULL;
 }
 

@@ -13,7 +13,7 @@ bool agent__fails_without(agent *a, const char *command, base_buf *output)
     tool_result result = {.exit_code = -1};
     tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
     base_err err = {0};
-    int rc = tool_scratch_make(a->workspace, &copy, a->cancel, &err);
+    int rc = tool_scratch_make(a->workspace, a->test.in_copy, &copy, a->cancel, &err);
     if (!rc) rc = tool_scratch_put_before(copy, a->workspace, &err);
     if (!rc) rc = tool_scratch_run(copy, command, &limits, &result, &err);
     const bool fails = !rc && (result.status == TOOL_FAILED || result.status == TOOL_TIMEOUT);

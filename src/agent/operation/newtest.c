@@ -613,7 +613,7 @@ static int run_broken(agent *a, const char *path, const base_buf *text, bool *re
     tool_scratch *scratch = NULL;
     tool_result result = {.exit_code = -1};
     tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
-    int rc = tool_scratch_make(a->workspace, &scratch, a->cancel, err);
+    int rc = tool_scratch_make(a->workspace, a->test.in_copy, &scratch, a->cancel, err);
     if (!rc) rc = tool_scratch_put(scratch, path, text->data, text->len, err);
     if (!rc) rc = tool_scratch_run(scratch, a->test.command, &limits, &result, err);
     *ret_fails = !rc && result.status != TOOL_OK;

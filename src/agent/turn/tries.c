@@ -222,7 +222,7 @@ static void *run_test(void *user)
 
 static int start_test(agent *a, candidate *c, const char *path, base_str text, base_err *err)
 {
-    int rc = tool_scratch_make(a->workspace, &c->scratch, a->cancel, err);
+    int rc = tool_scratch_make(a->workspace, a->test.in_copy, &c->scratch, a->cancel, err);
     if (!rc) rc = tool_scratch_put(c->scratch, path, text.ptr, text.len, err);
     if (rc) return rc;
     c->command = a->test.command;

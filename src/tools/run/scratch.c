@@ -2,12 +2,9 @@
 #include "tools/run/scratch.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -17,89 +14,37 @@
 #include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 #include "tools/run/box.h"
+#include "tools/run/tree_copy.h"
 #include "tools/confine/shell.h"
 
 enum { MOST_FILES = 20000 };
 static const uint64_t most_bytes = (uint64_t)256 << 20;
 
 struct tool_scratch {
-    char *folder, *original; /* original: the tree, to which links lead */
+    char *folder; /* holds the copy alone: who writes there cannot put another folder in its place */
+    bool is_kept;
+    tool_tree_copy copy;
+    char **readable; /* the tree, to which links lead, and what the person allowed; NULL-terminated */
     char
         *tmp; /* the session's, as for any command of it: what a compiler keeps there serves the next trial */
-    tool_root root; /* it lies in folder */
     tool_sandbox sandbox;
 };
 
-void tool_scratch_free(tool_scratch *s)
+static void remove_scratch(tool_scratch *s)
 {
     if (!s) return;
-    if (s->root.fd >= 0) close(s->root.fd);
+    tool__copy_free(&s->copy);
     if (s->folder) base_fs_remove(s->folder, NULL);
     free(s->folder);
-    free(s->root.path);
+    for (char **path = s->readable; path && *path; path++) free(*path);
+    free(s->readable);
     free(s->tmp);
-    free(s->original);
     free(s);
 }
 
-/* A new or emptied file below the root, without following a link (what git ignores is one): -1 with errno. */
-static int open_new(const tool_scratch *s, const char *path, mode_t mode)
+void tool_scratch_free(tool_scratch *s)
 {
-    const char *name;
-    size_t made;
-    int folder = tool__path_open_parent(&s->root, path, true, &name, &made);
-    if (folder < 0) return -1;
-    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
-    close(folder);
-    return fd;
-}
-
-static int write_all(int to, const char *bytes, size_t n)
-{
-    for (size_t done = 0; done < n;) {
-        ssize_t now = write(to, bytes + done, n - done);
-        if (now < 0 && errno != EINTR) return -1;
-        if (now > 0) done += (size_t)now;
-    }
-    return 0;
-}
-
-static int copy_bytes(int from, int to)
-{
-    if (ioctl(to, FICLONE, from) == 0) return 0; /* shares the blocks where the file system can */
-    char bytes[1 << 16];
-    for (;;) {
-        ssize_t n = read(from, bytes, sizeof bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return n < 0 ? -1 : 0;
-        if (write_all(to, bytes, (size_t)n)) return -1;
-    }
-}
-
-/*
- * One file with its mode and times (a build tool compares them); what is no regular file, or gone by now, is
- * left out.
- */
-static int copy_file(
-    const tool_scratch *s, const tool_root *root, const char *path, uint64_t *n_bytes, base_err *err)
-{
-    struct stat st;
-    int from = tool__path_open(root, path, O_RDONLY | O_NONBLOCK);
-    if (from < 0) return 0;
-    int rc = 0, to = -1;
-    if (fstat(from, &st) == 0 && S_ISREG(st.st_mode)) {
-        *n_bytes += (uint64_t)st.st_size;
-        if (*n_bytes > most_bytes)
-            rc = base_fail(err, BASE_E_LIMIT, "the tree has more than %llu MiB to copy aside",
-                (unsigned long long)most_bytes >> 20);
-        if (!rc) to = open_new(s, path, st.st_mode & 0777);
-        if (!rc && (to < 0 || copy_bytes(from, to)))
-            rc = base_fail_sys(err, "cannot copy %.300s aside", path);
-        if (!rc) futimens(to, (struct timespec[]){st.st_atim, st.st_mtim});
-    }
-    if (to >= 0) close(to);
-    close(from);
-    return rc;
+    if (s && !s->is_kept) remove_scratch(s);
 }
 
 /*
@@ -108,62 +53,93 @@ static int copy_file(
  */
 static void link_ignored(const tool_scratch *s, const tool_root *root)
 {
+    const int to = s->copy.root.fd;
     int fd = tool__path_open(root, "", O_RDONLY | O_DIRECTORY);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir && fd >= 0) close(fd);
     for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
         struct stat st;
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, ".git")) continue;
-        if (fstatat(s->root.fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) continue;
+        if (fstatat(to, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) continue;
         char *target = base_fs_join(root->path, e->d_name);
-        if (symlinkat(target, s->root.fd, e->d_name)) {
+        if (symlinkat(target, to, e->d_name)) {
         } /* the command will say what it misses */
         free(target);
     }
     if (dir) closedir(dir);
 }
 
-int tool_scratch_make(tool_workspace *w, tool_scratch **ret, const atomic_bool *cancel, base_err *err)
+static char **readable_paths(const tool_workspace *w)
 {
-    char name[] = "/tmp/kvist-try-XXXXXX";
-    if (!w->sandbox.is_confining)
-        return base_fail(err, BASE_E_UNSUPPORTED, "commands cannot be confined here (kvist doctor says why)");
-    int rc = tool__workspace_list(w, cancel, err);
-    if (!rc) rc = tool__box_tmp(w, err);
+    size_t n = 0;
+    while (w->allow_read[n]) n++;
+    char **paths = base_xcalloc(n + 2, sizeof *paths);
+    paths[0] = base_xstrdup(w->root.path);
+    for (size_t i = 0; i < n; i++) paths[i + 1] = base_xstrdup(w->allow_read[i]);
+    return paths;
+}
+
+/* An empty one. */
+static int make_empty(tool_workspace *w, bool is_kept, tool_scratch **ret, base_err *err)
+{
+    char name[] = "/tmp/kvist-try-XXXXXX", kept[] = "/tmp/kvist-copy-XXXXXX";
+    int rc = tool__box_tmp(w, err);
+    const char *folder = rc ? NULL : mkdtemp(is_kept ? kept : name);
     if (rc) return rc;
-    if (w->listing.n > MOST_FILES || w->listing.is_cut)
-        return base_fail(err, BASE_E_LIMIT, "the tree has more than %d files to copy aside", (int)MOST_FILES);
-    if (!mkdtemp(name)) return base_fail_sys(err, "%s", name);
+    if (!folder) return base_fail_sys(err, "a folder for a copy of the tree below /tmp");
     tool_scratch *s = base_xcalloc(1, sizeof *s);
-    *s = (tool_scratch){.folder = base_xstrdup(name),
+    *s = (tool_scratch){.folder = base_xstrdup(folder),
+        .is_kept = is_kept,
+        .copy = {.root = {.fd = -1, .path = base_fs_join(folder, "tree"), .has_openat2 = w->root.has_openat2},
+            .most_files = is_kept ? 0 : MOST_FILES,
+            .most_bytes = is_kept ? 0 : most_bytes},
+        .readable = readable_paths(w),
         .tmp = base_xstrdup(w->tmp),
-        .original = base_xstrdup(w->root.path),
-        .root = {.fd = -1, .path = base_fs_join(name, "tree"), .has_openat2 = w->root.has_openat2},
         .sandbox = w->sandbox};
-    uint64_t n_bytes = 0;
-    rc = base_fs_mkdirs(s->root.path, err);
-    if (!rc && (s->root.fd = open(s->root.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-        rc = base_fail_sys(err, "%s", s->root.path);
-    for (size_t i = 0; !rc && i < w->listing.n; i++) {
-        if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
-            rc = base_fail(err, BASE_E_CANCELLED, "cancelled");
-        if (!rc) rc = copy_file(s, &w->root, w->listing.files[i].path, &n_bytes, err);
-    }
+    rc = base_fs_mkdirs(s->copy.root.path, err);
+    if (!rc && (s->copy.root.fd = open(s->copy.root.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        rc = base_fail_sys(err, "%s", s->copy.root.path);
+    if (rc)
+        remove_scratch(s);
+    else
+        *ret = s;
+    return rc;
+}
+
+const char *tool__scratch_kept_path(tool_workspace *w, base_err *err)
+{
+    if (!w->kept && make_empty(w, true, &w->kept, err)) return NULL;
+    return w->kept->copy.root.path;
+}
+
+void tool__scratch_drop_kept(tool_workspace *w)
+{
+    remove_scratch(w->kept);
+    w->kept = NULL;
+}
+
+int tool_scratch_make(
+    tool_workspace *w, bool is_kept, tool_scratch **ret, const atomic_bool *cancel, base_err *err)
+{
+    tool_scratch *s = w->kept;
+    if (!w->sandbox.is_confining && !is_kept)
+        return base_fail(err, BASE_E_UNSUPPORTED, "commands cannot be confined here (kvist doctor says why)");
+    int rc = !is_kept || !s ? make_empty(w, is_kept, &s, err) : 0;
+    if (rc) return rc;
+    if (is_kept) w->kept = s;
+    rc = tool__copy_update(&s->copy, w, cancel, err);
     if (rc) {
         tool_scratch_free(s);
         return rc;
     }
-    link_ignored(s, &w->root);
+    if (!is_kept) link_ignored(s, &w->root);
     *ret = s;
     return 0;
 }
 
 int tool_scratch_put(tool_scratch *s, const char *path, const char *text, size_t n, base_err *err)
 {
-    int to = open_new(s, path, 0666);
-    int rc = to < 0 || write_all(to, text, n) ? base_fail_sys(err, "cannot write %.300s aside", path) : 0;
-    if (to >= 0) close(to);
-    return rc;
+    return tool__copy_put(&s->copy, path, text, n, err);
 }
 
 static int put_text(void *user, const char *path, const base_buf *before, base_err *err)
@@ -184,17 +160,23 @@ static void keep_end(const base_buf *output, const tool_limits *limits, base_buf
     if (output->len) base_buf_add(ret, output->data + from, output->len - from);
 }
 
+int tool__scratch_prepare(const tool_scratch *s, tool_sandbox_plan *ret, base_err *err)
+{
+    const tool_sandbox_wishes wishes = {.root = s->copy.root.path,
+        .root_is_writable = true,
+        .session = s->tmp,
+        .readable = (const char *const *)s->readable};
+    return tool_sandbox_prepare(&s->sandbox, &wishes, ret, err);
+}
+
 int tool_scratch_run(
     const tool_scratch *s, const char *command, const tool_limits *limits, tool_result *ret, base_err *err)
 {
     static const tool_status status_of[] = {TOOL_OK, TOOL_FAILED, TOOL_TIMEOUT, TOOL_CANCELLED, TOOL_FAILED};
     tool_sandbox_plan plan = {.ruleset = -1};
     tool_child c = {0};
-    const char *const readable[] = {s->original, NULL};
-    const tool_sandbox_wishes wishes = {
-        .root = s->root.path, .root_is_writable = true, .session = s->tmp, .readable = readable};
     ret->exit_code = -1;
-    int rc = tool_sandbox_prepare(&s->sandbox, &wishes, &plan, err);
+    int rc = tool__scratch_prepare(s, &plan, err);
     if (!rc) rc = tool__child_run(&plan, command, limits, limits->shell_ms, &c, err);
     if (!rc) {
         ret->status = status_of[c.end];

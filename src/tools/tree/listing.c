@@ -82,19 +82,33 @@ static bool is_cancelled(const atomic_bool *cancel)
     return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
 }
 
-typedef struct untracked {
-    tool_listing *l;
+/* What a listing is made of. */
+typedef struct source {
+    const tool_root *root;
+    git_repository *repo; /* NULL: a walk */
     const atomic_bool *cancel;
-} untracked;
+    bool is_whole; /* links too, and what nested repositories hold */
+    tool_listing *l;
+} source;
+
+static void list_nested(const source *s, const char *path);
+
+static bool is_listed_mode(const source *s, uint32_t mode)
+{
+    return (mode & S_IFMT) == S_IFREG || (s->is_whole && (mode & S_IFMT) == S_IFLNK);
+}
 
 /* A file that git would call new. 1: git need not keep it for us. */
 static int on_untracked(const git_diff *diff, const git_diff_delta *delta, const char *pathspec, void *user)
 {
-    untracked *u = user;
+    const source *s = user;
     const git_diff_file *f = &delta->new_file;
-    if (is_cancelled(u->cancel)) return -1;
-    if (delta->status == GIT_DELTA_UNTRACKED && (!f->mode || (f->mode & S_IFMT) == S_IFREG))
-        add(u->l, f->path, strlen(f->path));
+    if (is_cancelled(s->cancel)) return -1;
+    if (delta->status != GIT_DELTA_UNTRACKED) return 1;
+    if (s->is_whole && base_ends_with(f->path, "/"))
+        list_nested(s, f->path);
+    else if (!f->mode || is_listed_mode(s, f->mode))
+        add(s->l, f->path, strlen(f->path));
     return 1;
 }
 
@@ -102,29 +116,29 @@ static int on_untracked(const git_diff *diff, const git_diff_delta *delta, const
  * What git does not ignore. Asked as the difference to a tree without files: the difference to the index would hash every tracked
  * file whose times are not those of the index, all of it (28 s for 1 GiB), each time.
  */
-static int list_untracked(git_repository *repo, const atomic_bool *cancel, tool_listing *l)
+static int list_untracked(const source *s)
 {
     git_diff *diff = NULL;
     git_diff_options options = GIT_DIFF_OPTIONS_INIT;
-    untracked u = {l, cancel};
     options.flags = GIT_DIFF_INCLUDE_UNTRACKED | GIT_DIFF_RECURSE_UNTRACKED_DIRS | GIT_DIFF_IGNORE_SUBMODULES;
     options.notify_cb = on_untracked;
-    options.payload = &u;
-    int failed = git_diff_tree_to_workdir(&diff, repo, NULL, &options);
+    options.payload = (void *)s;
+    int failed = git_diff_tree_to_workdir(&diff, s->repo, NULL, &options);
     git_diff_free(diff);
     return failed;
 }
 
-static void list_index(git_repository *repo, tool_listing *l)
+static void list_index(const source *s)
 {
     git_index *index = NULL;
-    if (git_repository_index(&index, repo) == 0) {
+    if (git_repository_index(&index, s->repo) == 0) {
         git_index_read(index, 0);
         size_t n = git_index_entrycount(index);
         for (size_t i = 0; i < n; i++) {
             const git_index_entry *e = git_index_get_byindex(index, i);
             /* Links and submodules have modes 0120000 and 0160000. */
-            if (e && (e->mode & S_IFMT) == S_IFREG && !add(l, e->path, strlen(e->path))) break;
+            if (e && s->is_whole && (e->mode & S_IFMT) == 0160000) list_nested(s, e->path);
+            if (e && is_listed_mode(s, e->mode) && !add(s->l, e->path, strlen(e->path))) break;
         }
     }
     git_index_free(index);
@@ -142,6 +156,7 @@ typedef struct walking {
     tool_listing *l;
     git_repository *repo; /* for what it ignores; NULL: nothing is */
     const atomic_bool *cancel;
+    bool is_whole;
     dev_t device;
     base_buf path;
 } walking;
@@ -173,7 +188,7 @@ static void walk(walking *w, int fd, int depth)
         w->path.len = start;
         if (start) base_buf_putc(&w->path, '/');
         base_buf_puts(&w->path, e->d_name);
-        if (S_ISREG(st.st_mode)) {
+        if (S_ISREG(st.st_mode) || (w->is_whole && S_ISLNK(st.st_mode))) {
             if (!is_ignored(w, false) && !add(w->l, w->path.data, w->path.len)) break;
         } else if (S_ISDIR(st.st_mode) && st.st_dev == w->device &&
                    !tool__listing_skips(e->d_name, w->repo) && !is_ignored(w, true)) {
@@ -182,7 +197,7 @@ static void walk(walking *w, int fd, int depth)
                 continue;
             }
             int next = openat(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            if (next >= 0 && !faccessat(next, ".git", F_OK, AT_SYMLINK_NOFOLLOW))
+            if (next >= 0 && !w->is_whole && !faccessat(next, ".git", F_OK, AT_SYMLINK_NOFOLLOW))
                 close(next);
             else if (next >= 0)
                 walk(w, next, depth + 1);
@@ -192,14 +207,13 @@ static void walk(walking *w, int fd, int depth)
     closedir(dir);
 }
 
-static int list_folders(
-    const tool_root *root, git_repository *repo, const atomic_bool *cancel, tool_listing *l, base_err *err)
+static int list_folders(const source *s, base_err *err)
 {
-    walking w = {.l = l, .repo = repo, .cancel = cancel};
+    walking w = {.l = s->l, .repo = s->repo, .cancel = s->cancel, .is_whole = s->is_whole};
     struct stat st;
-    int fd = tool__path_open(root, "", O_RDONLY | O_DIRECTORY);
+    int fd = tool__path_open(s->root, "", O_RDONLY | O_DIRECTORY);
     if (fd < 0 || fstat(fd, &st)) {
-        int code = base_fail_sys(err, "%s", root->path);
+        int code = base_fail_sys(err, "%s", s->root->path);
         if (fd >= 0) close(fd);
         return code;
     }
@@ -210,31 +224,62 @@ static int list_folders(
     return BASE_OK;
 }
 
+/* A repository inside of the tree: its files as a walk sees them, since its own rules are not asked. */
+static void list_nested(const source *s, const char *path)
+{
+    walking w = {.l = s->l, .cancel = s->cancel, .is_whole = true};
+    struct stat st;
+    size_t n = strlen(path);
+    while (n && path[n - 1] == '/') n--;
+    base_buf_add(&w.path, path, n);
+    int fd = n ? tool__path_open(s->root, w.path.data, O_RDONLY | O_DIRECTORY) : -1;
+    if (fd >= 0 && !fstat(fd, &st)) {
+        w.device = st.st_dev;
+        walk(&w, fd, 1);
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    base_buf_free(&w.path);
+}
+
+static int make(const source *s, tool_listing *ret, base_err *err)
+{
+    tool_listing *l = s->l;
+    int code = BASE_OK;
+    if (s->root->is_bare) {
+        /* nothing: its files are git's own */
+    } else if (s->repo) {
+        list_index(s);
+        sort_unique(l);
+        l->n_tracked = l->n;
+        /* libgit2 lists nothing at all of a tree with folders a hundred deep, so it is walked then. */
+        if (!is_cancelled(s->cancel) && list_untracked(s) && !is_cancelled(s->cancel))
+            code = list_folders(s, err);
+    } else {
+        code = list_folders(s, err);
+    }
+    if (!code && is_cancelled(s->cancel)) code = base_fail(err, BASE_E_CANCELLED, "cancelled");
+    if (code) {
+        tool__listing_free(l);
+        return code;
+    }
+    sort_unique(l);
+    *ret = *l;
+    return BASE_OK;
+}
+
 int tool__listing_make(
     const tool_root *root, git_repository *repo, const atomic_bool *cancel, tool_listing *ret, base_err *err)
 {
     tool_listing l = {0};
-    int code = BASE_OK;
-    if (root->is_bare) {
-        /* nothing: its files are git's own */
-    } else if (repo) {
-        list_index(repo, &l);
-        sort_unique(&l);
-        l.n_tracked = l.n;
-        /* libgit2 lists nothing at all of a tree with folders a hundred deep, so it is walked then. */
-        if (!is_cancelled(cancel) && list_untracked(repo, cancel, &l) && !is_cancelled(cancel))
-            code = list_folders(root, repo, cancel, &l, err);
-    } else {
-        code = list_folders(root, NULL, cancel, &l, err);
-    }
-    if (!code && is_cancelled(cancel)) code = base_fail(err, BASE_E_CANCELLED, "cancelled");
-    if (code) {
-        tool__listing_free(&l);
-        return code;
-    }
-    sort_unique(&l);
-    *ret = l;
-    return BASE_OK;
+    return make(&(source){.root = root, .repo = repo, .cancel = cancel, .l = &l}, ret, err);
+}
+
+int tool__listing_make_whole(
+    const tool_root *root, git_repository *repo, const atomic_bool *cancel, tool_listing *ret, base_err *err)
+{
+    tool_listing l = {0};
+    return make(&(source){.root = root, .repo = repo, .cancel = cancel, .is_whole = true, .l = &l}, ret, err);
 }
 
 void tool__listing_leave_out(tool_listing *l, git_pathspec *which)

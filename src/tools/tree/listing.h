@@ -32,6 +32,9 @@ typedef struct tool_listing {
  */
 int tool__listing_make(
     const tool_root *root, git_repository *repo, const atomic_bool *cancel, tool_listing *ret, base_err *err);
+/* The same with links, and with the files of submodules and nested repositories: all that a build may read. */
+int tool__listing_make_whole(
+    const tool_root *root, git_repository *repo, const atomic_bool *cancel, tool_listing *ret, base_err *err);
 /* Takes the files out that match, as `git ls-files -- WHICH` would name them. */
 void tool__listing_leave_out(tool_listing *l, git_pathspec *which);
 void tool__listing_free(tool_listing *l);

@@ -24,9 +24,10 @@ struct tool_workspace {
     tool_root root;
     git_repository *repo; /* NULL: not a git tree, or unreadable */
     base_buf notes;
-    char *store; /* undo objects, spilled results */
-    char *tmp;   /* the children's; NULL until one runs */
-    char *aside; /* where what commands planted goes; NULL until something does */
+    char *store;               /* undo objects, spilled results */
+    char *tmp;                 /* the children's; NULL until one runs */
+    struct tool_scratch *kept; /* the copy in which builds judge; NULL until one does */
+    char *aside;               /* where what commands planted goes; NULL until something does */
     unsigned n_aside;
     bool store_is_temporary;
     uint32_t n_spilled;
