@@ -2,6 +2,8 @@
  * What judges a change where nobody named a test: found for the changed file, run like a named one, and never
  * counted where it cannot tell right from wrong. And a new test has to notice a broken subject.
  */
+#include <sys/stat.h>
+
 #include "agent/asked/asked.h"
 #include "stage.h"
 
@@ -376,6 +378,38 @@ static void test_judge__a_go_package_without_its_tests_modules_is_compiled(void 
     }
 }
 
+/* A runner of node_modules that is not there is told at once, and one that is there runs. */
+static void test_judge__a_runner_of_node_modules_is_found_there(void **state)
+{
+    for (int is_there = 0; is_there < 2; is_there++) {
+        host h = new_host();
+        base_buf path = {0};
+        base_err err = {0};
+        put_file("package.json", "{\"devDependencies\": {\"jest\": \"1\"}}\n");
+        put_file("one.js", "function one() {\n  return 1;\n}\n");
+        put_file("one.test.js", "one();\n");
+        base_buf_printf(&path, "%s/node_modules/.bin", tree);
+        assert_int_equal(base_fs_mkdirs(path.data, &err), 0);
+        if (is_there) {
+            put_file("node_modules/.bin/jest", "#!/bin/sh\ntest \"$1\" = one.test.js && echo 1 passed\n");
+            base_buf_puts(&path, "/jest");
+            assert_int_equal(chmod(path.data, 0755), 0);
+        }
+        agent_session *s = open_session(&h,
+            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"one.js\", \"name\": "
+            "\"one\"}}</tools>\n```js\nfunction one() {\n  return 2;\n}\n```\nX\nanswer Changed.\n",
+            AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, "one should return two");
+        if (!told(&h, is_there ? "The tests of it pass: PATH=node_modules/.bin:$PATH jest one.test.js"
+                               : "is not installed: PATH=node_modules/.bin:$PATH jest one.test.js"))
+            fail_msg("%s", h.json.data);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&path);
+    }
+}
+
 static void test_judge__a_linter_that_is_configured_and_missing_is_told(void **state)
 {
     host h = new_host();
@@ -711,6 +745,7 @@ int main(void)
         TEST_CASE(test_judge__the_copy_loses_what_the_tree_lost),
         TEST_CASE(test_judge__one_that_cannot_judge_gives_way),
         TEST_CASE(test_judge__a_go_package_without_its_tests_modules_is_compiled),
+        TEST_CASE(test_judge__a_runner_of_node_modules_is_found_there),
         TEST_CASE(test_judge__a_linter_that_is_configured_and_missing_is_told),
         TEST_CASE(test_judge__the_test_of_the_definition_is_chosen),
         TEST_CASE(test_judge__asks_as_the_mode_says),

@@ -248,11 +248,12 @@ static bool compile_rust(agent *a, const char *path, base_buf *out)
     return out->len > 0;
 }
 
+/* Programs of node_modules by the path: npx asks the network for a minute where one is missing. */
 static bool judge_script(agent *a, const char *path, base_buf *out)
 {
     static const char *const runners[][2] = {{"node --test", "node --test "},
-        {"vitest", "npx --no-install vitest run "}, {"jest", "npx --no-install jest "},
-        {"mocha", "npx --no-install mocha "}};
+        {"vitest", "PATH=node_modules/.bin:$PATH vitest run "}, {"jest", "npx --no-install jest "},
+        {"mocha", "PATH=node_modules/.bin:$PATH mocha "}};
     char *manifest = above(a, path, "package.json");
     char *test = code_path_is_test(path) ? base_xstrdup(path) : agent__test_file_of(a, path);
     base_buf text = {0};
@@ -286,7 +287,7 @@ static bool lint_npm(agent *a, const char *path, base_buf *out)
 static bool compile_typescript(agent *a, const char *path, base_buf *out)
 {
     char *configuration = above(a, path, "tsconfig.json");
-    if (configuration) base_buf_printf(out, "npx --no-install tsc --noEmit -p %s", configuration);
+    if (configuration) base_buf_printf(out, "PATH=node_modules/.bin:$PATH tsc --noEmit -p %s", configuration);
     free(configuration);
     return out->len > 0;
 }
