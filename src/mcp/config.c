@@ -145,7 +145,7 @@ static int read_timeout(mcp_server_config *s, const base_json *value, base_err *
 {
     if (value->type != BASE_JSON_NUMBER || !value->is_integer || value->integer < 1 || value->integer > 3600)
         return base_fail(err, BASE_E_FORMAT, "\"timeout\" is a number of seconds, 1 to 3600");
-    s->seconds = (uint32_t)value->integer;
+    s->seconds = s->start_seconds = (uint32_t)value->integer;
     return 0;
 }
 
@@ -217,7 +217,8 @@ int mcp_config_parse(const char *text, size_t n, mcp_config *ret, base_err *err)
             err, BASE_E_LIMIT, "it names %zu servers; at most %d can be used", servers->n, MCP_MOST_SERVERS);
     for (const base_json *m = rc ? NULL : servers->first; m; m = m->next) {
         base_err why = {0};
-        mcp_server_config s = {.name = harmless(m->key), .seconds = MCP_SECONDS};
+        mcp_server_config s = {
+            .name = harmless(m->key), .seconds = MCP_SECONDS, .start_seconds = MCP_START_SECONDS};
         int wrong = 0;
         if (!mcp_is_name(m->key, MCP_MOST_NAME, false))
             wrong = base_fail(&why, BASE_E_FORMAT, "a server's name has letters, digits, - and _");

@@ -14,7 +14,8 @@
 
 #include "base/err.h"
 
-enum { MCP_MOST_SERVERS = 16, MCP_MOST_NAME = 64, MCP_MOST_CONFIG = 1 << 20, MCP_SECONDS = 30 };
+enum { MCP_MOST_SERVERS = 16, MCP_MOST_NAME = 64, MCP_MOST_CONFIG = 1 << 20 };
+enum { MCP_SECONDS = 30, MCP_START_SECONDS = 10 };
 
 typedef struct mcp_server_config {
     char *name;       /* letters, digits, - and _ */
@@ -24,8 +25,9 @@ typedef struct mcp_server_config {
     bool has_network; /* it may reach the network */
     bool writes;      /* it may write to the tree */
     bool is_off;
-    uint32_t seconds; /* an answer takes at most so long */
-    char *wrong;      /* a sentence: why it cannot be started; NULL: it can */
+    uint32_t seconds;       /* an answer takes at most so long */
+    uint32_t start_seconds; /* the greeting; the same where a person says how long */
+    char *wrong;            /* a sentence: why it cannot be started; NULL: it can */
 } mcp_server_config;
 
 typedef struct mcp_config {

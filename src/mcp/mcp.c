@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "mcp/server.h"
 
-#define START_NS (10 * UINT64_C(1000000000)) /* all servers together have so long to start */
+#define SECOND UINT64_C(1000000000)
 
 struct mcp {
     mcp_config config;
@@ -88,9 +88,10 @@ void mcp_refresh(mcp *m, tool_workspace *w, const atomic_bool *cancel, base_buf 
         mcp_server *s = &m->servers[i];
         is_begun[i] = is_wanted(s) && s->state == MCP_NEW && !mcp_server_begin(s, w, &err);
     }
-    const uint64_t end_ns = base_clock_ns() + START_NS;
+    const uint64_t begun_ns = base_clock_ns(); /* they start beside one another */
     for (size_t i = 0; i < m->config.n; i++) {
         mcp_server *s = &m->servers[i];
+        const uint64_t end_ns = begun_ns + s->config->start_seconds * SECOND;
         if (is_begun[i] && !mcp_server_greeted(s, end_ns, cancel, &err))
             mcp_server_list(s, cancel, notes, &err);
         if (!is_begun[i] && s->state == MCP_READY) mcp_server_listen(s, cancel, &err);

@@ -13,7 +13,7 @@
 
 static void put_skill(const char *name, const char *text)
 {
-    char path[120];
+    char path[160];
     snprintf(path, sizeof path, "%s/.agents/skills/%s", tree, name);
     assert_int_equal(base_fs_mkdirs(path, NULL), 0);
     snprintf(path, sizeof path, ".agents/skills/%s/SKILL.md", name);
@@ -168,6 +168,11 @@ static void test_skills__what_cannot_be_used_says_why(void **state)
     put_skill("empty", SKILL("empty", "x", ""));
     put_skill("undo", SKILL("undo", "x", "y\n"));
     put_skill("tour", SKILL("tour", "x", "y\n"));
+    put_skill("Shout", SKILL("Shout", "x", "y\n"));
+    put_skill("two words", SKILL("two words", "x", "y\n"));
+    put_command("Loud", "y\n");
+    put_command("nothing-in-it", "\n");
+    put_file(".agents/skills/README.md", "What these are.\n");
     /* A folder and a file that are links to what lies outside of the tree. */
     snprintf(outside, sizeof outside, "%s/outside", base_folder);
     assert_int_equal(mkdir(outside, 0700), 0);
@@ -190,6 +195,9 @@ static void test_skills__what_cannot_be_used_says_why(void **state)
         {"/other", "it calls itself \\\"another\\\", and its folder \\\"other\\\""},
         {"/bare", "its front matter has no name"},
         {"/empty", "there is nothing behind its front matter"},
+        {"/Shout", "a name has small letters, digits and - between them"},
+        {"/Loud", "a name has small letters, digits and - between them"},
+        {"/nothing-in-it", "there is nothing behind its front matter"},
         {"/tour", "/tour is a command of kvist: give it another name"},
         {"/away", ".agents/skills/away/SKILL.md"},
         {"/aside", ".agents/skills/aside/SKILL.md"},
@@ -205,6 +213,11 @@ static void test_skills__what_cannot_be_used_says_why(void **state)
     base_buf_clear(&h.json);
     submit(s, &h, "/help");
     assert_true(told(&h, "cannot be used (.agents/skills/undo/SKILL.md): /undo is a command of kvist"));
+    assert_true(told(&h, "cannot be used (.agents/skills/two words/SKILL.md): a name has small letters"));
+    assert_true(
+        told(&h, "cannot be used (.agents/skills/empty/SKILL.md): there is nothing behind its front matter"));
+    assert_true(told(&h, "nothing-in-it.md): there is nothing behind its front matter"));
+    assert_false(told(&h, ".agents/skills/README.md")); /* a file that is no skill */
     assert_false(told(&h, "SECRET"));
     agent_session_close(s);
     free_host(&h);

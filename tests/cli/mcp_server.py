@@ -113,6 +113,8 @@ for line in sys.stdin:
         time.sleep(36000)
     if behaviour == "closes":
         sys.exit(0)
+    if behaviour == "slow-greeting" and method == "initialize":
+        time.sleep(3)
     if method == "initialize":
         answer(message, {"protocolVersion": "1999-01-01" if behaviour == "old" else "2025-06-18", "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "test", "version": "1"}})
     elif method == "tools/list":

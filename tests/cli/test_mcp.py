@@ -225,6 +225,15 @@ class Hostile(Case):
     def test_one_that_never_greets(self):
         self.fails("silent", "the MCP server bad gave up its place: it did not answer in time. Its tools are not offered; /mcp bad starts it again")
 
+    def test_one_that_needs_long_to_greet_gets_what_its_timeout_says(self):
+        """Ten seconds unless set: a program that is downloaded when it starts needs more, and a person may want less."""
+        self.configure({"slow": self.server("slow-greeting", timeout=60)})
+        events, _ = self.ask(call("slow.add", {"a": 1, "b": 2}) + "answer a\n")
+        self.assertEqual(self.result(events)["text"], "the sum is 3\n")
+        self.configure({"slow": self.server("slow-greeting", timeout=1)})
+        events, _ = self.ask("answer a\n")
+        self.assertIn("the MCP server slow gave up its place: it did not answer in time", self.notices(events))
+
     def test_one_that_dies(self):
         self.fails("dies", "it has ended; it said: out of cheese")
         self.fails("closes", "the MCP server bad gave up its place: it has ended")

@@ -46,17 +46,28 @@ static int read_text(tool_workspace *w, const agent_skill *s, base_buf *out, bas
     return rc ? rc : base_fs_read(s->file, AGENT_SKILL_MOST_BYTES, out, err);
 }
 
+static int check_names(const agent_skill *s, const agent_skill_text *t, base_err *err)
+{
+    if (!s->is_of_tree) return 0;
+    if (!t->name || !t->description)
+        return base_fail(err, BASE_E_FORMAT, "its front matter has no %s", t->name ? "description" : "name");
+    if (strcmp(t->name, s->name))
+        return base_fail(
+            err, BASE_E_FORMAT, "it calls itself \"%s\", and its folder \"%s\"", t->name, s->name);
+    return 0;
+}
+
+/* ret->body is the first byte that is to be seen. */
 static int read_parsed(
     tool_workspace *w, const agent_skill *s, base_buf *text, agent_skill_text *ret, base_err *err)
 {
     int rc = read_text(w, s, text, err);
     if (!rc) rc = agent_skill_text_parse(text->data ? text->data : "", text->len, ret, err);
-    if (rc || !s->is_of_tree) return rc;
-    if (!ret->name || !ret->description)
-        rc = base_fail(err, BASE_E_FORMAT, "its front matter has no %s", ret->name ? "description" : "name");
-    else if (strcmp(ret->name, s->name))
-        rc = base_fail(
-            err, BASE_E_FORMAT, "it calls itself \"%s\", and its folder \"%s\"", ret->name, s->name);
+    if (rc) return rc;
+    while (ret->body < text->len && strchr(" \t\r\n", text->data[ret->body])) ret->body++;
+    rc = check_names(s, ret, err);
+    if (!rc && ret->body == text->len)
+        rc = base_fail(err, BASE_E_FORMAT, "there is nothing behind its front matter");
     if (rc) agent_skill_text_free(ret);
     return rc;
 }
@@ -65,15 +76,11 @@ int agent_skill_read(tool_workspace *w, const agent_skill *s, base_buf *out, bas
 {
     base_buf text = {0};
     agent_skill_text parsed = {0};
-    int rc = read_parsed(w, s, &text, &parsed, err);
-    size_t from = rc ? 0 : parsed.body;
-    while (!rc && from < text.len && strchr(" \t\r\n", text.data[from])) from++;
-    if (!rc && from == text.len)
-        rc = base_fail(err, BASE_E_FORMAT, "there is nothing behind its front matter");
+    const int rc = read_parsed(w, s, &text, &parsed, err);
     if (rc)
         base_err_prefix(err, "%s", s->path);
     else
-        base_buf_add(out, text.data + from, text.len - from);
+        base_buf_add(out, text.data + parsed.body, text.len - parsed.body);
     agent_skill_text_free(&parsed);
     base_buf_free(&text);
     return rc;
@@ -112,6 +119,32 @@ static char *harmless(const char *s)
     return base_buf_take(&clean);
 }
 
+static void append(agent_skills *all, agent_skill s)
+{
+    base_grow(&all->all, &all->cap, all->n + 1, sizeof *all->all);
+    all->all[all->n++] = s;
+}
+
+/* Takes what is in `s` over. What is there under a name that cannot be typed is told; what is no skill is not. */
+static void add_misnamed(tool_workspace *w, agent_skills *all, agent_skill s)
+{
+    base_buf text = {0};
+    const bool is_there = read_text(w, &s, &text, NULL) != BASE_E_NOT_FOUND;
+    base_buf_free(&text);
+    if (!is_there) {
+        free_skill(&s);
+        return;
+    }
+    char *name = s.name, *path = s.path;
+    s.name = harmless(name);
+    s.path = harmless(path);
+    free(name);
+    free(path);
+    s.about = base_xstrdup("");
+    s.wrong = base_xstrdup("a name has small letters, digits and - between them, as in \"code-review\"");
+    append(all, s);
+}
+
 /* Takes what is in `s` over. */
 static void add(tool_workspace *w, agent_skills *all, agent_skill s)
 {
@@ -133,8 +166,7 @@ static void add(tool_workspace *w, agent_skills *all, agent_skill s)
         s.about = harmless(parsed.description ? parsed.description : "your command");
     agent_skill_text_free(&parsed);
     base_buf_free(&text);
-    base_grow(&all->all, &all->cap, all->n + 1, sizeof *all->all);
-    all->all[all->n++] = s;
+    append(all, s);
 }
 
 static int by_name(const void *a, const void *b)
@@ -179,18 +211,17 @@ void agent_skills_find(tool_workspace *w, agent_skills *ret)
     char *folder = base_fs_home(BASE_HOME_CONFIG, of_person);
     char **names = names_of_person(folder);
     for (char **name = names; *name && ret->n < AGENT_MOST_SKILLS; name++) {
-        if (!agent_skill_is_name(*name, strlen(*name))) continue;
         char *file = join(folder, *name, ending);
-        add(w, ret, (agent_skill){.name = base_xstrdup(*name), .path = base_xstrdup(file), .file = file});
+        (agent_skill_is_name(*name, strlen(*name)) ? add : add_misnamed)(
+            w, ret, (agent_skill){.name = base_xstrdup(*name), .path = base_xstrdup(file), .file = file});
     }
     free_names(names);
     free(folder);
     names = NULL;
     if (tool_workspace_folder(w, of_tree, &names, NULL)) return;
     for (char **name = names; *name && ret->n < AGENT_MOST_SKILLS; name++) {
-        if (!agent_skill_is_name(*name, strlen(*name))) continue;
         char *file = join(of_tree, *name, "/SKILL.md");
-        add(w, ret,
+        (agent_skill_is_name(*name, strlen(*name)) ? add : add_misnamed)(w, ret,
             (agent_skill){
                 .name = base_xstrdup(*name), .path = base_xstrdup(file), .file = file, .is_of_tree = true});
     }
