@@ -151,7 +151,8 @@ static void put_scale(gguf_tensor_type type, uint8_t *p, float d, float m)
         memcpy(p, &d, sizeof d);
     else
         put_u16(p + f->d_at, type == GGUF_TENSOR_BF16 ? (uint16_t)(bits >> 16) : quant_f32_to_f16(d));
-    if (f->kind == QUANT_MIN || f->kind == QUANT_SUPER_MIN) put_u16(p + f->d_at + 2, quant_f32_to_f16(m));
+    if (f->kind == QUANT_MIN || f->kind == QUANT_SUPER_MIN || f->kind == QUANT_SUPER_MIN_16)
+        put_u16(p + f->d_at + 2, quant_f32_to_f16(m));
 }
 
 /* Random quants, scales of a size that occurs. */

@@ -84,6 +84,15 @@ static void row_of(const gguf_tensor *t, uint64_t row, double *out)
                 *out++ = scales * scale * quant - leasts * least;
             }
         }
+    } else if (t->type == GGUF_TENSOR_Q2_K) {
+        const uint8_t *block = t->data + row * n / 256 * 84;
+        for (uint64_t b = 0; b < n / 256; b++, block += 84) {
+            const double scales = half_at(block + 80), leasts = half_at(block + 82);
+            for (uint32_t i = 0; i < 256; i++) {
+                int quant = block[16 + i / 128 * 32 + i % 32] >> i / 32 % 4 * 2 & 3;
+                *out++ = scales * (block[i / 16] & 15) * quant - leasts * (block[i / 16] >> 4);
+            }
+        }
     } else if (t->type == GGUF_TENSOR_MXFP4) {
         static const double values[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
         const uint8_t *block = t->data + row * n / 32 * 17;

@@ -88,6 +88,11 @@ static const tiny_gguf specs[] = {
     {.architecture = "gpt-oss", .n_layer = 2, .n_embd = 96, .n_ff = 160, .n_head = 2, .n_head_kv = 1, .head_dim = 64,
         .n_ctx = 4096, .seed = 35, .rope_base = 1.5e5f, .rope_factor = 32, .yarn_trained = 4096, .type = TINY_MXFP4,
         .window = 128, .n_experts = 4, .n_experts_used = 4},
+    /* Minima for each 16 quants; one row of blocks, and two. */
+    {.architecture = "qwen3", .n_layer = 2, .n_embd = 256, .n_ff = 512, .n_head = 4, .n_head_kv = 2, .head_dim = 64,
+        .n_ctx = 4096, .seed = 36, .rope_base = 1e6f, .type = TINY_Q2_K},
+    {.architecture = "qwen3moe", .n_layer = 2, .n_embd = 256, .n_ff = 256, .n_head = 4, .n_head_kv = 1, .head_dim = 64,
+        .n_ctx = 4096, .seed = 37, .rope_base = 1e6f, .type = TINY_Q2_K, .n_experts = 8, .n_experts_used = 2},
 };
 /* clang-format on */
 enum {

@@ -176,6 +176,24 @@ static void check_q3_k(void)
     expect_values(GGUF_TENSOR_Q3_K, block, wanted);
 }
 
+/* Q2_K: [16 bytes: scale and, in the upper nibble, minimum][64 of 2-bit quants][d][dmin]. */
+static void check_q2_k(void)
+{
+    uint8_t block[84] = {0};
+    double wanted[256], d = half_value(put_half(block + 80)), dmin = half_value(put_half(block + 82));
+    for (int j = 0; j < 16; j++) {
+        uint32_t scale = random_below(16), min = random_below(16);
+        put_bits(&block[j], 0, scale);
+        put_bits(&block[j], 4, min);
+        for (int i = 16 * j; i < 16 * j + 16; i++) {
+            uint32_t q = random_below(4);
+            put_bits(&block[16 + 32 * (i / 128) + i % 32], 2 * (i / 32 % 4), q);
+            wanted[i] = d * scale * q - dmin * min;
+        }
+    }
+    expect_values(GGUF_TENSOR_Q2_K, block, wanted);
+}
+
 static const int codes[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 /* IQ4_NL: [d][nibbles: elements 0..15 low, 16..31 high], each the number of a value. */
@@ -250,6 +268,7 @@ static void test_quant__blocks_come_out_as_they_went_in(void **state)
         check_super_min(GGUF_TENSOR_Q5_K, 5);
         check_q6_k();
         check_q3_k();
+        check_q2_k();
         check_iq4_nl();
         check_iq4_xs();
     }
@@ -279,7 +298,7 @@ static void test_quant__damaged_scales_are_seen(void **state)
     } scales[] = {{GGUF_TENSOR_F16, 0}, {GGUF_TENSOR_Q4_0, 0}, {GGUF_TENSOR_Q4_1, 0}, {GGUF_TENSOR_Q4_1, 2},
         {GGUF_TENSOR_Q5_0, 0}, {GGUF_TENSOR_Q5_1, 2}, {GGUF_TENSOR_Q8_0, 0}, {GGUF_TENSOR_Q4_K, 0},
         {GGUF_TENSOR_Q4_K, 2}, {GGUF_TENSOR_Q5_K, 2}, {GGUF_TENSOR_Q6_K, 208}, {GGUF_TENSOR_Q3_K, 108},
-        {GGUF_TENSOR_IQ4_NL, 0}, {GGUF_TENSOR_IQ4_XS, 0}};
+        {GGUF_TENSOR_Q2_K, 80}, {GGUF_TENSOR_Q2_K, 82}, {GGUF_TENSOR_IQ4_NL, 0}, {GGUF_TENSOR_IQ4_XS, 0}};
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
         const quant_format *f = quant_format_of(scales[i].type);
         uint8_t blocks[3 * 210] = {0};

@@ -344,6 +344,7 @@ static uint64_t n_bytes(const tensor *t)
     return t->type == TINY_Q8_0    ? n_elements(t) / 32 * 34
            : t->type == TINY_MXFP4 ? n_elements(t) / 32 * 17
            : t->type == TINY_Q4_K  ? n_elements(t) / 256 * 144
+           : t->type == TINY_Q2_K  ? n_elements(t) / 256 * 84
                                    : n_elements(t) * sizeof(float);
 }
 
@@ -391,6 +392,16 @@ static void write_q4_k(base_buf *b, uint64_t n, float scale, uint64_t *state)
     }
 }
 
+/* Quants 0..3 and 4-bit scales and minima of about 8, a byte for both: d * sc * q - dmin * mn. */
+static void write_q2_k(base_buf *b, uint64_t n, float scale, uint64_t *state)
+{
+    for (uint64_t i = 0; i < n; i += 256) {
+        for (int k = 0; k < 16 + 64; k++) base_buf_putc(b, (char)random_byte(state));
+        put_half(b, scale / 1.5f / 8);
+        put_half(b, scale / 8);
+    }
+}
+
 static void write_values(base_buf *b, const tensor *t, uint64_t *state)
 {
     float scale = t->how == FILL_MATRIX      ? 1.7f / sqrtf((float)t->n_in)
@@ -413,6 +424,8 @@ static void write_values(base_buf *b, const tensor *t, uint64_t *state)
         write_mxfp4(b, n_elements(t), scale, state);
     } else if (t->type == TINY_Q4_K) {
         write_q4_k(b, n_elements(t), scale, state);
+    } else if (t->type == TINY_Q2_K) {
+        write_q2_k(b, n_elements(t), scale, state);
     } else {
         for (uint64_t i = 0; i < n_elements(t); i++) {
             float x = centre + scale * tiny_random(state);

@@ -14,7 +14,13 @@
 #include "base/buf.h"
 
 /* How matrices are stored; rows must be whole blocks. Everything else is F32. */
-typedef enum tiny_type { TINY_F32 = 0, TINY_Q8_0 = 8, TINY_Q4_K = 12, TINY_MXFP4 = 39 } tiny_type;
+typedef enum tiny_type {
+    TINY_F32 = 0,
+    TINY_Q8_0 = 8,
+    TINY_Q2_K = 10,
+    TINY_Q4_K = 12,
+    TINY_MXFP4 = 39
+} tiny_type;
 
 typedef struct tiny_gguf {
     const char *

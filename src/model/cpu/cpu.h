@@ -37,6 +37,7 @@ typedef enum cpu_scales {
     CPU_SCALES_DM,
     CPU_SCALES_KM,
     CPU_SCALES_K16,
+    CPU_SCALES_KM16,
     CPU_SCALES_E,
     CPU_SCALES_F
 } cpu_scales;
@@ -118,11 +119,16 @@ static inline cpu_columns cpu_group(const ops_activations *x, uint32_t first)
 
 /*
  * An expanded tile ("panel"), for many columns: per block two vectors of 16 F32 (scale and minimum, or the
- * scales of the two halves), then 8 vectors of unsigned bytes (16 for WIDE).
+ * scales of the two halves; KM16: these and their minima, four), then 8 vectors of unsigned bytes (16 for WIDE).
  */
-static inline size_t cpu_panel_block_bytes(int bits)
+static inline size_t cpu_panel_scales_bytes(cpu_scales kind)
 {
-    return 128 + (bits == 16 ? 1024 : 512);
+    return kind == CPU_SCALES_KM16 ? 256 : 128;
+}
+
+static inline size_t cpu_panel_block_bytes(cpu_scales kind)
+{
+    return cpu_panel_scales_bytes(kind) + (kind == CPU_SCALES_F ? 1024 : 512);
 }
 
 /* out[c][16] = one tile times c (1..CPU_GROUP) columns. */

@@ -159,6 +159,7 @@ static int quant_at(int bits, const uint8_t *block, int g, int r, int i)
 {
     int lane = 4 * r + i;
     if (bits >= 8) return block[64 * g + lane];
+    if (bits == 2) return block[64 * (g / 4) + lane] >> 2 * (g % 4) & 3;
     int byte = block[64 * (g % 4) + lane], nibble = g < 4 ? byte & 15 : byte >> 4;
     if (bits == 4) return nibble;
     if (bits == 5) return nibble | (block[256 + lane] >> g & 1) << 4;
@@ -173,10 +174,11 @@ static float read_f16(const uint8_t *p)
     return quant_f16_to_f32(h);
 }
 
-/* The two vectors of scales of block b. */
+/* The vectors of scales of block b: two, of KM16 four. */
 static void block_scales(
-    const cpu_format_info *f, const uint8_t *head, uint32_t b, float *first, float *second)
+    const cpu_format_info *f, const uint8_t *head, uint32_t b, float (*scales)[CPU_LANES])
 {
+    float *first = scales[0], *second = scales[1];
     for (uint32_t r = 0; r < CPU_LANES; r++) {
         float d = f->scales >= CPU_SCALES_E ? 0 : read_f16(head + 2 * r);
         second[r] = 0;
@@ -196,6 +198,13 @@ static void block_scales(
             first[r] = d * (float)(int8_t)head[64 + 32 * b + r];
             second[r] = d * (float)(int8_t)head[64 + 32 * b + 16 + r];
             break;
+        case CPU_SCALES_KM16:
+            for (int half = 0; half < 2; half++) {
+                uint8_t both = head[64 + 32 * b + 16 * (uint32_t)half + r];
+                scales[half][r] = d * (float)(both & 15);
+                scales[2 + half][r] = read_f16(head + 32 + 2 * r) * (float)(both >> 4);
+            }
+            break;
         }
     }
 }
@@ -205,10 +214,10 @@ static void expand_ref(const cpu_format_info *f, const uint8_t *tile, uint32_t n
     for (uint32_t s = 0; s < n_super; s++) {
         const uint8_t *head = tile, *block = tile + f->head_bytes;
         for (uint32_t b = 0; b < f->blocks; b++, block += f->block_bytes) {
-            float scales[2][CPU_LANES];
-            block_scales(f, head, b, scales[0], scales[1]);
-            memcpy(panel, scales, sizeof scales);
-            panel += sizeof scales;
+            float scales[4][CPU_LANES];
+            block_scales(f, head, b, scales);
+            memcpy(panel, scales, cpu_panel_scales_bytes(f->scales));
+            panel += cpu_panel_scales_bytes(f->scales);
             int n_groups = f->bits == 16 ? 16 : 8;
             for (int g = 0; g < n_groups; g++)
                 for (int r = 0; r < CPU_LANES; r++)
@@ -248,16 +257,17 @@ static void dot_groups(const uint8_t *w, const int8_t *x, uint32_t c, int from, 
 static void multiply_block(cpu_scales kind, int shift, const uint8_t *block, const int8_t *x, uint32_t c,
     float d, float sum, int32_t nsum0, int32_t nsum1, float *acc)
 {
-    float scales[2][CPU_LANES];
-    memcpy(scales, block, sizeof scales);
-    const uint8_t *w = block + sizeof scales;
-    int32_t dot[2][CPU_LANES],
-        start = kind == CPU_SCALES_DM || kind == CPU_SCALES_KM ? 0 : (nsum0 + nsum1) * (1 << shift);
+    float scales[4][CPU_LANES];
+    memcpy(scales, block, cpu_panel_scales_bytes(kind));
+    const uint8_t *w = block + cpu_panel_scales_bytes(kind);
+    const bool halves = kind == CPU_SCALES_K16 || kind == CPU_SCALES_KM16;
+    const bool has_min = kind == CPU_SCALES_DM || kind == CPU_SCALES_KM || kind == CPU_SCALES_KM16;
+    int32_t dot[2][CPU_LANES], start = has_min ? 0 : (nsum0 + nsum1) * (1 << shift);
     for (int r = 0; r < CPU_LANES; r++) {
         dot[0][r] = kind == CPU_SCALES_K16 ? nsum0 * (1 << shift) : start;
         dot[1][r] = kind == CPU_SCALES_K16 ? nsum1 * (1 << shift) : start;
     }
-    if (kind == CPU_SCALES_K16) {
+    if (halves) {
         dot_groups(w, x, c, 0, 4, dot[0]);
         dot_groups(w, x, c, 4, 8, dot[1]);
     } else {
@@ -266,7 +276,7 @@ static void multiply_block(cpu_scales kind, int shift, const uint8_t *block, con
     if (kind == CPU_SCALES_F) dot_groups(w + 512, x, c, 0, 8, dot[1]);
     for (int r = 0; r < CPU_LANES; r++) {
         float value;
-        if (kind == CPU_SCALES_K16)
+        if (halves)
             value = fmaf((float)dot[1][r], scales[1][r], (float)dot[0][r] * scales[0][r]);
         else if (kind == CPU_SCALES_F)
             value = (float)(dot[0][r] * 256 + dot[1][r]) * scales[0][r];
@@ -274,6 +284,10 @@ static void multiply_block(cpu_scales kind, int shift, const uint8_t *block, con
             value = (float)dot[0][r] * scales[0][r];
         else
             value = fmaf((float)dot[0][r], scales[0][r], scales[1][r] * sum);
+        if (kind == CPU_SCALES_KM16) {
+            value = fmaf((float)nsum0, scales[2][r], value);
+            value = fmaf((float)nsum1, scales[3][r], value);
+        }
         acc[r] = fmaf(d, value, acc[r]);
     }
 }
@@ -281,7 +295,7 @@ static void multiply_block(cpu_scales kind, int shift, const uint8_t *block, con
 static void panel_ref(cpu_scales kind, const uint8_t *panel, uint32_t n_blocks, int shift,
     const cpu_columns *x, uint32_t c, float *out)
 {
-    size_t bytes = cpu_panel_block_bytes(kind == CPU_SCALES_F ? 16 : 8);
+    size_t bytes = cpu_panel_block_bytes(kind);
     memset(out, 0, (size_t)c * CPU_LANES * sizeof *out);
     for (uint32_t b = 0; b < n_blocks; b++)
         for (uint32_t i = 0; i < c; i++) {
@@ -303,6 +317,7 @@ PANEL_REF(D)
 PANEL_REF(DM)
 PANEL_REF(KM)
 PANEL_REF(K16)
+PANEL_REF(KM16)
 PANEL_REF(F)
 
 /* ---- attention ---- */
@@ -452,6 +467,7 @@ void cpu_kernels_ref(cpu_kernels *k)
             [CPU_SCALES_DM] = panel_DM_ref,
             [CPU_SCALES_KM] = panel_KM_ref,
             [CPU_SCALES_K16] = panel_K16_ref,
+            [CPU_SCALES_KM16] = panel_KM16_ref,
             [CPU_SCALES_E] = panel_D_ref, /* an expanded block looks the same */
             [CPU_SCALES_F] = panel_F_ref},
         .f16_row = f16_row_ref,

@@ -20,7 +20,7 @@ typedef struct job {
 
 size_t cpu_panel_bytes(uint32_t n_blocks)
 {
-    return (n_blocks + CPU_SUPER_MAX) * cpu_panel_block_bytes(16);
+    return (n_blocks + CPU_SUPER_MAX) * cpu_panel_block_bytes(CPU_SCALES_F) /* the largest */;
 }
 
 void cpu_multiply_tile(const cpu_kernels *k, const ops_weight *w, uint32_t tile, cpu_columns x,

@@ -55,11 +55,18 @@ INLINE __m256 power_lanes(const uint8_t *p)
     return _mm256_castsi256_ps(_mm256_blendv_epi8(bits, tiny, small));
 }
 
-/* Scales of rows 8h..8h+7 of block b: the two vectors of a panel. */
-INLINE void load_scales(
-    cpu_scales kind, const uint8_t *head, uint32_t b, uint32_t blocks, int h, __m256 *first, __m256 *second)
+/* Are the two halves of a block scaled apart? */
+INLINE bool has_halves(cpu_scales kind)
 {
-    *second = _mm256_setzero_ps();
+    return kind == CPU_SCALES_K16 || kind == CPU_SCALES_KM16;
+}
+
+/* Scales of rows 8h..8h+7 of block b: a panel's vectors, scales[i][h]; the last two of KM16 only. */
+INLINE void load_scales(
+    cpu_scales kind, const uint8_t *head, uint32_t b, uint32_t blocks, int h, __m256 (*scales)[2])
+{
+    __m256 *first = &scales[0][h], *second = &scales[1][h];
+    *second = scales[2][h] = scales[3][h] = _mm256_setzero_ps();
     if (kind == CPU_SCALES_D) {
         *first = load_f16(head + 32 * b + 16 * h);
     } else if (kind == CPU_SCALES_E) {
@@ -74,6 +81,14 @@ INLINE void load_scales(
         *first = _mm256_mul_ps(load_f16(head + 16 * h), u8_lanes(sc));
         __m256 m = _mm256_mul_ps(load_f16(head + 32 + 16 * h), u8_lanes(sc + 16 * blocks));
         *second = _mm256_xor_ps(m, _mm256_set1_ps(-0.0f));
+    } else if (kind == CPU_SCALES_KM16) {
+        for (int half = 0; half < 2; half++) {
+            const uint8_t *at = head + 64 + 32 * b + 16 * half + 8 * h;
+            __m256i both = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)at));
+            __m256i sc = _mm256_and_si256(both, _mm256_set1_epi32(15)), mn = _mm256_srli_epi32(both, 4);
+            scales[half][h] = _mm256_mul_ps(load_f16(head + 16 * h), _mm256_cvtepi32_ps(sc));
+            scales[2 + half][h] = _mm256_mul_ps(load_f16(head + 32 + 16 * h), _mm256_cvtepi32_ps(mn));
+        }
     } else {
         const uint8_t *sc = head + 64 + 32 * b + 8 * h;
         *first = _mm256_mul_ps(load_f16(head + 16 * h), i8_lanes(sc));
@@ -87,6 +102,8 @@ INLINE __m256i load_quants(int layout, cpu_scales kind, const uint8_t *block, in
     if (layout >= 8) return load_256(block + 512 * plane + 64 * g + 32 * h);
     const int i = g % 4;
     const bool upper = g >= 4;
+    if (layout == 2)
+        return _mm256_and_si256(_mm256_srli_epi16(load_256(block + 64 * upper + 32 * h), 2 * i), bytes(0x03));
     __m256i w = load_256(block + 64 * i + 32 * h);
     if (layout == 6) {
         __m256i rest = load_256(block + 256 + 64 * (i / 2) + 32 * h);
@@ -125,20 +142,21 @@ INLINE __m256i broadcast_four(const int8_t *four)
 /* Where a column's integer sums begin: at -offset * sum of the activations. Signed bytes need no offset. */
 INLINE __m256i start(int bits, cpu_scales kind, int shift, const int32_t *nsum, uint32_t c, int part)
 {
-    if (kind == CPU_SCALES_DM || kind == CPU_SCALES_KM || bits == 8) return _mm256_setzero_si256();
+    if (kind == CPU_SCALES_DM || kind == CPU_SCALES_KM || kind == CPU_SCALES_KM16 || bits == 8)
+        return _mm256_setzero_si256();
     int32_t sum = kind == CPU_SCALES_K16 ? nsum[part * c] : nsum[0] + nsum[c];
     return _mm256_set1_epi32(sum * (1 << shift));
 }
 
 /*
- * acc += d * (value of the block) for one column. dot0, dot1: sums of the halves (K16), or of the two byte
- * planes (F).
+ * acc += d * (value of the block) for one column. dot0, dot1: sums of the halves (K16, KM16), or of the two byte
+ * planes (F). nsum: the column's of the first half; of the second it lies c further.
  */
-INLINE __m256 add_block(
-    cpu_scales kind, __m256 acc, __m256i dot0, __m256i dot1, __m256 first, __m256 second, float d, float sum)
+INLINE __m256 add_block(cpu_scales kind, __m256 acc, __m256i dot0, __m256i dot1, __m256 (*scales)[2], int h,
+    float d, float sum, const int32_t *nsum, uint32_t c)
 {
-    __m256 value;
-    if (kind == CPU_SCALES_K16)
+    __m256 value, first = scales[0][h], second = scales[1][h];
+    if (has_halves(kind))
         value =
             _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot1), second, _mm256_mul_ps(_mm256_cvtepi32_ps(dot0), first));
     else if (kind == CPU_SCALES_F)
@@ -147,6 +165,10 @@ INLINE __m256 add_block(
         value = _mm256_mul_ps(_mm256_cvtepi32_ps(dot0), first);
     else
         value = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot0), first, _mm256_mul_ps(second, _mm256_set1_ps(sum)));
+    if (kind == CPU_SCALES_KM16) {
+        value = _mm256_fmadd_ps(_mm256_set1_ps((float)nsum[0]), scales[2][h], value);
+        value = _mm256_fmadd_ps(_mm256_set1_ps((float)nsum[c]), scales[3][h], value);
+    }
     return _mm256_fmadd_ps(_mm256_set1_ps(d), value, acc);
 }
 
@@ -172,14 +194,14 @@ INLINE void place_next(place *x, uint32_t c)
 
 /* acc[i] += one block times column i, for n columns. */
 INLINE void multiply_block(int layout, int bits, cpu_scales kind, int shift, int n, uint32_t c,
-    const uint8_t *block, const __m256 *first, const __m256 *second, place x, __m256 (*acc)[2])
+    const uint8_t *block, __m256 (*scales)[2], place x, __m256 (*acc)[2])
 {
-    const int n_parts = kind == CPU_SCALES_K16 || kind == CPU_SCALES_F ? 2 : 1;
-    const int n_groups = kind == CPU_SCALES_K16 ? 4 : 8;
+    const int n_parts = has_halves(kind) || kind == CPU_SCALES_F ? 2 : 1;
+    const int n_groups = has_halves(kind) ? 4 : 8;
     const int at_once = bits == 4 ? n_groups : bits == 5 ? 4 : bits == 6 ? 2 : 1;
     __m256i dot[2][COLUMNS][2];
     for (int part = 0; part < n_parts; part++) {
-        const int plane = kind == CPU_SCALES_F ? part : 0, g0 = kind == CPU_SCALES_K16 ? 4 * part : 0;
+        const int plane = kind == CPU_SCALES_F ? part : 0, g0 = has_halves(kind) ? 4 * part : 0;
         for (int i = 0; i < n; i++)
             for (int h = 0; h < 2; h++) dot[part][i][h] = start(bits, kind, shift, x.nsum + i, c, part);
         UNROLL
@@ -204,8 +226,8 @@ INLINE void multiply_block(int layout, int bits, cpu_scales kind, int shift, int
     }
     for (int i = 0; i < n; i++)
         for (int h = 0; h < 2; h++)
-            acc[i][h] = add_block(
-                kind, acc[i][h], dot[0][i][h], dot[n_parts - 1][i][h], first[h], second[h], x.d[i], x.sum[i]);
+            acc[i][h] = add_block(kind, acc[i][h], dot[0][i][h], dot[n_parts - 1][i][h], scales, h, x.d[i],
+                x.sum[i], x.nsum + i, c);
 }
 
 INLINE void store_columns(int n, __m256 (*acc)[2], float *out)
@@ -220,7 +242,7 @@ INLINE void store_columns(int n, __m256 (*acc)[2], float *out)
 INLINE void tile_columns(int layout, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift, int n,
     uint32_t at, uint32_t c, const uint8_t *tile, uint32_t n_super, const cpu_columns *columns, float *out)
 {
-    const int bits = layout == 16 ? 8 : kind == CPU_SCALES_E ? 5 : layout;
+    const int bits = layout == 16 ? 8 : kind == CPU_SCALES_E ? 5 : layout == 2 ? 4 : layout;
     place x = place_of(columns, at);
     __m256 acc[COLUMNS][2];
     for (int i = 0; i < n; i++) acc[i][0] = acc[i][1] = _mm256_setzero_ps();
@@ -230,11 +252,11 @@ INLINE void tile_columns(int layout, cpu_scales kind, uint32_t blocks, uint32_t 
             _mm_prefetch((const char *)head + AHEAD + line, _MM_HINT_T0);
         tile += head_bytes;
         for (uint32_t b = 0; b < blocks; b++, tile += 64 * layout, place_next(&x, c)) {
-            __m256 first[2], second[2];
+            __m256 scales[4][2];
             for (int line = 0; line < layout; line++)
                 _mm_prefetch((const char *)tile + AHEAD + 64 * line, _MM_HINT_T0);
-            for (int h = 0; h < 2; h++) load_scales(kind, head, b, blocks, h, &first[h], &second[h]);
-            multiply_block(layout, bits, kind, shift, n, c, tile, first, second, x, acc);
+            for (int h = 0; h < 2; h++) load_scales(kind, head, b, blocks, h, scales);
+            multiply_block(layout, bits, kind, shift, n, c, tile, scales, x, acc);
         }
     }
     store_columns(n, acc, out + (size_t)CPU_LANES * at);
@@ -265,11 +287,13 @@ INLINE void panel_columns(int bits, cpu_scales kind, int shift, int n, uint32_t 
     place x = place_of(columns, at);
     __m256 acc[COLUMNS][2];
     for (int i = 0; i < n; i++) acc[i][0] = acc[i][1] = _mm256_setzero_ps();
-    for (uint32_t b = 0; b < n_blocks; b++, panel += cpu_panel_block_bytes(layout), place_next(&x, c)) {
-        const float *scales = (const float *)(const void *)panel;
-        __m256 first[2] = {_mm256_loadu_ps(scales), _mm256_loadu_ps(scales + 8)};
-        __m256 second[2] = {_mm256_loadu_ps(scales + 16), _mm256_loadu_ps(scales + 24)};
-        multiply_block(layout, bits, kind, shift, n, c, panel + 128, first, second, x, acc);
+    for (uint32_t b = 0; b < n_blocks; b++, panel += cpu_panel_block_bytes(kind), place_next(&x, c)) {
+        const float *from = (const float *)(const void *)panel;
+        __m256 scales[4][2] = {{_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)},
+            {_mm256_loadu_ps(from + 16), _mm256_loadu_ps(from + 24)}};
+        for (int i = 2; kind == CPU_SCALES_KM16 && i < 4; i++)
+            for (int h = 0; h < 2; h++) scales[i][h] = _mm256_loadu_ps(from + 16 * i + 8 * h);
+        multiply_block(layout, bits, kind, shift, n, c, panel + cpu_panel_scales_bytes(kind), scales, x, acc);
     }
     store_columns(n, acc, out + (size_t)CPU_LANES * at);
 }
@@ -282,14 +306,14 @@ INLINE void expand_tile(int layout, cpu_scales kind, uint32_t blocks, uint32_t h
         const uint8_t *head = tile;
         tile += head_bytes;
         for (uint32_t b = 0; b < blocks; b++, tile += 64 * layout) {
-            float *scales = (float *)(void *)panel;
+            float *to = (float *)(void *)panel;
+            __m256 scales[4][2];
             for (int h = 0; h < 2; h++) {
-                __m256 first, second;
-                load_scales(kind, head, b, blocks, h, &first, &second);
-                _mm256_storeu_ps(scales + 8 * h, first);
-                _mm256_storeu_ps(scales + 16 + 8 * h, second);
+                load_scales(kind, head, b, blocks, h, scales);
+                for (size_t i = 0; i < cpu_panel_scales_bytes(kind) / 64; i++)
+                    _mm256_storeu_ps(to + 16 * i + 8 * h, scales[i][h]);
             }
-            panel += 128;
+            panel += cpu_panel_scales_bytes(kind);
             for (int plane = 0; plane < n_planes; plane++, panel += 512)
                 for (int g = 0; g < 8; g++)
                     for (int h = 0; h < 2; h++)
@@ -340,6 +364,7 @@ INLINE void panel_all(int bits, cpu_scales kind, int shift, const uint8_t *panel
 PANEL(D, 8, PANEL_CASE(D, 3, 4) PANEL_CASE(D, 4, 5))
 PANEL(DM, 5)
 PANEL(K16, 8, PANEL_CASE(K16, 2, 4) PANEL_CASE(K16, 5, 6))
+PANEL(KM16, 4)
 PANEL(F, 8)
 
 void cpu_matmul_avx2(cpu_kernels *k)
@@ -353,6 +378,7 @@ void cpu_matmul_avx2(cpu_kernels *k)
     k->panel[CPU_SCALES_DM] = panel_DM;
     k->panel[CPU_SCALES_KM] = panel_DM; /* an expanded block looks the same */
     k->panel[CPU_SCALES_K16] = panel_K16;
+    k->panel[CPU_SCALES_KM16] = panel_KM16;
     k->panel[CPU_SCALES_E] = panel_D; /* as this one's */
     k->panel[CPU_SCALES_F] = panel_F;
 }

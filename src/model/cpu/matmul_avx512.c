@@ -58,11 +58,17 @@ INLINE __m512 power_lanes(const uint8_t *p)
     return _mm512_castsi512_ps(_mm512_mask_sllv_epi32(bits, small, _mm512_set1_epi32(0x00200000), power));
 }
 
-/* The two scale vectors of block b, as in a panel. */
-INLINE void load_scales(
-    cpu_scales kind, const uint8_t *head, uint32_t b, uint32_t blocks, __m512 *first, __m512 *second)
+/* Are the two halves of a block scaled apart? */
+INLINE bool has_halves(cpu_scales kind)
 {
-    *second = _mm512_setzero_ps();
+    return kind == CPU_SCALES_K16 || kind == CPU_SCALES_KM16;
+}
+
+/* The scale vectors of block b, as in a panel: first and second, and of KM16 the minima of both halves. */
+INLINE void load_scales(cpu_scales kind, const uint8_t *head, uint32_t b, uint32_t blocks, __m512 *scales)
+{
+    __m512 *first = scales, *second = scales + 1;
+    *second = scales[2] = scales[3] = _mm512_setzero_ps();
     if (kind == CPU_SCALES_D) {
         *first = f16_lanes(head + 32 * b);
     } else if (kind == CPU_SCALES_E) {
@@ -76,6 +82,14 @@ INLINE void load_scales(
         __m512 m = _mm512_mul_ps(f16_lanes(head + 32), u8_lanes(head + 64 + 16 * (blocks + b)));
         *first = _mm512_mul_ps(f16_lanes(head), u8_lanes(head + 64 + 16 * b));
         *second = _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(m), _mm512_set1_epi32(INT32_MIN)));
+    } else if (kind == CPU_SCALES_KM16) {
+        for (int half = 0; half < 2; half++) {
+            const uint8_t *at = head + 64 + 32 * b + 16 * half;
+            __m512i both = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
+            __m512i sc = _mm512_and_si512(both, _mm512_set1_epi32(15)), mn = _mm512_srli_epi32(both, 4);
+            scales[half] = _mm512_mul_ps(f16_lanes(head), _mm512_cvtepi32_ps(sc));
+            scales[2 + half] = _mm512_mul_ps(f16_lanes(head + 32), _mm512_cvtepi32_ps(mn));
+        }
     } else {
         *first = _mm512_mul_ps(f16_lanes(head), i8_lanes(head + 64 + 32 * b));
         *second = _mm512_mul_ps(f16_lanes(head), i8_lanes(head + 64 + 32 * b + 16));
@@ -85,6 +99,11 @@ INLINE void load_scales(
 /* Quants of k-groups i and 4 + i (i < 4), the second as they lie: times 16 (4 bits), 4 (6 bits) or 1. */
 INLINE void load_pair(int bits, cpu_scales kind, const uint8_t *block, int i, __m512i *low, __m512i *high)
 {
+    if (bits == 2) {
+        *low = _mm512_and_si512(_mm512_srli_epi32(load(block), (unsigned)(2 * i)), bytes(0x03));
+        *high = _mm512_and_si512(_mm512_srli_epi32(load(block + 64), (unsigned)(2 * i)), bytes(0x03));
+        return;
+    }
     __m512i w = load(block + 64 * i);
     if (kind == CPU_SCALES_E) {
         __m512i values = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)cpu_fp4));
@@ -117,14 +136,14 @@ INLINE int high_shift(int bits, cpu_scales kind)
 }
 
 /*
- * acc += d * (value of the block) for one column. dot0, dot1: sums of the halves (K16), or of the two byte
- * planes (F).
+ * acc += d * (value of the block) for one column. dot0, dot1: sums of the halves (K16, KM16), or of the two byte
+ * planes (F). nsum: the column's of the first half; of the second it lies c further.
  */
-INLINE __m512 add_block(
-    cpu_scales kind, __m512 acc, __m512i dot0, __m512i dot1, __m512 first, __m512 second, float d, float sum)
+INLINE __m512 add_block(cpu_scales kind, __m512 acc, __m512i dot0, __m512i dot1, const __m512 *scales,
+    float d, float sum, const int32_t *nsum, int c)
 {
-    __m512 value;
-    if (kind == CPU_SCALES_K16)
+    __m512 value, first = scales[0], second = scales[1];
+    if (has_halves(kind))
         value =
             _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot1), second, _mm512_mul_ps(_mm512_cvtepi32_ps(dot0), first));
     else if (kind == CPU_SCALES_F)
@@ -133,6 +152,10 @@ INLINE __m512 add_block(
         value = _mm512_mul_ps(_mm512_cvtepi32_ps(dot0), first);
     else
         value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot0), first, _mm512_mul_ps(second, _mm512_set1_ps(sum)));
+    if (kind == CPU_SCALES_KM16) {
+        value = _mm512_fmadd_ps(_mm512_set1_ps((float)nsum[0]), scales[2], value);
+        value = _mm512_fmadd_ps(_mm512_set1_ps((float)nsum[c]), scales[3], value);
+    }
     return _mm512_fmadd_ps(_mm512_set1_ps(d), value, acc);
 }
 
@@ -141,21 +164,22 @@ INLINE __m512 add_block(
  */
 INLINE __m512i start(cpu_scales kind, int shift, int up, const int32_t *nsum, int c, int half)
 {
-    if (kind == CPU_SCALES_DM || kind == CPU_SCALES_KM) return _mm512_setzero_si512();
+    if (kind == CPU_SCALES_DM || kind == CPU_SCALES_KM || kind == CPU_SCALES_KM16)
+        return _mm512_setzero_si512();
     int32_t sum = kind == CPU_SCALES_K16 ? nsum[half * c] : nsum[0] + nsum[c];
     return _mm512_set1_epi32(sum * (1 << (shift + up)));
 }
 
 /* ---- straight from the packed bytes ---- */
 
-INLINE void tile_block(int bits, cpu_scales kind, int shift, int c, const uint8_t *block, __m512 first,
-    __m512 second, const int8_t *q, const float *d, const float *sum, const int32_t *nsum, __m512 *acc)
+INLINE void tile_block(int bits, cpu_scales kind, int shift, int c, const uint8_t *block,
+    const __m512 *scales, const int8_t *q, const float *d, const float *sum, const int32_t *nsum, __m512 *acc)
 {
     const int up = high_shift(bits, kind);
     __m512i low[CPU_GROUP], high[CPU_GROUP];
     for (int i = 0; i < c; i++) {
         low[i] = start(kind, shift, 0, nsum + i, c, 0);
-        high[i] = kind == CPU_SCALES_K16 ? start(kind, shift, up, nsum + i, c, 1) : _mm512_setzero_si512();
+        high[i] = has_halves(kind) ? start(kind, shift, up, nsum + i, c, 1) : _mm512_setzero_si512();
         if (bits == 16) high[i] = low[i];
     }
     if (bits == 16) {
@@ -178,8 +202,8 @@ INLINE void tile_block(int bits, cpu_scales kind, int shift, int c, const uint8_
     }
     for (int i = 0; i < c; i++) {
         if (up) high[i] = _mm512_srai_epi32(high[i], (unsigned)up);
-        if (kind != CPU_SCALES_K16 && bits != 16) low[i] = _mm512_add_epi32(low[i], high[i]);
-        acc[i] = add_block(kind, acc[i], low[i], high[i], first, second, d[i], sum[i]);
+        if (!has_halves(kind) && bits != 16) low[i] = _mm512_add_epi32(low[i], high[i]);
+        acc[i] = add_block(kind, acc[i], low[i], high[i], scales, d[i], sum[i], nsum + i, c);
     }
 }
 
@@ -195,9 +219,9 @@ INLINE void tile_columns(int bits, cpu_scales kind, uint32_t blocks, uint32_t he
         const uint8_t *head = tile;
         tile += head_bytes;
         for (uint32_t b = 0; b < blocks; b++) {
-            __m512 first, second;
-            load_scales(kind, head, b, blocks, &first, &second);
-            tile_block(bits, kind, shift, c, tile, first, second, q, d, sum, nsum, acc);
+            __m512 scales[4];
+            load_scales(kind, head, b, blocks, scales);
+            tile_block(bits, kind, shift, c, tile, scales, q, d, sum, nsum, acc);
             tile += 64 * bits;
             q += CPU_BLOCK * c;
             d += c;
@@ -219,17 +243,21 @@ INLINE void panel_columns(cpu_scales kind, int c, const uint8_t *panel, uint32_t
     __m512 acc[CPU_GROUP];
     for (int i = 0; i < c; i++) acc[i] = _mm512_setzero_ps();
     for (uint32_t b = 0; b < n_blocks; b++) {
-        const uint8_t *w = panel + 128;
-        __m512 first = _mm512_loadu_ps(panel), second = _mm512_loadu_ps(panel + 64);
+        const uint8_t *w = panel + cpu_panel_scales_bytes(kind);
+        __m512 scales[4] = {_mm512_loadu_ps(panel), _mm512_loadu_ps(panel + 64)};
+        if (kind == CPU_SCALES_KM16) {
+            scales[2] = _mm512_loadu_ps(panel + 128);
+            scales[3] = _mm512_loadu_ps(panel + 192);
+        }
         __m512i low[CPU_GROUP], high[CPU_GROUP];
         for (int i = 0; i < c; i++) low[i] = start(kind, shift, 0, nsum + i, c, 0);
-        const int n_low = kind == CPU_SCALES_K16 ? 4 : 8;
+        const int n_low = has_halves(kind) ? 4 : 8;
         for (int g = 0; g < n_low; g++) {
             __m512i v = load(w + 64 * g);
             for (int i = 0; i < c; i++) low[i] = dot(low[i], v, q + 4 * (g * c + i));
         }
         for (int i = 0; i < c; i++) high[i] = start(kind, shift, 0, nsum + i, c, 1);
-        if (kind == CPU_SCALES_K16)
+        if (has_halves(kind))
             for (int g = 4; g < 8; g++) {
                 __m512i v = load(w + 64 * g);
                 for (int i = 0; i < c; i++) high[i] = dot(high[i], v, q + 4 * (g * c + i));
@@ -240,8 +268,8 @@ INLINE void panel_columns(cpu_scales kind, int c, const uint8_t *panel, uint32_t
                 for (int i = 0; i < c; i++) high[i] = dot(high[i], v, q + 4 * (g * c + i));
             }
         for (int i = 0; i < c; i++)
-            acc[i] = add_block(kind, acc[i], low[i], high[i], first, second, d[i], sum[i]);
-        panel += cpu_panel_block_bytes(kind == CPU_SCALES_F ? 16 : 8);
+            acc[i] = add_block(kind, acc[i], low[i], high[i], scales, d[i], sum[i], nsum + i, c);
+        panel += cpu_panel_block_bytes(kind);
         q += CPU_BLOCK * c;
         d += c;
         sum += c;
@@ -257,11 +285,11 @@ INLINE void expand_tile(int bits, cpu_scales kind, uint32_t blocks, uint32_t hea
         const uint8_t *head = tile;
         tile += head_bytes;
         for (uint32_t b = 0; b < blocks; b++, tile += 64 * bits) {
-            __m512 first, second;
-            load_scales(kind, head, b, blocks, &first, &second);
-            _mm512_storeu_ps(panel, first);
-            _mm512_storeu_ps(panel + 64, second);
-            panel += 128;
+            __m512 scales[4];
+            load_scales(kind, head, b, blocks, scales);
+            for (size_t i = 0; i < cpu_panel_scales_bytes(kind) / 64; i++)
+                _mm512_storeu_ps(panel + 64 * i, scales[i]);
+            panel += cpu_panel_scales_bytes(kind);
             if (bits == 16) {
                 for (int g = 0; g < 16; g++) _mm512_storeu_si512(panel + 64 * g, load(tile + 64 * g));
                 panel += 1024;
@@ -336,6 +364,7 @@ INLINE void expand_tile(int bits, cpu_scales kind, uint32_t blocks, uint32_t hea
 PANEL(D)
 PANEL(DM)
 PANEL(K16)
+PANEL(KM16)
 PANEL(F)
 
 void cpu_matmul_avx512(cpu_kernels *k)
@@ -349,6 +378,7 @@ void cpu_matmul_avx512(cpu_kernels *k)
     k->panel[CPU_SCALES_DM] = panel_DM;
     k->panel[CPU_SCALES_KM] = panel_DM; /* an expanded block looks the same */
     k->panel[CPU_SCALES_K16] = panel_K16;
+    k->panel[CPU_SCALES_KM16] = panel_KM16;
     k->panel[CPU_SCALES_E] = panel_D; /* as this one's */
     k->panel[CPU_SCALES_F] = panel_F;
 }

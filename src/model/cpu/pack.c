@@ -42,7 +42,7 @@ static bool format_of(gguf_tensor_type type, cpu_format *ret)
         {GGUF_TENSOR_Q4_0, CPU_Q4_0}, {GGUF_TENSOR_Q4_1, CPU_Q4_1}, {GGUF_TENSOR_Q5_0, CPU_Q5_0}, {GGUF_TENSOR_Q5_1, CPU_Q5_1},
         {GGUF_TENSOR_Q8_0, CPU_Q8_0}, {GGUF_TENSOR_Q4_K, CPU_Q4_K}, {GGUF_TENSOR_Q5_K, CPU_Q5_K}, {GGUF_TENSOR_Q6_K, CPU_Q6_K},
         {GGUF_TENSOR_Q3_K, CPU_Q3_K}, {GGUF_TENSOR_IQ4_NL, CPU_IQ4_NL}, {GGUF_TENSOR_IQ4_XS, CPU_IQ4_XS},
-        {GGUF_TENSOR_MXFP4, CPU_MXFP4},
+        {GGUF_TENSOR_MXFP4, CPU_MXFP4}, {GGUF_TENSOR_Q2_K, CPU_Q2_K},
         {GGUF_TENSOR_F32, CPU_WIDE},  {GGUF_TENSOR_F16, CPU_WIDE},  {GGUF_TENSOR_BF16, CPU_WIDE},
     };
     /* clang-format on */
@@ -90,9 +90,10 @@ static void take_row(const pack_job *job, const uint8_t *src, uint32_t super, ui
         s->d[i % 2][row] = b.d;
         s->m[row] = b.m;
         s->mn[i][row] = b.mn[i];
-        if (q->kind == QUANT_SUPER_16) {
-            s->sc[i][0][row] = b.sc[2 * i];
-            s->sc[i][1][row] = b.sc[2 * i + 1];
+        if (q->kind == QUANT_SUPER_16 || q->kind == QUANT_SUPER_MIN_16) {
+            const bool has_min = q->kind == QUANT_SUPER_MIN_16;
+            for (uint32_t half = 0; half < 2; half++)
+                s->sc[i][half][row] = (uint8_t)(b.sc[2 * i + half] | (has_min ? b.mn[2 * i + half] << 4 : 0));
         } else {
             s->sc[i][0][row] = b.sc[i % per_block];
         }
@@ -123,7 +124,9 @@ static void put_head(const cpu_format_info *f, const pack_super *s, uint8_t *out
         }
         break;
     case CPU_SCALES_K16:
+    case CPU_SCALES_KM16:
         memcpy(out, s->d[0], halves);
+        memcpy(out + halves, s->m, halves); /* of K16: zeros */
         memcpy(out + 64, s->sc, 2 * CPU_LANES * f->blocks);
         break;
     }
@@ -139,6 +142,12 @@ static void put_block(
         return;
     }
     uint32_t plane[6][CPU_LANES] = {0};
+    if (bits == 2) {
+        for (int g = 0; g < GROUPS; g++)
+            for (int r = 0; r < CPU_LANES; r++) plane[g / 4][r] |= w[g][r] << 2 * (g % 4);
+        memcpy(out, plane, 128);
+        return;
+    }
     int down = bits == 6 ? 2 : 0;
     for (int g = 0; g < 4; g++)
         for (int r = 0; r < CPU_LANES; r++)

@@ -79,6 +79,14 @@ INLINE void put_byte_rows(__m512i v, uint8_t *out)
 /* The eight k-groups of a block, one quant a byte, to its bit planes. */
 INLINE void put_block(int bits, const __m512i *w, uint8_t *out)
 {
+    if (bits == 2) {
+        for (int half = 0; half < 2; half++, w += 4) {
+            __m512i low = _mm512_or_si512(w[0], _mm512_slli_epi32(w[1], 2));
+            __m512i high = _mm512_or_si512(_mm512_slli_epi32(w[2], 4), _mm512_slli_epi32(w[3], 6));
+            _mm512_storeu_si512(out + 64 * half, _mm512_or_si512(low, high));
+        }
+        return;
+    }
     if (bits == 8) {
         for (int g = 0; g < 8; g++) _mm512_storeu_si512(out + 64 * g, w[g]);
         return;
@@ -224,6 +232,22 @@ static void pack_q6_k(const uint8_t *const *rows, uint8_t *out)
     }
 }
 
+/* 16 bytes of scales and minima, 64 of pairs of bits, d, dmin. */
+static void pack_q2_k(const uint8_t *const *rows, uint8_t *out)
+{
+    __m512i both[4], v[16], w[8];
+    put_halves(rows, 80, out);
+    put_halves(rows, 82, out + 32);
+    load_4_words(rows, 0, both);
+    for (int i = 0; i < 4; i++) put_byte_rows(both[i], out + 64 + 64 * i);
+    out += 320;
+    load_words(rows, 16, 16, v);
+    for (unsigned b = 0; b < 8; b++, out += 128) {
+        for (unsigned g = 0; g < 8; g++) w[g] = field(v[8 * (b / 4) + g], 2 * (b % 4), 0x03);
+        put_block(2, w, out);
+    }
+}
+
 void cpu_pack_avx512(cpu_kernels *k)
 {
     k->pack[CPU_Q4_0] = pack_q4_0;
@@ -234,4 +258,5 @@ void cpu_pack_avx512(cpu_kernels *k)
     k->pack[CPU_Q4_K] = pack_q4_k;
     k->pack[CPU_Q5_K] = pack_q5_k;
     k->pack[CPU_Q6_K] = pack_q6_k;
+    k->pack[CPU_Q2_K] = pack_q2_k;
 }

@@ -51,7 +51,7 @@ static const struct {
     {GGUF_TENSOR_Q5_1, "Q5_1",  32,  24}, {GGUF_TENSOR_Q8_0, "Q8_0",  32,  34}, {GGUF_TENSOR_Q4_K, "Q4_K", 256, 144},
     {GGUF_TENSOR_Q5_K, "Q5_K", 256, 176}, {GGUF_TENSOR_Q6_K, "Q6_K", 256, 210}, {GGUF_TENSOR_Q3_K, "Q3_K", 256, 110},
     {GGUF_TENSOR_IQ4_NL, "IQ4_NL", 32, 18}, {GGUF_TENSOR_IQ4_XS, "IQ4_XS", 256, 136},
-    {GGUF_TENSOR_MXFP4, "MXFP4", 32, 17},
+    {GGUF_TENSOR_MXFP4, "MXFP4", 32, 17}, {GGUF_TENSOR_Q2_K, "Q2_K", 256, 84},
 };
 
 /* Formats that occur and are refused, by the file's numbers. */
@@ -59,8 +59,8 @@ static const struct {
     uint32_t type;
     const char *name;
 } refused_types[] = {
-    {10, "Q2_K"},    {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"},
-    {22, "IQ2_S"},   {29, "IQ1_M"},   {34, "TQ1_0"},  {35, "TQ2_0"},   {40, "NVFP4"},
+    {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"}, {22, "IQ2_S"},
+    {29, "IQ1_M"},   {34, "TQ1_0"},  {35, "TQ2_0"},   {40, "NVFP4"},
 };
 
 /* clang-format on */

@@ -41,6 +41,7 @@ typedef enum gguf_tensor_type {
     GGUF_TENSOR_Q5_0 = 6,
     GGUF_TENSOR_Q5_1 = 7,
     GGUF_TENSOR_Q8_0 = 8,
+    GGUF_TENSOR_Q2_K = 10,
     GGUF_TENSOR_Q3_K = 11,
     GGUF_TENSOR_Q4_K = 12,
     GGUF_TENSOR_Q5_K = 13,

@@ -126,6 +126,18 @@ static void unpack_q3_k(const quant_format *f, const uint8_t *p, quant_block *re
     }
 }
 
+/* A byte for each 16 quants, its scale below its minimum; then 2 bits a quant, four parts of 32 in each byte. */
+static void unpack_q2_k(const quant_format *f, const uint8_t *p, quant_block *ret)
+{
+    ret->d = read_u16(p + f->d_at);
+    ret->m = read_u16(p + f->d_at + 2);
+    for (int j = 0; j < 16; j++) {
+        ret->sc[j] = p[j] & 15;
+        ret->mn[j] = p[j] >> 4;
+    }
+    for (int i = 0; i < 256; i++) ret->q[i] = p[16 + 32 * (i / 128) + i % 32] >> (2 * (i / 32 % 4)) & 3;
+}
+
 /* The sixteen values that a quant of IQ4_NL or IQ4_XS can mean, + 128. */
 static const uint8_t code_book[16] = {
     1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
@@ -186,6 +198,7 @@ static const struct { gguf_tensor_type type; quant_format format; unpack_fn *unp
     {GGUF_TENSOR_IQ4_NL, {QUANT_OFFSET,     32,  18,  8, 128,   0}, unpack_iq4_nl},
     {GGUF_TENSOR_Q4_K,   {QUANT_SUPER_MIN, 256, 144,  4,   0,   0}, unpack_super_min},
     {GGUF_TENSOR_Q5_K,   {QUANT_SUPER_MIN, 256, 176,  5,   0,   0}, unpack_super_min},
+    {GGUF_TENSOR_Q2_K,   {QUANT_SUPER_MIN_16, 256, 84, 2,  0,  80}, unpack_q2_k},
     {GGUF_TENSOR_Q3_K,   {QUANT_SUPER_16,  256, 110,  3,   4, 108}, unpack_q3_k},
     {GGUF_TENSOR_Q6_K,   {QUANT_SUPER_16,  256, 210,  6,  32, 208}, unpack_q6_k},
     {GGUF_TENSOR_IQ4_XS, {QUANT_SUPER_16,  256, 136,  8, 128,   0}, unpack_iq4_xs},
@@ -243,6 +256,7 @@ static void block_to_f32(const quant_format *f, const quant_block *b, float *dst
         case QUANT_MIN: dst[i] = d * (float)q + m; break;
         case QUANT_SUPER_MIN: dst[i] = d * b->sc[i / 32] * (float)q - m * b->mn[i / 32]; break;
         case QUANT_SUPER_16: dst[i] = d * (float)(int8_t)b->sc[i / 16] * (float)q; break;
+        case QUANT_SUPER_MIN_16: dst[i] = d * b->sc[i / 16] * (float)q - m * b->mn[i / 16]; break;
         case QUANT_FP4: dst[i] = quant_scale_of_power(b->sc[0]) * (float)quant_fp4[b->q[i]]; break;
         case QUANT_FLOAT: break;
         }
@@ -288,7 +302,7 @@ bool quant_is_finite(gguf_tensor_type type, const uint8_t *src, size_t n)
             continue;
         }
         if (!f16_is_finite(read_u16(src + f->d_at))) return false;
-        bool has_min = f->kind == QUANT_MIN || f->kind == QUANT_SUPER_MIN;
+        bool has_min = f->kind == QUANT_MIN || f->kind == QUANT_SUPER_MIN || f->kind == QUANT_SUPER_MIN_16;
         if (has_min && !f16_is_finite(read_u16(src + f->d_at + 2))) return false;
     }
     return true;

@@ -16,12 +16,13 @@
 
 /* How a block's values come from its quants. */
 typedef enum quant_kind {
-    QUANT_FLOAT,     /* F32, F16, BF16: no block */
-    QUANT_OFFSET,    /* d * (q - offset) */
-    QUANT_MIN,       /* d * q + m */
-    QUANT_SUPER_MIN, /* per 32: d * sc * q - m * mn */
-    QUANT_SUPER_16,  /* per 16: d * (int8)sc * (q - offset) */
-    QUANT_FP4,       /* quant_scale_of_power(sc) * quant_fp4[q] */
+    QUANT_FLOAT,        /* F32, F16, BF16: no block */
+    QUANT_OFFSET,       /* d * (q - offset) */
+    QUANT_MIN,          /* d * q + m */
+    QUANT_SUPER_MIN,    /* per 32: d * sc * q - m * mn */
+    QUANT_SUPER_16,     /* per 16: d * (int8)sc * (q - offset) */
+    QUANT_SUPER_MIN_16, /* per 16: d * sc * q - m * mn */
+    QUANT_FP4,          /* quant_scale_of_power(sc) * quant_fp4[q] */
 } quant_kind;
 
 typedef struct quant_format {
@@ -35,7 +36,7 @@ typedef struct quant_format {
 typedef struct quant_block {
     uint8_t q[256];
     uint16_t d, m; /* F16 */
-    uint8_t sc[16], mn[8];
+    uint8_t sc[16], mn[16];
 } quant_block;
 
 /* What the sixteen quants of MXFP4 mean, twice (a sign, two bits of exponent, one of fraction). */
