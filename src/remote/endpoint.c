@@ -352,10 +352,9 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)
 static int put_probe(remote_endpoint *e, size_t n, model_ids *out, base_err *err)
 {
     static const char text[] =
-        "kvist asks once whether rows behind a cut are moved: apple bridge candle dragon engine forest "
-        "guitar "
-        "hammer island jungle kettle ladder magnet needle orange pencil quartz rocket silver timber urchin "
-        "velvet window yellow zephyr";
+        "kvist asks once whether rows behind a cut are moved: apple bridge candle dragon engine "
+        "forest guitar hammer island jungle kettle ladder magnet needle orange pencil quartz rocket "
+        "silver timber urchin velvet window yellow zephyr";
     int rc = remote_vocab_encode(e->vocab, text, sizeof text - 1, false, out, err);
     if (!rc && out->n < n)
         rc = base_fail(err, BASE_E_UNSUPPORTED, "%zu tokens are too few to ask with", out->n);

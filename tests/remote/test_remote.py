@@ -717,6 +717,40 @@ class Remote(unittest.TestCase):
             self.ask(s, "--ephemeral")
             self.assertEqual(len(s.requests), 1)
 
+    def test_a_raw_client_asks_the_same(self):
+        """scripts/remote-proxy records a session, scripts/remote-raw makes its ids anew; another answer or id is told."""
+        scripts = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts")
+        script, file = [call("read", path="src/one.c"), "It doubles x.", "One file."], os.path.join(self.folder, "requests")
+        s = self.serve("llama", script)
+        proxy = subprocess.Popen([sys.executable, "-Bu", os.path.join(scripts, "remote-proxy"), s.url, "--port", "0", "--out", file],
+                                 stdout=subprocess.PIPE, text=True)
+        try:
+            url = proxy.stdout.readline().split()[0]
+            run = self.kvist("--linear", "--endpoint", url, stdin="What is twice?\nAnd what files are there?\n")
+            self.assertIn("One file.", run.stdout)
+        finally:
+            proxy.terminate()
+            proxy.communicate()
+
+        def raw():
+            fresh = self.serve("llama", script)
+            return subprocess.run([sys.executable, "-B", os.path.join(scripts, "remote-raw"), file, fresh.url], capture_output=True, text=True)
+
+        same = raw()
+        self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
+        self.assertIn("3 requests: ids of 3 equal (2 of them built by this client), 3 answers equal", same.stdout)
+        script[1] = "It halves x."
+        self.assertIn("2 answers equal", raw().stdout)
+        script[1] = "It doubles x."
+        with open(file) as f:
+            rows = [json.loads(line) for line in f]
+        rows[-1]["body"]["prompt"][-19:] = [0xE4] + rows[-1]["body"]["prompt"][-19:]  # half a letter
+        with open(file, "w") as f:
+            f.writelines(json.dumps(row) + "\n" for row in rows)
+        other = raw()
+        self.assertEqual(other.returncode, 1, other.stdout)
+        self.assertIn("ids of 2 equal", other.stdout)
+
     def test_doctor(self):
         for kind, words in (("llama", "llama-server"), ("vllm", "vLLM 0.32.0"), ("sglang", "SGLang"), ("chat", "a chat endpoint")):
             run = self.kvist("doctor", "--endpoint", self.serve(kind).url)
