@@ -84,7 +84,9 @@ int config_read_user(
     int rc = 0;
     if (base_fs_exists(path)) {
         reading r = {c, argc, argv, common, own, all, OPTION_OF_USER, path};
-        rc = base_fs_read(path, CONFIG_MOST_BYTES, &text, err);
+        rc = base_fs_check_owner(
+            path, err); /* it may name an endpoint, and the mode in which nothing is asked */
+        if (!rc) rc = base_fs_read(path, CONFIG_MOST_BYTES, &text, err);
         if (!rc) {
             rc = config_text_read(text.data ? text.data : "", text.len, put, &r, &line, err);
             if (rc) {

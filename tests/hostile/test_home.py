@@ -55,6 +55,24 @@ class Home(Hostile):
             os.chmod(path, 0o755)
         self.assertEqual(self.kvist("--version").returncode, 0)
 
+    def test_a_configuration_that_others_write_to_is_refused(self):
+        """It may name an endpoint, and the mode in which nothing is asked."""
+        script, path = os.path.join(self.folder, "script"), os.path.join(self.home, "config", "config")
+        with open(script, "w") as f:
+            f.write("answer Fine.\n")
+        os.makedirs(os.path.dirname(path), mode=0o755)
+        with open(path, "w") as f:
+            f.write("mode = all\n")
+        words = ("-p", "hello", "--fake-script", script)
+        os.chmod(path, 0o666)
+        self.refused("can be written by other users", *words)
+        os.chmod(path, 0o644)
+        run = self.kvist(*words)
+        self.assertEqual(run.returncode, 0, run.stderr)  # the control
+        os.remove(path)
+        os.mkfifo(path)
+        self.refused("is neither a file nor a folder", *words)
+
     def test_a_home_of_somebody_else_is_refused(self):
         if os.geteuid() != 0:
             self.skipTest("only root can give a file away")
