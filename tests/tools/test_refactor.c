@@ -507,6 +507,59 @@ static void test_refactor__delete_lists_callers_or_replaces_them(void **state)
     tree_remove(&t);
 }
 
+/* What only tests the deleted function goes with it: assertions, tests, classes, a file; other uses refuse it. */
+static void test_refactor__delete_takes_its_tests(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "m.py",
+        "def pack(x):\n    return x\n\n\ndef unpack(x):\n    return x\n\n\ndef keep(x):\n    return x\n");
+    tree_put(&t, "tests/test_m.py",
+        "import m\nfrom unittest import TestCase\n\n\ndef test_round():\n    a = b'a' * 10\n"
+        "    assert m.unpack(m.pack(a)) == a\n\n    assert m.unpack(m.pack(b'')) == b''\n\n\n"
+        "def test_keep():\n    assert m.keep(1) == 1\n    # don't\n    assert m.keep(\n        m.pack(2)) == "
+        "2\n\n"
+        "    for i in range(3):\n        assert m.pack(i) == i\n    assert m.keep(3) == 3\n\n\n"
+        "def test_read():\n    got = m.pack(1)\n    for g in got:\n        assert g\n\n\n"
+        "class TestPack(TestCase):\n    def test_one(self):\n        with self.assertRaises(ValueError):\n"
+        "            m.pack(None)\n\n\ndef test_last():\n    assert m.keep(4) == 4\n");
+    tree_open(&t);
+    char *said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"pack\"}", TOOL_OK);
+    assert_contains(said, "3 whole tests and 2 assertions, test_round (tests/test_m.py), tests/test_m.py");
+    free(said);
+    expect(&t, "tests/test_m.py",
+        "import m\nfrom unittest import TestCase\n\n\n"
+        "def test_keep():\n    assert m.keep(1) == 1\n\n"
+        "    assert m.keep(3) == 3\n\n\ndef test_last():\n    assert m.keep(4) == 4\n");
+    tree_put(&t, "tests/test_n.py",
+        "from m import keep, unpack\n\n\ndef test_both():\n"
+        "    got = unpack(1)\n    assert got == 1\n    assert keep(2) == 2\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"delete\",\"name\":\"unpack\"}", TOOL_REFUSED,
+        "tests/test_n.py:5 (in test_both)");
+    tree_put(&t, "a.ts",
+        "export function one(x: number) {\n  return x;\n}\n\nexport function two(x: number) {\n  "
+        "return x;\n}\n");
+    tree_put(&t, "a.test.ts",
+        "import { one, two } from './a';\n\ndescribe('two', () => {\n  it('is \"it\"', () => {\n"
+        "    expect(two(1)).toBe(1);\n  });\n\n  it('throws', () => {\n    expect(() => {\n      two(0);\n"
+        "    }).not.toThrow();\n  });\n});\n\ndescribe('one', () => {\n  it('is', () => {\n"
+        "    expect(one(1)).toBe(1);\n\n    // both\n    expect(two(2))\n      .toBe(2);\n  });\n});\n");
+    tree_put(&t, "two.test.ts",
+        "import { test } from 'vitest';\nimport { two } from './a';\n\ntest('two', () => {\n  const a = "
+        "two(1);\n\n"
+        "  expect(a).toBe(1);\n});\n");
+    tree_open(&t);
+    said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"two\"}", TOOL_OK);
+    assert_contains(said, "3 whole tests and 1 assertion");
+    free(said);
+    expect(&t, "a.test.ts",
+        "import { one } from './a';\n\ndescribe('one', () => {\n  it('is', () => {\n"
+        "    expect(one(1)).toBe(1);\n  });\n});\n");
+    assert_false(tree_has(&t, "two.test.ts"));
+    tree_remove(&t);
+}
+
 /* What a call gives stands where the text that replaces it has the parameter's name; imports follow. */
 static void test_refactor__delete_writes_what_callers_use_instead(void **state)
 {
@@ -908,6 +961,7 @@ int main(void)
         cmocka_unit_test(test_refactor__tells_which_documents_write_the_old_name),
         cmocka_unit_test(test_refactor__one_diff_one_undo),
         cmocka_unit_test(test_refactor__delete_lists_callers_or_replaces_them),
+        cmocka_unit_test(test_refactor__delete_takes_its_tests),
         cmocka_unit_test(test_refactor__delete_writes_what_callers_use_instead),
         cmocka_unit_test(test_refactor__signature_changes_every_call),
         cmocka_unit_test(test_refactor__signature_parts_go_s_groups),

@@ -1,6 +1,6 @@
 /*
  * delete: a definition with its comment, its prototypes, and what imports and exports it. What calls it is listed
- * and refused, unless the request says what stands in place of a call.
+ * and refused, unless the request says what stands in place of a call; what only tests it goes with it (tests.c).
  */
 #include "tools/refactor/refactor.h"
 
@@ -210,11 +210,14 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
     refactor_instead *instead = base_xcalloc(1, sizeof *instead);
     char *next = follower(x, q->to);
     if (q->to) refactor__read_instead(x, q->to, instead);
-    base_buf left = {0};
+    refactor_cuts cuts = {0};
+    if (!q->to || !*q->to || !strcmp(q->to, "nothing")) refactor__cut_tests(x, &cuts);
+    base_buf left = {0}, of_tests = {0};
     size_t n_left = 0, n_calls = 0, done_in = SIZE_MAX;
     uint32_t done_to = 0;
     for (size_t i = 0; i < x->n_places; i++) {
         const refactor_place *p = &x->places[i];
+        if (refactor__is_cut(&cuts, p->file, p->use->from)) continue;
         if (p->verdict == REFACTOR_UNSURE) {
             list_use(x, p, n_left++, &left);
             continue;
@@ -238,17 +241,21 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
         }
         list_use(x, p, n_left++, &left);
     }
+    refactor__apply_cuts(x, &cuts, edits, &of_tests);
     for (size_t i = 0; i < x->n_files && !n_left; i++) {
         base_buf text = {0};
         if (!edits[i].n) continue;
-        refactor__edits_apply(&edits[i], &x->files[i].file.text, &text);
+        const bool is_gone = refactor__is_file_cut(&cuts, i);
+        if (!is_gone) refactor__edits_apply(&edits[i], &x->files[i].file.text, &text);
         tool__changes_add(ret, x->files[i].path, &x->files[i].file, &text);
+        ret->all[ret->n - 1]->removes = is_gone;
     }
     for (size_t i = 0; i < x->n_files; i++) refactor__edits_free(&edits[i]);
     free(edits);
     refactor__instead_free(instead);
     free(instead);
     free(next);
+    free(cuts.all);
     if (n_left) {
         tool__say(x->result, TOOL_REFUSED, "%s is used in %zu place%s: %s%s. Nothing was changed. ", x->name,
             n_left, n_left == 1 ? "" : "s", left.data, n_left > MAX_LISTED ? ", ..." : "");
@@ -258,6 +265,7 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
                 : "Next: change these first; or the same call with \"to\", what stands in place of each call "
                   "(\"nothing\" removes calls that stand alone).\n");
         base_buf_free(&left);
+        base_buf_free(&of_tests);
         return false;
     }
     base_buf say = {0};
@@ -267,8 +275,13 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
         base_buf_printf(&say, " and its %zu call%s", n_calls, n_calls == 1 ? "" : "s");
         base_buf_printf(headline, " and its %zu call%s", n_calls, n_calls == 1 ? "" : "s");
     }
+    if (of_tests.len) {
+        base_buf_puts(&say, of_tests.data);
+        base_buf_puts(headline, " and its uses in tests");
+    }
     base_buf_printf(&say, ": %zu file%s changed.\n", ret->n, ret->n == 1 ? "" : "s");
     ret->say = base_buf_take(&say);
+    base_buf_free(&of_tests);
     base_buf_free(&left);
     return true;
 }

@@ -219,6 +219,29 @@ void refactor__instead_free(refactor_instead *r);
 bool refactor__put_instead(
     const refactor_instead *r, const base_str *items, size_t n, base_str object, base_buf *ret);
 
+/* ---- tests.c ---- */
+
+/* What of a test file goes with the target: an assertion ("what" is ""), or a whole test, which "what" names. */
+typedef struct refactor_cut {
+    size_t file;
+    uint32_t from, to;
+    char what[96];
+    bool is_last; /* its file is left with no test and no definition, and goes */
+} refactor_cut;
+typedef struct refactor_cuts {
+    refactor_cut *all; /* freed by the caller */
+    size_t n, cap;
+} refactor_cuts;
+/*
+ * Of Python, JavaScript and TypeScript. Places have to be resolved. A use that is in no assertion, in a test that has
+ * others, is left.
+ */
+void refactor__cut_tests(const refactor *x, refactor_cuts *ret);
+bool refactor__is_cut(const refactor_cuts *cuts, size_t file, uint32_t at);
+bool refactor__is_file_cut(const refactor_cuts *cuts, size_t file);
+/* Sorts the cuts, puts them into their files' edits, and says which. */
+void refactor__apply_cuts(const refactor *x, refactor_cuts *cuts, refactor_edits *edits, base_buf *say);
+
 /* ---- inline.c ---- */
 
 /*
