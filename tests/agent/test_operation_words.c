@@ -30,6 +30,10 @@ static void test_operation_words__say_a_parameter(void **state)
     } cases[] = {
         {"Add a parameter limit to find with default 10.", COMES, NULL, "limit", NULL, "10", NULL, 0},
         {"add an optional argument `name=\"x y\"` to open", COMES, "name=\"x y\"", NULL, NULL, NULL, NULL, 0},
+        {"Add a parameter int quiet to save; callers pass 0.", COMES, NULL, "quiet", "int", NULL, "0", 0},
+        {"Add a parameter unsigned long n to save", COMES, NULL, "n", "unsigned long", NULL, NULL, 0},
+        {"Add a parameter const char *sep to join", COMES, NULL, "sep", "const char *", NULL, NULL, 0},
+        {"Add a parameter string to join", COMES, NULL, "string", NULL, NULL, NULL, 0},
         {"Add an int parameter flags to sdsnew; callers pass 0.", COMES, NULL, "flags", "int", NULL, "0", 0},
         {"Give sdsnew a second parameter `int flags`, and let every caller pass FLAG_NONE", COMES,
             "int flags", NULL, NULL, NULL, "FLAG_NONE", 2},

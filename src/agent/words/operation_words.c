@@ -73,6 +73,25 @@ static char *in_backticks(const char *s, size_t at, size_t *ret_to)
     return agent__copy_word(s, code);
 }
 
+/* "int quiet", "unsigned int flags", "char *sep": a type of the list at `type` and the name behind it; false: no name follows. */
+static bool read_typed(const char *s, agent_word type, agent_parameter_words *w)
+{
+    static const char *const in_front[] = {"const", "unsigned", "signed", NULL};
+    agent_word last = type, name;
+    for (; agent__is_any_word(s, last, in_front); last = name)
+        if (!agent__next_word(s, last.to, &name) || strspn(s + last.to, " ") != name.from - last.to)
+            return false;
+    if (!agent__is_any_word(s, last, types) || !agent__next_word(s, last.to, &name) || name.from == last.to ||
+        strspn(s + last.to, " *") != name.from - last.to || agent__is_any_word(s, name, no_names))
+        return false;
+    size_t end = name.from;
+    while (s[end - 1] == ' ') end--;
+    w->type = agent__copy_word(s, (agent_word){type.from, end});
+    w->name = agent__copy_word(s, name);
+    w->to = name.to;
+    return true;
+}
+
 static void read_name(const char *s, agent_word parameter, agent_parameter_words *w)
 {
     agent_word next, before;
@@ -90,6 +109,7 @@ static void read_name(const char *s, agent_word parameter, agent_parameter_words
     } else if (agent__next_word(s, at, &next) && next.from < end &&
                strspn(s + at, " '\"") == next.from - at && !agent__is_any_word(s, next, no_names) &&
                !isdigit((unsigned char)s[next.from])) {
+        if (read_typed(s, next, w)) return;
         w->name = agent__copy_word(s, next);
         w->to = next.to;
     } else if (agent__word_before(s, parameter.from, &before) && !agent__is_any_word(s, before, no_names) &&
@@ -103,6 +123,7 @@ static void read_type(const char *s, agent_word parameter, agent_parameter_words
 {
     agent_word before;
     size_t at = agent__find_phrase(s, w->to, "of type");
+    if (w->type) return; /* it stood in front of the name */
     if (at) {
         size_t end = at, skip;
         w->type = in_backticks(s, at, &skip);
