@@ -454,6 +454,17 @@ class Usage(Case):
         for shell in ("bash", "zsh", "fish"):
             if shutil.which(shell):
                 subprocess.run([shell, "-n"], input=made[shell], text=True, check=True)
+        if shutil.which("fish"):
+            asked = made["fish"] + 'complete -C "kvist --kv-b"\ncomplete -C "kvist log sh"\n'
+            said = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True, env=self.env)
+            self.assertEqual((said.returncode, said.stderr), (0, ""))
+            self.assertEqual([line.split("\t")[0] for line in said.stdout.splitlines()], ["--kv-budget", "show"])
+        if shutil.which("zsh"):
+            with open(os.path.join(self.folder, "_kvist"), "w") as f:
+                f.write(made["zsh"])
+            asked = "autoload -Uz compinit; fpath=($PWD $fpath); compinit -u -D; autoload +X _kvist; print $_comps[kvist]"
+            said = subprocess.run(["zsh", "-f", "-c", asked], capture_output=True, text=True, env=self.env, cwd=self.folder)
+            self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "_kvist\n", ""))
 
     def test_the_manual_has_the_keys_and_the_commands_of_the_shell(self):
         about = self.describe("help")
