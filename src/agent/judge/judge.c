@@ -252,8 +252,8 @@ static bool compile_rust(agent *a, const char *path, base_buf *out)
 static bool judge_script(agent *a, const char *path, base_buf *out)
 {
     static const char *const runners[][2] = {{"node --test", "node --test "},
-        {"vitest", "PATH=node_modules/.bin:$PATH vitest run "}, {"jest", "npx --no-install jest "},
-        {"mocha", "PATH=node_modules/.bin:$PATH mocha "}};
+        {"vitest", "PATH=node_modules/.bin:$PATH vitest run "},
+        {"jest", "PATH=node_modules/.bin:$PATH jest "}, {"mocha", "PATH=node_modules/.bin:$PATH mocha "}};
     char *manifest = above(a, path, "package.json");
     char *test = code_path_is_test(path) ? base_xstrdup(path) : agent__test_file_of(a, path);
     base_buf text = {0};
