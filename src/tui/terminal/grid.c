@@ -200,7 +200,7 @@ void tui_rule(tui_area a, int x, int y, int width, tui_style style, const char *
     if (width < 1 || tui_put(a, x, y, style, glyph) != 1) return;
     const tui_cell *first = cell_at(a, x, y);
     for (int i = 1; first && i < width; i++) { /* not read again for each column */
-        tui_cell *c = cell_at(a, i, y);
+        tui_cell *c = cell_at(a, x + i, y);
         if (!c) return;
         detach(a, x + i, y);
         *c = *first;
