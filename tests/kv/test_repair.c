@@ -61,14 +61,15 @@ static void test_repair__brings_the_asked_line_back_within_the_budget(void **sta
     kv_session_free(s);
 }
 
-/* Its tokens visited what it asks for; where they could not, or it is wanted, it is computed again unless it is long. */
-static void test_repair__computes_a_message_again_where_nothing_visited_it(void **state)
+/* Unless it is long; with signal=unvisited only where its tokens could not visit what comes back, with reuse never. */
+static void test_repair__computes_a_message_again(void **state)
 {
     static const struct {
-        const char *set[3];
+        const char *set[4];
         uint64_t computed;
-    } cases[] = {{{NULL}, 0}, {{"visit=0"}, 20}, {{"visit=0", "again=19"}, 0},
-        {{"visit=0", "signal=reuse"}, 0}, {{"signal=replay"}, 20}, {{"signal=replay", "again=19"}, 0}};
+    } cases[] = {{{NULL}, 20}, {{"again=19"}, 0}, {{"signal=unvisited"}, 0},
+        {{"visit=0", "signal=unvisited"}, 20}, {{"visit=0", "signal=unvisited", "again=19"}, 0},
+        {{"signal=reuse"}, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fake_model m = {.lanes_differ = true};
         kit_seen log = {0};
@@ -255,7 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repair__brings_the_asked_line_back_within_the_budget),
-        cmocka_unit_test(test_repair__computes_a_message_again_where_nothing_visited_it),
+        cmocka_unit_test(test_repair__computes_a_message_again),
         cmocka_unit_test(test_repair__what_came_back_stays_for_the_turn),
         cmocka_unit_test(test_repair__swaps_when_lanes_are_full),
         cmocka_unit_test(test_repair__computes_queries_that_were_not_kept),

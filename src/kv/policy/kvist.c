@@ -56,6 +56,6 @@ const kv_policy kv_policy_kvist = {
         "and visit: measured, docs/results.md"},
     .score = score,
     .defaults = {KV_USUAL_DEFAULTS, .sinks = 4, .hard = 1, .soft = .5, .memory = 1,
-        .signal = KV_SIGNAL_UNVISITED, .again = 256, .message = .5, .visit = .2, .rest = 1},
+        .signal = KV_SIGNAL_REPLAY, .again = 256, .message = .5, .visit = .2, .rest = 1},
     .repair = -1,
 };

@@ -419,9 +419,9 @@ static bool brings_unvisited(const kv_session *s, const kv_plan *p)
 }
 
 /*
- * Whether the message is computed again over what comes back. Where its tokens did not visit that, its own
- * rows were made without, and an answer that needs several facts is wrong. Where they did, a second pass
- * brings nothing (docs/diary.md, "A message is computed once").
+ * Whether the message is computed again over what comes back: its own rows were made without, and an answer that needs
+ * several facts is wrong then. Tokens that visited it lose nothing in a single answer, but over a row of questions
+ * (docs/diary.md, "A message is computed once").
  */
 static bool may_replay(const kv_session *s, const kv_plan *p, uint32_t from, uint32_t to)
 {
