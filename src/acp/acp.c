@@ -355,15 +355,19 @@ static void do_list(acp *c, const request *r)
     base_buf_free(&out);
 }
 
-/* "file:///tree/src/a.c" of a file of the tree is "@src/a.c", which puts it in front; any other is its address. */
+/*
+ * "file:///tree/src/a.c" of a file of the tree is "@src/a.c", which puts it in front; any other is its address, in brackets: a
+ * request that begins with one must not become a command of the person's ("!", "/").
+ */
 static void put_link(const acp *c, base_buf *out, const char *uri)
 {
     const size_t n = strlen(c->teller.root);
     const char *path = !strncmp(uri, "file://", 7) ? uri + 7 : uri;
-    if (!strncmp(path, c->teller.root, n) && path[n] == '/')
-        base_buf_printf(out, "@%s", path + n + 1);
-    else
-        base_buf_puts(out, uri);
+    const bool is_in_tree = !strncmp(path, c->teller.root, n) && path[n] == '/';
+    const char *shown = is_in_tree ? path + n + 1 : uri;
+    base_buf_putc(out, is_in_tree ? '@' : '<');
+    base_utf8_sanitise(out, shown, strlen(shown), false);
+    if (!is_in_tree) base_buf_putc(out, '>');
 }
 
 /* A file that the editor sends along: whoever wrote it must not write the request behind it. */
