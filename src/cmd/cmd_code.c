@@ -13,6 +13,7 @@
 #include "code/graph.h"
 #include "code/joern.h"
 #include "cmd/options.h"
+#include "base/path.h"
 
 enum {
     MAX_SOURCE_BYTES = 64 << 20,
@@ -408,9 +409,8 @@ static int install(const char *from, base_err *err)
     int rc = code_grammar_inspect(from, &languages, err);
     if (rc == 0) rc = base_fs_read(from, MAX_GRAMMAR_BYTES, &bytes, err);
     if (rc == 0) {
-        const char *slash = strrchr(from, '/');
         folder = base_fs_home(BASE_HOME_DATA, "grammars");
-        base_buf_printf(&to, "%s/%s", folder, slash != NULL ? slash + 1 : from);
+        base_buf_printf(&to, "%s/%s", folder, base_path_name(from));
         rc = base_fs_mkdirs(folder, err);
     }
     if (rc == 0) rc = base_fs_write(to.data, bytes.data, bytes.len, 0644, err);

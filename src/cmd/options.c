@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "kv/core/budget.h"
+#include "base/path.h"
 
 /* Budgets are compared as rows of a model like the default one: which is smaller hardly depends on it. */
 enum { TYPICAL_CTX = 32768, TYPICAL_ROW = 28672 };
@@ -461,7 +462,7 @@ const default_model options_models[OPTIONS_N_MODELS] = {
 
 const default_model *options_find_model(const char *word)
 {
-    const char *slash = strrchr(word, '/'), *file = slash ? slash + 1 : word;
+    const char *file = base_path_name(word);
     for (size_t i = 0; i < OPTIONS_N_MODELS; i++) {
         const default_model *m = &options_models[i];
         if (!strcasecmp(word, m->name) || !strcasecmp(word, m->role) || !strcmp(file, m->file)) return m;

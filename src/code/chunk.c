@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 
 enum {
     LONG_LINES = 120,
@@ -57,8 +58,7 @@ bool code_path_is_test(const char *path)
     static const char *const tests[] = {
         "test", "spec", "example", "bench", "benchmark", "sample", "testing", "fixture", "demo", "mock"};
     /* "sample" and "test" may be what a program is about: "src/cmd/sample.rs" is no sample. */
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = base_path_name(path);
     bool found = false;
     for (size_t i = 0; i < N_OF(tests); i++) {
         const char *p = strcasestr(path, tests[i]);
@@ -79,8 +79,7 @@ static uint32_t flags_of_path(const char *path, const char *text, size_t n)
     static const char *const data[] = {
         "json", "yaml", "toml", "html", "css", "make", "cmake", "dockerfile", "meson"};
     uint32_t flags = code_path_is_test(path) ? CHUNK_TEST : 0;
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = base_path_name(path);
     const char *language = code_language(path, text, n);
     if (code_language_is_document(language)) flags |= CHUNK_DOCUMENT;
     if (language == NULL || word_in(language, data, N_OF(data))) flags |= CHUNK_DATA;
@@ -102,8 +101,7 @@ bool code_chunk_skips(const char *path, const char *text, size_t n)
         "UNLICENSE", "LICENSE-MIT", "LICENSE.md"};
     static const char *const endings[] = {
         ".min.js", ".min.css", ".map", ".svg", ".lock", ".patch", ".csv", ".tsv", ".ipynb", ".snap"};
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = base_path_name(path);
     if (word_in(name, names, N_OF(names))) return true;
     const size_t len = strlen(name);
     for (size_t i = 0; i < N_OF(endings); i++)

@@ -123,6 +123,8 @@ uint32_t code_find_definition(const code_file *f, const char *name, uint32_t *re
  */
 uint32_t code_definition_at(const code_file *f, uint32_t byte);
 
+/* "push" of "Stack.push" and of "ns::Stack::push": a part of the name given. */
+const char *code_last_name(const char *name);
 /* ASCII letters, digits, _, $ and any byte >= 0x80. */
 bool code_is_name_byte(char c);
 /* The next identifier (of name bytes, not starting with a digit) at or behind *pos: false at the end. */

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/path.h"
 
 #ifdef KVIST_HAVE_TREE_SITTER
 #include <dlfcn.h>
@@ -353,7 +354,7 @@ uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret)
 /* "libtree-sitter-c_sharp.so" and "c_sharp.so" are c_sharp; false for another kind of name. */
 static bool language_of_file(const char *path, char language[32])
 {
-    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    const char *base = base_path_name(path);
     if (strncmp(base, "libtree-sitter-", 15) == 0) base += 15;
     const size_t n = strspn(base, "abcdefghijklmnopqrstuvwxyz0123456789_");
     if (n == 0 || n >= 32 || strcmp(base + n, ".so") != 0) return false;

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 
 typedef struct language_row {
     const char *ending, *language;
@@ -62,6 +63,13 @@ const char *code_kind_word(code_kind k)
 }
 
 /* A bit each: a file's bytes all pass here at every edit. */
+const char *code_last_name(const char *name)
+{
+    const char *dot = strrchr(name, '.'), *colon = strrchr(name, ':');
+    const char *last = !dot || (colon && colon > dot) ? colon : dot;
+    return last ? last + 1 : name;
+}
+
 bool code_is_name_byte(char c)
 {
     static const uint32_t bits[8] = {
@@ -152,8 +160,7 @@ bool code_language_is_document(const char *language)
 
 const char *code_language(const char *path, const char *text, size_t n)
 {
-    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
-    const char *name = slash != NULL ? slash + 1 : path != NULL ? path : "";
+    const char *name = path != NULL ? base_path_name(path) : "";
     for (size_t i = 0; i < N_OF(by_name); i++)
         if (strcmp(name, by_name[i].ending) == 0) return by_name[i].language;
     const char *dot = strrchr(name, '.');

@@ -12,6 +12,8 @@
 
 #include "code/index_state.h"
 #include "code/words.h"
+#include "base/path.h"
+#include "code/code.h"
 
 enum { DEFAULT_CAP = 12, MAX_WORD = 200, CITED_WITHIN = 90, MAX_FIELDS = 256 };
 
@@ -79,8 +81,7 @@ static bool split_path(const char *word, char *path, uint32_t *line)
 
 static bool has_shape_of_path(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path,
-               *dot = strrchr(name, '.');
+    const char *name = base_path_name(path), *dot = strrchr(name, '.');
     if (dot == NULL || dot == name || dot[1] == '\0' || strlen(dot) > 6) return false;
     for (const char *p = path; *p != '\0'; p++)
         if (!code_is_name_byte(*p) && strchr("./-+@", *p) == NULL) return false;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 
 typedef struct opening {
     remote_endpoint *e;
@@ -329,10 +330,9 @@ void remote_endpoint_close(remote_endpoint *e)
 /* llama-server that was started with a path calls its model by that path. */
 static const char *name_of(const char *model)
 {
-    const char *slash = strrchr(model, '/');
-    const size_t n = strlen(model);
-    const bool is_path = *model == '/' || *model == '.' || (n > 5 && !strcmp(model + n - 5, ".gguf"));
-    return is_path && slash && slash[1] ? slash + 1 : model;
+    const char *name = base_path_name(model);
+    const bool is_path = *model == '/' || *model == '.' || base_ends_with(model, ".gguf");
+    return is_path && *name ? name : model;
 }
 
 void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)

@@ -22,6 +22,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 
 extern const tool_entry tool__write;
 
@@ -81,7 +82,7 @@ static void import_names(tool_workspace *w, const char *path, base_str block, co
             only = &places[i];
         }
         if (only && one) {
-            const char *slash = strrchr(only->path, '/'), *file = slash ? slash + 1 : only->path;
+            const char *file = base_path_name(only->path);
             char *module = base_xstrndup(file, strcspn(file, "."));
             if (tool__import_name(text, module, name))
                 base_buf_printf(say, "Imported %s from %s. ", name, module);
@@ -275,8 +276,7 @@ static bool is_at_column_0(const base_buf *text, const tool_addition *added)
 static tool_change *export_change(
     tool_workspace *w, const char *path, const tool_addition *added, const char *name, base_buf *new_text)
 {
-    const char *language = code_language(path, "", 0), *slash = strrchr(path, '/'),
-               *file = slash ? slash + 1 : path;
+    const char *language = code_language(path, "", 0), *file = base_path_name(path);
     char *holder = tool__name_holder(name), *module = base_xstrndup(file, strcspn(file, "."));
     const bool may = language && added->behind && added->is_kin && !holder && *name != '_' &&
                      !code_path_is_test(path) && is_at_column_0(new_text, added);

@@ -21,6 +21,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "code/code.h"
 
 enum { REFUSE_AT = 2, STOP_AT = 3 };
 
@@ -111,16 +112,11 @@ static bool has_name(const char *text, size_t n, const char *name)
     return false;
 }
 
-static const char *last_part(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : name;
-}
-
 static bool has_callers(const agent *a, const char *name)
 {
     code_caller *callers = NULL;
-    const uint32_t n = code_index_callers(tool_workspace_index(a->workspace), last_part(name), 1, &callers);
+    const uint32_t n =
+        code_index_callers(tool_workspace_index(a->workspace), code_last_name(name), 1, &callers);
     code_callers_free(callers, n < 1 ? n : 1);
     return n > 0;
 }
@@ -136,14 +132,14 @@ static bool is_by_hand(const agent_running *r)
     const base_str text = r->call.payload;
     const char *name = base_json_str(r->call.arguments, "name", NULL);
     const char *path = base_json_str(r->call.arguments, "path", NULL);
-    const bool is_itself = name && !strcmp(last_part(name), last_part(x->name));
+    const bool is_itself = name && !strcmp(code_last_name(name), code_last_name(x->name));
     bool is_it = is_itself;
     if (!strcmp(x->operation, "rename"))
         is_it |= (text.ptr && has_name(text.ptr, text.len, x->to)) ||
                  (name && has_name(name, strlen(name), x->to));
     else if (!strcmp(x->operation, "move")) /* the one that stays would be a second one */
         is_it |= path && x->to && !strcmp(path, x->to) && text.ptr &&
-                 has_name(text.ptr, text.len, last_part(x->name));
+                 has_name(text.ptr, text.len, code_last_name(x->name));
     else if (!strcmp(x->operation, "signature"))
         is_it = is_itself && has_callers(r->a, x->name);
     return is_it;
@@ -456,8 +452,7 @@ static char *name_written(const agent *a, const char *path, const char *name, ba
     const code_definition *d = NULL;
     for (uint32_t i = 0; i < f->n_definitions && !d; i++)
         if (f->definitions[i].body_to > f->definitions[i].body_from) d = &f->definitions[i];
-    const char *dot = strrchr(name, '.');
-    if (d && strcmp(d->name, dot ? dot + 1 : name) != 0) {
+    if (d && strcmp(d->name, code_last_name(name)) != 0) {
         base_buf_printf(&whole, "%s.%s", name, d->name);
         if (!code_index_is_defined(tool_workspace_index(a->workspace), whole.data)) base_buf_clear(&whole);
     }

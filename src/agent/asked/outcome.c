@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "code/places.h"
+#include "code/code.h"
 
 /* --- what is asked -------------------------------------------------------------------------------------- */
 
@@ -341,8 +342,7 @@ void agent__aim_at(agent *a, const char *path, const char *name)
 static void aim_at_test(agent *a)
 {
     code_caller *callers = NULL;
-    const char *dot = a->fix.name ? strrchr(a->fix.name, '.') : NULL;
-    const char *name = dot ? dot + 1 : a->fix.name;
+    const char *name = a->fix.name ? code_last_name(a->fix.name) : NULL;
     uint32_t n = name ? code_index_callers(tool_workspace_index(a->workspace), name, 32, &callers) : 0;
     for (uint32_t i = 0; i < n && i < 32 && !a->fix.open_call; i++)
         if (code_path_is_test(callers[i].path) && *callers[i].name)
@@ -453,9 +453,8 @@ static bool is_tested(const agent *a, const char *name)
 {
     enum { MOST = 64 };
     code_caller *callers = NULL;
-    const char *dot = strrchr(name, '.');
     const uint32_t n =
-        code_index_callers(tool_workspace_index(a->workspace), dot ? dot + 1 : name, MOST, &callers);
+        code_index_callers(tool_workspace_index(a->workspace), code_last_name(name), MOST, &callers);
     bool is_so = false;
     for (uint32_t i = 0; i < n && i < MOST; i++) is_so |= code_path_is_test(callers[i].path);
     code_callers_free(callers, n < MOST ? n : MOST);

@@ -10,6 +10,8 @@
 #include "agent/asked/asked.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
+#include "base/path.h"
+#include "code/code.h"
 
 enum { MAX_FILE = 4 << 20 };
 
@@ -30,12 +32,6 @@ static bool read_place(const agent *a, const code_place *p, base_buf *out)
     if (is_good) base_buf_add(out, text.data + p->from, p->to - p->from);
     base_buf_free(&text);
     return is_good;
-}
-
-static const char *last_part(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : name;
 }
 
 static bool is_code(const code_place *p)
@@ -59,7 +55,7 @@ void agent__find_standing(const agent *a, const char *path, const char *name, ag
     }
     if (n_here == 1 && read_place(a, only, &ret->text)) {
         ret->path = base_xstrdup(full);
-        ret->name = base_xstrdup(last_part(name));
+        ret->name = base_xstrdup(code_last_name(name));
         ret->parent = base_xstrdup(only->parent);
     }
     code_places_free(places, n);
@@ -81,7 +77,7 @@ static bool says(const char *request, const char *word)
 /* The type that a definition belongs to, or its file. */
 static bool says_place(const char *request, const char *parent, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *file = base_path_name(path);
     char *stem = base_xstrndup(file, strcspn(file, "."));
     const bool is_so = says(request, parent) || strstr(request, file) || says(request, stem);
     free(stem);

@@ -11,6 +11,8 @@
 #include "agent/approve/approve.h"
 #include "agent/judge/judge.h"
 #include "base/mem.h"
+#include "base/path.h"
+#include "code/code.h"
 
 enum { MAX_FILE = 1 << 20 };
 
@@ -19,7 +21,7 @@ enum { MAX_FILE = 1 << 20 };
 /* "main" of "src/dotenv/main.py" */
 static char *stem_of(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = base_path_name(path);
     return base_xstrndup(name, strcspn(name, "."));
 }
 
@@ -40,16 +42,10 @@ static bool is_test_of(const char *path, const char *stem)
     return is_so && is_test_file(path);
 }
 
-static bool has_ending_of(const char *path, const char *other)
-{
-    const char *a = strrchr(path, '.'), *b = strrchr(other, '.');
-    return a && b && !strcmp(a, b);
-}
-
 /* Is the name a whole part of the file's: "alias" of "command.alias.test.js"? */
 static bool has_part(const char *path, const char *name)
 {
-    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *file = base_path_name(path);
     const size_t n = strlen(name);
     bool has = false;
     for (const char *at = file; n && !has && (at = strcasestr(at, name)); at++)
@@ -61,13 +57,11 @@ static bool has_part(const char *path, const char *name)
 char *agent__test_file_of(const agent *a, const char *path)
 {
     char *stem = stem_of(path), *found = NULL, **paths = code_index_paths(tool_workspace_index(a->workspace));
-    const char *dot = a->fix.name ? strrchr(a->fix.name, '.') : NULL;
-    const char *name = !a->fix.name || !a->fix.path || strcmp(a->fix.path, path) != 0 ? ""
-                       : dot                                                          ? dot + 1
-                                                                                      : a->fix.name;
+    const bool is_fix = a->fix.name && a->fix.path && !strcmp(a->fix.path, path);
+    const char *name = is_fix ? code_last_name(a->fix.name) : "";
     bool has_name = false;
     for (size_t i = 0; paths && paths[i] && !has_name; i++) {
-        if (!is_test_of(paths[i], stem) || !has_ending_of(paths[i], path)) continue;
+        if (!is_test_of(paths[i], stem) || !base_path_same_ending(paths[i], path)) continue;
         has_name = has_part(paths[i], name);
         if (found && !has_name) continue;
         free(found);
@@ -92,7 +86,7 @@ static char *calling_test_of(const agent *a, const char *path)
         if (d->body_to <= d->body_from) continue;
         uint32_t n = code_index_callers(x, d->name, 32, &callers);
         for (uint32_t k = 0; k < n && k < 32 && !found; k++)
-            if (is_test_file(callers[k].path) && has_ending_of(callers[k].path, path))
+            if (is_test_file(callers[k].path) && base_path_same_ending(callers[k].path, path))
                 found = base_xstrdup(callers[k].path);
         code_callers_free(callers, n < 32 ? n : 32);
     }
@@ -104,16 +98,10 @@ static char *calling_test_of(const agent *a, const char *path)
 /* --- how it is run -------------------------------------------------------------------------------------- */
 
 /* The folder of a path, "." for the root. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? base_xstrndup(path, (size_t)(slash - path)) : base_xstrdup(".");
-}
-
 /* The nearest file of that name in the path's folders, upwards; NULL: none. */
 static char *above(const agent *a, const char *path, const char *name)
 {
-    char *folder = folder_of(path), *found = NULL;
+    char *folder = base_path_folder(path), *found = NULL;
     for (;;) {
         base_buf at = {0}, text = {0};
         base_buf_printf(
@@ -122,7 +110,7 @@ static char *above(const agent *a, const char *path, const char *name)
         base_buf_free(&text);
         base_buf_free(&at);
         if (found || !strcmp(folder, ".")) break;
-        char *up = folder_of(folder);
+        char *up = base_path_folder(folder);
         free(folder);
         folder = up;
     }
@@ -207,7 +195,7 @@ static bool judge_python(agent *a, const char *path, base_buf *out)
 
 static bool judge_go(agent *a, const char *path, base_buf *out)
 {
-    char *module = above(a, path, "go.mod"), *folder = folder_of(path);
+    char *module = above(a, path, "go.mod"), *folder = base_path_folder(path);
     if (module) base_buf_printf(out, "go test ./%s", strcmp(folder, ".") ? folder : "");
     free(module);
     free(folder);
@@ -217,7 +205,8 @@ static bool judge_go(agent *a, const char *path, base_buf *out)
 /* Where the tests need what is not here, the package itself may build. */
 static bool compile_go(agent *a, const char *path, base_buf *out)
 {
-    char *module = code_path_is_test(path) ? NULL : above(a, path, "go.mod"), *folder = folder_of(path);
+    char *module = code_path_is_test(path) ? NULL : above(a, path, "go.mod"),
+         *folder = base_path_folder(path);
     if (module) base_buf_printf(out, "go build -o /dev/null ./%s", strcmp(folder, ".") ? folder : "");
     free(module);
     free(folder);
@@ -310,7 +299,7 @@ static void put_others(const agent *a, const char *path, const char *ending, bas
 /* What a compiler says of the changed files, with what C takes for a mere warning: the tree need not be configured. */
 static bool judge_c(agent *a, const char *path, base_buf *out)
 {
-    char *folder = folder_of(path);
+    char *folder = base_path_folder(path);
     base_buf_printf(out,
         "cc -fsyntax-only -fmax-errors=5 -Werror=implicit-function-declaration -Werror=int-conversion "
         "-Werror=incompatible-pointer-types -D_GNU_SOURCE -I. -I%s -Iinclude -Isrc %s",
@@ -322,7 +311,7 @@ static bool judge_c(agent *a, const char *path, base_buf *out)
 
 static bool judge_cpp(agent *a, const char *path, base_buf *out)
 {
-    char *folder = folder_of(path);
+    char *folder = base_path_folder(path);
     base_buf_printf(out, "c++ -fsyntax-only -fmax-errors=5 -I. -I%s -Iinclude -Isrc %s", folder, path);
     put_others(a, path, strrchr(path, '.'), out);
     free(folder);
@@ -332,12 +321,12 @@ static bool judge_cpp(agent *a, const char *path, base_buf *out)
 /* Compiled with what lies beside it, from the folder where its package begins. */
 static bool compile_java(agent *a, const char *path, base_buf *out)
 {
-    char *root = folder_of(path), *text = top_file(a, path);
+    char *root = base_path_folder(path), *text = top_file(a, path);
     const char *line = text ? strstr(text, "package ") : NULL;
     if (line && (line == text || line[-1] == '\n'))
         for (const char *p = line; *p && *p != ';' && strcmp(root, ".") != 0; p++)
             if (*p == '.' || p[1] == ';') {
-                char *up = folder_of(root);
+                char *up = base_path_folder(root);
                 free(root);
                 root = up;
             }

@@ -11,6 +11,8 @@
 #include "agent/session/tell.h"
 #include "agent/words/values.h"
 #include "base/mem.h"
+#include "base/path.h"
+#include "code/code.h"
 
 enum { MAX_FILE = 1 << 20 };
 
@@ -30,11 +32,6 @@ void agent__forget_values(agent *a)
 
 /* --- where the values are tried ------------------------------------------------------------------------- */
 
-static bool is_name_byte(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '$';
-}
-
 /* "humanize.ordinal(3)": a package's name that the tree does not define in front of a name that it does. */
 static void drop_package(const code_index *x, agent_value *v)
 {
@@ -44,7 +41,7 @@ static void drop_package(const code_index *x, agent_value *v)
     char *first = base_xstrndup(v->left, n);
     const char *second = v->left + n + skip;
     size_t m = 0;
-    while (is_name_byte(second[m])) m++;
+    while (code_is_name_byte(second[m])) m++;
     char *name = base_xstrndup(second, m);
     if (!code_index_is_defined(x, first) && code_index_is_defined(x, name)) {
         char *rest = base_xstrdup(second);
@@ -60,14 +57,8 @@ static char *root_of(const agent_value *v)
 {
     const char *p = !strncmp(v->left, "new ", 4) ? v->left + 4 : v->left;
     size_t n = 0;
-    while (is_name_byte(p[n])) n++;
+    while (code_is_name_byte(p[n])) n++;
     return base_xstrndup(p, n);
-}
-
-static bool has_ending_of(const char *path, const char *other)
-{
-    const char *a = strrchr(path, '.'), *b = strrchr(other, '.');
-    return a && b && !strcmp(a, b);
 }
 
 /*
@@ -82,7 +73,7 @@ static bool find_root(const code_index *x, const char *root, const char *changed
     for (uint32_t i = 0; i < n; i++) {
         const code_place *p = &places[i];
         const bool fits = !p->is_declaration && !code_path_is_test(p->path) && !*p->parent &&
-                          has_ending_of(p->path, changed);
+                          base_path_same_ending(p->path, changed);
         if (fits && (!found || !strcmp(p->path, changed))) found = p;
     }
     if (found) *ret = base_xstrdup(found->path);
@@ -104,7 +95,7 @@ static char *written_function(const agent *a, const code_index *x, const char *c
 /* "package humanize" of Go, "package a.b;" of Java: the name, NULL: none. Import lines of Go's behind *imports. */
 static char *package_of(const char *path, const char *text, base_buf *imports)
 {
-    const bool is_go = has_ending_of(path, ".go"), is_java = has_ending_of(path, ".java");
+    const bool is_go = base_ends_with(path, ".go"), is_java = base_ends_with(path, ".java");
     char *package = NULL;
     bool in_block = false;
     for (const char *line = text; line && *line && (is_go || is_java);) {
@@ -155,14 +146,14 @@ static void put_program(
         free(at);
     }
     if (n_kept && !tool_workspace_read(a->workspace, where, MAX_FILE, &text, NULL)) {
-        const char *slash = strrchr(where, '/');
         package = package_of(where, text.data ? text.data : "", &imports);
-        base_buf_printf(&init, "%.*s__init__.py", slash ? (int)(slash - where) + 1 : 0, where);
+        base_buf_printf(&init, "%.*s__init__.py", (int)(base_path_name(where) - where), where);
         const agent_values_place place = {.path = where,
             .package = package,
             .imports = imports.data,
             .function = function,
-            .in_package = slash && !tool_workspace_read(a->workspace, init.data, MAX_FILE, &beside, NULL)};
+            .in_package =
+                strchr(where, '/') && !tool_workspace_read(a->workspace, init.data, MAX_FILE, &beside, NULL)};
         if (!agent_values_program(is_control ? NULL : values, is_control ? 0 : n_kept, &place, out))
             base_buf_clear(out);
     }

@@ -11,6 +11,7 @@
 #include "agent/operation/operation.h"
 #include "agent/words/values.h"
 #include "base/mem.h"
+#include "code/code.h"
 
 enum { MAX_FILE = 1 << 20, MAX_VALUE = 200 };
 
@@ -145,18 +146,13 @@ static bool is_same(const char *a, size_t n, const char *b)
     return same;
 }
 
-static bool is_name_byte(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
 /* The last literal in text[from, to) with this value; false: there is none. */
 static bool find_literal(
     const base_buf *text, size_t from, size_t to, const char *value, size_t *ret, size_t *ret_n)
 {
     bool found = false;
     for (size_t i = from; i < to;) {
-        const bool may = i == from || !is_name_byte(text->data[i - 1]);
+        const bool may = i == from || !code_is_name_byte(text->data[i - 1]);
         const char *end = may ? agent_value_literal(text->data + i) : NULL;
         if (!end || end > text->data + to) {
             i++;

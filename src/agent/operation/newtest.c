@@ -17,6 +17,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "tools/run/scratch.h"
+#include "base/path.h"
+#include "code/code.h"
 
 enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_EXAMPLE = 2400, MAX_FILE = 1 << 20 };
 
@@ -52,8 +54,7 @@ static char *find_subject(const agent *a, const char *request, char **ret_path)
     for (uint32_t i = 0; i < hits.n && !subject; i++) {
         const code_hit *h = &hits.hits[i];
         if (!*h->name || code_path_is_test(h->path)) continue;
-        const char *dot = strrchr(h->name, '.');
-        subject = base_xstrdup(dot ? dot + 1 : h->name);
+        subject = base_xstrdup(code_last_name(h->name));
         *ret_path = base_xstrdup(h->path);
     }
     code_hits_free(&hits);
@@ -84,12 +85,6 @@ static bool is_test(const code_definition *d, const char *path, const base_buf *
     return !strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0;
 }
 
-static bool has_ending_of(const char *path, const char *other)
-{
-    const char *a = strrchr(path, '.'), *b = strrchr(other, '.');
-    return a && b && !strcmp(a, b);
-}
-
 static char *find_test_file(
     const agent *a, const char *request, const char *subject, const char *subject_path, char **ret_example)
 {
@@ -113,11 +108,11 @@ static char *find_test_file(
     uint32_t n = code_index_callers(x, subject, 64, &callers);
     for (uint32_t i = 0; i < n && i < 64 && !*ret_example; i++) {
         if (!code_path_is_test(callers[i].path) || !*callers[i].name ||
-            !has_ending_of(callers[i].path, subject_path) || (path && strcmp(path, callers[i].path) != 0))
+            !base_path_same_ending(callers[i].path, subject_path) ||
+            (path && strcmp(path, callers[i].path) != 0))
             continue;
         if (!path) path = base_xstrdup(callers[i].path);
-        const char *dot = strrchr(callers[i].name, '.');
-        *ret_example = base_xstrdup(dot ? dot + 1 : callers[i].name);
+        *ret_example = base_xstrdup(code_last_name(callers[i].name));
     }
     code_callers_free(callers, n < 64 ? n : 64);
     if (!path) path = agent__test_file_of(a, subject_path);
@@ -215,7 +210,7 @@ static void put_module(const base_buf *file, const char *subject, const char *su
         base_buf_add(out, from, (size_t)(at - from) + 1);
         return;
     }
-    const char *slash = strrchr(subject_path, '/'), *name = slash ? slash + 1 : subject_path;
+    const char *name = base_path_name(subject_path);
     char *module = base_xstrndup(name, strcspn(name, "."));
     if (base_ends_with(subject_path, ".py") && *module && !file_imports(file, subject) &&
         file_imports(file, module))
@@ -361,7 +356,7 @@ static void put_imports(const base_buf *text, base_buf *out)
 /* "tests/attributeName.test.js": a file of its own beside the tests that are there. */
 static char *script_path(const agent *a, const char *beside, const char *subject)
 {
-    const char *slash = strrchr(beside, '/'), *name = slash ? slash + 1 : beside;
+    const char *name = base_path_name(beside);
     const char *ending = strstr(name, ".test.");
     if (!ending) ending = strstr(name, ".spec.");
     if (!ending) return NULL;

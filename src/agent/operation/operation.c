@@ -15,6 +15,7 @@
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "tools/refactor/parameters.h"
+#include "code/code.h"
 
 /* Verbs, and what may stand behind them in place of a definition: then it is no operation of ours. */
 static const struct operation {
@@ -191,7 +192,6 @@ static bool look_up(const agent *a, const char *name, function *ret)
 {
     code_place *places = NULL;
     const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
-    const char *dot = strrchr(name, '.');
     uint32_t n_found = 0;
     *ret = (function){.parameters = base_xcalloc(REFACTOR_MAX_ITEMS, REFACTOR_NAME_BYTES)};
     for (uint32_t i = 0; i < n; i++) {
@@ -199,7 +199,7 @@ static bool look_up(const agent *a, const char *name, function *ret)
         if (p->is_declaration || code_path_is_test(p->path)) continue;
         if (n_found++) continue;
         ret->n =
-            refactor_parameters(a->workspace, p->path, dot ? dot + 1 : name, p->from, p->to, ret->parameters);
+            refactor_parameters(a->workspace, p->path, code_last_name(name), p->from, p->to, ret->parameters);
         ret->path = base_xstrdup(p->path);
         ret->name = base_xstrdup(name);
     }
@@ -316,8 +316,7 @@ static void put_instead(const agent *a, const char *request, const char *gone, b
     agent_instead_words w;
     function old = {0}, next = {0};
     const bool is_said = agent_read_instead_words(request, &w) && strcmp(w.name, gone) != 0;
-    const char *dot = is_said ? strrchr(w.name, '.') : NULL;
-    const bool is_known = is_said && look_up(a, gone, &old) && look_up(a, dot ? dot + 1 : w.name, &next);
+    const bool is_known = is_said && look_up(a, gone, &old) && look_up(a, code_last_name(w.name), &next);
     const size_t n_given = old.n + (w.with != NULL);
     base_buf to = {0};
     if (is_said && w.call)

@@ -16,6 +16,7 @@
 #include "agent/session/tell.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "code/code.h"
 
 enum { MAX_ATTEMPTS = 3, MAX_ASKING = 4, MAX_CHANGES = 2 };
 
@@ -174,8 +175,7 @@ static const code_definition *definition_of(const code_file *f, const char *name
 {
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
-        const char *last = name ? strrchr(name, '.') : NULL;
-        if (d->body_to > d->body_from && (!name || !strcmp(d->name, last ? last + 1 : name))) return d;
+        if (d->body_to > d->body_from && (!name || !strcmp(d->name, code_last_name(name)))) return d;
     }
     return NULL;
 }

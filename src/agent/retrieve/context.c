@@ -15,6 +15,7 @@
 #include "agent/words/request_words.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/path.h"
 
 enum {
     MAX_INSTRUCTIONS = 3000, /* bytes of AGENTS.md */
@@ -590,7 +591,7 @@ static void add_head(gathering *g, const code_hit *h, const char *why)
 /* Is the path the code that the word stands for: "strutils" for boltons/strutils.py, and no header of it? */
 static bool is_file_of(const char *path, const char *word, size_t n)
 {
-    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *file = base_path_name(path);
     const char *language = code_language(path, "", 0);
     return language && !code_language_is_document(language) && !base_ends_with(path, ".h") &&
            strcspn(file, ".") == n && !memcmp(file, word, n) && !code_path_is_test(path);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/retrieve/retrieve.h"
+#include "base/path.h"
 
 static bool looks_secret(const char *path)
 {
@@ -14,7 +15,7 @@ static bool looks_secret(const char *path)
     static const char *const secret[] = {".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks",
         "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", ".npmrc",
         ".pypirc", ".git-credentials", ".htpasswd", "credentials", "credentials.*", "secrets.*"};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = base_path_name(path);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(name, plain[i])) return false;
     for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)

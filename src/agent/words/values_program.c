@@ -9,6 +9,8 @@
 
 #include "agent/words/values.h"
 #include "base/mem.h"
+#include "base/path.h"
+#include "code/code.h"
 
 static const char END[] = "KVIST_VALUES";
 
@@ -45,11 +47,6 @@ static const char *constant_in(language to, const char *word, size_t n)
     return NULL;
 }
 
-static bool is_name_byte(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
 /* Where strings are in double quotes only: 'ab' becomes "ab". */
 static const char *put_string(base_buf *out, const char *p, language to)
 {
@@ -79,7 +76,7 @@ static void put_operand(base_buf *out, const char *p, language to)
             base_buf_add(out, constant ? constant : p, constant ? strlen(constant) : n);
             p += n;
         } else if (isdigit((unsigned char)*p)) {
-            while (is_name_byte(*p)) base_buf_putc(out, *p++);
+            while (code_is_name_byte(*p)) base_buf_putc(out, *p++);
         } else {
             base_buf_putc(out, *p++);
         }
@@ -126,15 +123,9 @@ static void put_name(base_buf *out, const agent_value *v, const agent_values_pla
 
 /* --- paths ---------------------------------------------------------------------------------------------- */
 
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? base_xstrndup(path, (size_t)(slash - path)) : base_xstrdup(".");
-}
-
 static char *stem_of(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    const char *name = base_path_name(path), *dot = strrchr(name, '.');
     return base_xstrndup(name, dot ? (size_t)(dot - name) : strlen(name));
 }
 
@@ -143,7 +134,7 @@ static char *stem_of(const char *path)
 /* "colorama.ansi" of colorama/ansi.py, found from `root` ("src"). */
 static void put_module(const agent_values_place *place, base_buf *root, base_buf *module)
 {
-    char *folder = folder_of(place->path), *stem = stem_of(place->path);
+    char *folder = base_path_folder(place->path), *stem = stem_of(place->path);
     const char *from = place->path;
     if (!place->in_package) {
         base_buf_puts(root, folder);
@@ -279,7 +270,7 @@ static uint32_t put_go(const agent_value *values, uint32_t n, const agent_values
     uint32_t n_put = 0;
     base_buf body = {0}, imports = {0};
     if (!place->package) return 0;
-    char *folder = folder_of(place->path);
+    char *folder = base_path_folder(place->path);
     for (uint32_t i = 0; i < n; i++) {
         const agent_value *v = &values[i];
         base_buf call = {0};
@@ -357,7 +348,7 @@ static uint32_t put_c(const agent_value *values, uint32_t n, const agent_values_
 {
     uint32_t n_put = 0;
     base_buf body = {0};
-    char *folder = folder_of(place->path);
+    char *folder = base_path_folder(place->path);
     for (uint32_t i = 0; i < n; i++) {
         const agent_value *v = &values[i];
         base_buf call = {0};
@@ -464,7 +455,7 @@ static uint32_t put_java(
 {
     uint32_t n_put = 0;
     if (!place->package) return 0;
-    char *folder = folder_of(place->path), *stem = stem_of(place->path);
+    char *folder = base_path_folder(place->path), *stem = stem_of(place->path);
     base_buf body = {0}, path = {0};
     for (const char *p = place->package; *p; p++) base_buf_putc(&path, *p == '.' ? '/' : *p);
     /* "src/main/java" where the package a.b lies in it */

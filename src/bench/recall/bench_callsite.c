@@ -17,6 +17,7 @@
 #include "bench/bench.h"
 #include "bench/common/corpus.h"
 #include "bench/recall/callsite.h"
+#include "base/path.h"
 
 static const char usage[] =
     "usage: kvist-bench callsite --model M --repo FOLDER [--task identifier|list] [--tokens N] [--texts N]\n"
@@ -121,12 +122,11 @@ static void make_identifier(const callsite *b, const callsite_question *q, recal
 {
     const callsite_line *l = &b->doc.lines[q->line];
     const callsite_source *s = &b->sources[l->file];
-    const char *file = strrchr(s->path, '/');
     char number[16];
     *t = (recall_turn){.n_new = NEW_IDENTIFIER, .match = RECALL_FIRST_NAME, .n_targets = 1, .n_rows = 1};
     begin_message(b, t, true);
     recall_add_text(&b->run, "\nA tool reports a problem in ", &t->ids);
-    add_asking(b, t, file ? file + 1 : s->path);
+    add_asking(b, t, base_path_name(s->path));
     recall_add_text(&b->run, ", line ", &t->ids);
     snprintf(number, sizeof number, "%u", l->number);
     add_asking(b, t, number);
@@ -239,8 +239,7 @@ static int run(void *user, base_err *err)
             MOST_EACH);
     char *repo = base_xstrdup(b->repo);
     for (size_t n = strlen(repo); n > 1 && repo[n - 1] == '/';) repo[--n] = 0;
-    const char *slash = strrchr(repo, '/');
-    snprintf(b->name, sizeof b->name, "%s %.18s", b->list ? "list" : "identifier", slash ? slash + 1 : repo);
+    snprintf(b->name, sizeof b->name, "%s %.18s", b->list ? "list" : "identifier", base_path_name(repo));
     b->repo = repo;
     b->grammars = code_grammars_open();
     int r = bench_walk(b->repo, callsite_add_source, b, err);

@@ -23,6 +23,7 @@
 #include "model/file/quant.h"
 #include "model/text/template.h"
 #include "model/text/tokenizer.h"
+#include "base/path.h"
 
 /*
  * What a model wants beside weights and scratch before it is of any use: 2,048 rows, the newest states where
@@ -427,11 +428,10 @@ static void hash_file(const gguf_file *f, const char *name, char ret[65])
 
 static char *name_of(const gguf_file *f, const char *path)
 {
-    const char *slash = strrchr(path, '/');
     base_str name;
     if (gguf_get_str(f, "general.name", &name) && name.len > 0 && name.len < 256)
         return base_xstrndup(name.ptr, name.len);
-    return base_xstrdup(slash ? slash + 1 : path);
+    return base_xstrdup(base_path_name(path));
 }
 
 void model_hash_of(const gguf_file *f, const char *path, char ret[65])

@@ -14,6 +14,7 @@
 #include "tools/edit/choose.h"
 #include "tools/edit/replace.h"
 #include "tools/file/text.h"
+#include "code/code.h"
 
 void tool__addition_free(tool_addition *a)
 {
@@ -24,20 +25,13 @@ void tool__addition_free(tool_addition *a)
     *a = (tool_addition){0};
 }
 
-static const char *last_part(const char *name)
-{
-    const char *dot = strrchr(name, '.'), *colon = strrchr(name, ':');
-    const char *last = dot > colon ? dot : colon;
-    return last ? last + 1 : name;
-}
-
 char *tool__name_holder(const char *name)
 {
-    const char *last = last_part(name);
+    const char *last = code_last_name(name);
     size_t n = (size_t)(last - name);
     while (n && strchr(".:", name[n - 1])) n--;
     if (!n) return NULL;
-    char *whole = base_xstrndup(name, n), *holder = base_xstrdup(last_part(whole));
+    char *whole = base_xstrndup(name, n), *holder = base_xstrdup(code_last_name(whole));
     free(whole);
     return holder;
 }
@@ -103,7 +97,7 @@ static newcomer describe(const code_file *f, uint32_t at, const char *text, size
         const code_definition *x = &f->definitions[i];
         is_in_type |= i != at && tool__is_holder(f->language, x) && x->from < d->from && x->to >= d->to;
     }
-    if (is_in_type && !is_top(d)) ret.holder = base_xstrdup(last_part(d->parent));
+    if (is_in_type && !is_top(d)) ret.holder = base_xstrdup(code_last_name(d->parent));
     bool is_python_or_rust = is_language(f->language, "python") || is_language(f->language, "rust");
     ret.is_member =
         is_wrapped || is_in_type || (is_python_or_rust && begins_with_self(text, n, d->name_from));
@@ -124,7 +118,7 @@ static bool find_newcomer(
         bool is_wrapped = false;
         uint32_t at = UINT32_MAX;
         code_file *f = tool__read_block(
-            g, path, &flat, language, turn ? NULL : last_part(name), &at, &wrapped, &is_wrapped);
+            g, path, &flat, language, turn ? NULL : code_last_name(name), &at, &wrapped, &is_wrapped);
         const base_buf *parsed = is_wrapped ? &wrapped : &flat;
         found = at != UINT32_MAX;
         if (found) *ret = describe(f, at, parsed->data, parsed->len, is_wrapped);
@@ -224,7 +218,7 @@ static bool is_sibling(const code_file *f, const code_definition *d, uint32_t ho
         return is_top(d) || (is_language(f->language, "go") && strcmp(d->what, "field") != 0);
     if (is_top(d)) return false;
     const char *name = holder == UINT32_MAX ? holder_name : f->definitions[holder].name;
-    return !strcmp(last_part(d->parent), name);
+    return !strcmp(code_last_name(d->parent), name);
 }
 
 /* The definition to stand behind; UINT32_MAX: there is none of its sort. */

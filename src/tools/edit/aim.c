@@ -13,6 +13,8 @@
 #include "tools/edit/twin.h"
 #include "tools/file/text.h"
 #include "tools/file/safe_path.h"
+#include "base/path.h"
+#include "code/code.h"
 
 void tool__aim_free(tool_aim *a)
 {
@@ -78,12 +80,6 @@ static char *known_path(tool_workspace *w, const char *path)
     return found;
 }
 
-static bool has_ending_of(const char *path, const char *other)
-{
-    const char *a = strrchr(path, '.'), *b = strrchr(other, '.');
-    return a && b && !strcmp(a, b);
-}
-
 /*
  * The one file that defines the name, of the kind that the call is for (a test for tests only, no declarations
  * of types for JavaScript); NULL: none or several.
@@ -99,7 +95,7 @@ static char *only_file(tool_workspace *w, const char *name, const char *path, bo
         bool is_value = !strcmp(places[i].what, "field") || !strcmp(places[i].what, "variable");
         if (places[i].is_declaration || is_value || (wants_holder && !tool__is_holder(NULL, &d))) continue;
         if (code_path_is_test(places[i].path) && !code_path_is_test(path)) continue;
-        if (!has_ending_of(places[i].path, path)) continue;
+        if (!base_path_same_ending(places[i].path, path)) continue;
         one = !found || !strcmp(found, places[i].path);
         if (!found) found = base_xstrdup(places[i].path);
     }
@@ -121,18 +117,11 @@ static char *source_of_header(tool_workspace *w, const char *path)
     return NULL;
 }
 
-static const char *last_part(const char *name)
-{
-    const char *dot = strrchr(name, '.'), *colon = strrchr(name, ':');
-    const char *last = dot > colon ? dot : colon;
-    return last ? last + 1 : name;
-}
-
 static const code_definition *member_of(const code_file *f, const char *holder, const char *name)
 {
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
-        if (!strcmp(d->name, name) && d->parent && *d->parent && !strcmp(last_part(d->parent), holder))
+        if (!strcmp(d->name, name) && d->parent && *d->parent && !strcmp(code_last_name(d->parent), holder))
             return d;
     }
     return NULL;
@@ -140,7 +129,7 @@ static const code_definition *member_of(const code_file *f, const char *holder, 
 
 static bool is_member(const code_definition *d, const char *holder)
 {
-    return d->parent && *d->parent && !strcmp(last_part(d->parent), holder) && d->body_to > d->body_from;
+    return d->parent && *d->parent && !strcmp(code_last_name(d->parent), holder) && d->body_to > d->body_from;
 }
 
 /* The same text but for white space. */
@@ -251,7 +240,7 @@ static void aim_at_present(tool_workspace *w, const tool_call *call, const code_
     if (defined && !asks_for(call->request, moving) &&
         aim_at_twin(w, call, text, defined, &f->definitions[at], ret)) {
         /* another file's */
-    } else if (!defined || !strcmp(defined, last_part(name))) {
+    } else if (!defined || !strcmp(defined, code_last_name(name))) {
         if (defined) is_partial_type(w, call, f, text, at, ret);
     } else if (tool__is_holder(f->language, &f->definitions[at]) && member_of(f, type, defined)) {
         base_buf whole = {0}; /* the type was named, and one of its members written */
@@ -264,7 +253,7 @@ static void aim_at_present(tool_workspace *w, const tool_call *call, const code_
         free(defined);
         defined = tool__block_name(w->grammars, ret->path, call->payload, name, &is_part);
         base_buf whole = {0};
-        if (is_part && holder && *holder) base_buf_printf(&whole, "%s.", last_part(holder));
+        if (is_part && holder && *holder) base_buf_printf(&whole, "%s.", code_last_name(holder));
         base_buf_puts(&whole, defined);
         set_name(ret, whole.data);
         base_buf_free(&whole);
@@ -291,7 +280,8 @@ static void aim_at_absent(tool_workspace *w, const tool_call *call, const code_f
     uint32_t at;
     ret->kind = TOOL_AIM_ADD;
     char *elsewhere = NULL;
-    if (defined && strcmp(defined, last_part(name)) != 0 && code_find_definition(f, defined, &at, 1) == 1) {
+    if (defined && strcmp(defined, code_last_name(name)) != 0 &&
+        code_find_definition(f, defined, &at, 1) == 1) {
         /* The block is the new text of something that the file does have. */
         set_name(ret, defined);
         base_buf_printf(&ret->note, "The block defines %.100s. ", defined);
@@ -338,7 +328,7 @@ void tool__aim(tool_workspace *w, const tool_call *call, const char *path, const
         /* In another letter case it is another name, unless the block says otherwise. */
         char *defined = tool__block_name(w->grammars, ret->path, call->payload, plain, NULL);
         bool is_present = code_find_definition(c, plain, &at, 1) > 0;
-        if (is_present && strcmp(c->definitions[at].name, last_part(plain)) != 0)
+        if (is_present && strcmp(c->definitions[at].name, code_last_name(plain)) != 0)
             is_present = defined && !strcmp(defined, c->definitions[at].name);
         free(defined);
         if (is_present)

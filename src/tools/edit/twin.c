@@ -6,19 +6,13 @@
 
 #include "base/mem.h"
 #include "tools/file/text.h"
+#include "base/path.h"
 
 void tool__twin_free(tool_twin *t)
 {
     free(t->name);
     free(t->path);
     *t = (tool_twin){0};
-}
-
-static bool is_same_folder(const char *a, const char *b)
-{
-    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
-    const size_t n = x ? (size_t)(x - a) : 0;
-    return n == (y ? (size_t)(y - b) : 0) && !memcmp(a, b, n);
 }
 
 /* Behind "package " at the begin of a line; NULL: none. */
@@ -43,7 +37,7 @@ static bool is_conditional(const char *path, const base_buf *text)
     const char *package = package_of(text, &n);
     for (size_t i = 0; package && i < sizeof says / sizeof *says; i++)
         if (memmem(text->data, (size_t)(package - text->data), says[i], strlen(says[i]))) return true;
-    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *file = base_path_name(path);
     for (const char *part = strchr(file, '_'); part; part = strchr(part + 1, '_')) {
         n = strcspn(part + 1, "_.");
         for (size_t i = 0; i < sizeof systems / sizeof *systems; i++)
@@ -57,7 +51,7 @@ static bool is_package_of_both(
 {
     size_t n, m;
     const char *a = package_of(text, &n), *b = package_of(other_text, &m);
-    return is_same_folder(path, other) && a && b && n == m && !memcmp(a, b, n) &&
+    return base_path_same_folder(path, other) && a && b && n == m && !memcmp(a, b, n) &&
            !is_conditional(path, text) && !is_conditional(other, other_text);
 }
 

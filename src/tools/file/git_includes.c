@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/path.h"
 
 enum { MOST_DEPTH = 10 /* libgit2's own */, MOST_FILES = 1000, MOST_BYTES = 16 << 20 };
 
@@ -104,14 +105,14 @@ static bool next_include(reader *r, base_buf *ret)
 
 static char *path_of(const char *from, const char *value)
 {
-    const char *home = getenv("HOME"), *slash = strrchr(from, '/');
+    const char *home = getenv("HOME");
     base_buf path = {0};
     if (value[0] == '~' && value[1] == '/')
         base_buf_printf(&path, "%s%s", home ? home : "", value + 1);
     else if (*value == '/')
         base_buf_puts(&path, value);
     else
-        base_buf_printf(&path, "%.*s/%s", slash ? (int)(slash - from) : 0, from, value);
+        base_buf_printf(&path, "%.*s/%s", (int)base_path_folder_length(from), from, value);
     return base_buf_take(&path);
 }
 

@@ -21,6 +21,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/path.h"
 
 /* ---- text of a path ---- */
 
@@ -249,10 +250,9 @@ int tool__path_open_folder(const tool_root *root, const char *path)
 int tool__path_open_parent(
     const tool_root *root, const char *path, bool make, const char **ret_name, size_t *ret_made)
 {
-    const char *slash = strrchr(path, '/');
-    *ret_name = slash ? slash + 1 : path;
+    *ret_name = base_path_name(path);
     *ret_made = 0;
-    char *folder = base_xstrndup(path, slash ? (size_t)(slash - path) : 0);
+    char *folder = base_xstrndup(path, base_path_folder_length(path));
     int fd = tool__path_open(root, folder, O_RDONLY | O_DIRECTORY);
     /* What cannot be listed can be passed through: its files are there. */
     if (fd < 0 && errno == EACCES) fd = tool__path_open(root, folder, O_PATH | O_DIRECTORY);

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "tools/file/git_includes.h"
 #include "tools/file/safe_path.h"
+#include "base/path.h"
 
 typedef struct finder {
     const tool_root *root;
@@ -166,12 +167,6 @@ static void add_folder(finder *f, const char *path, size_t n)
     f->folders[f->n++] = base_xstrndup(path, n);
 }
 
-static size_t folder_bytes(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash - path) : 0;
-}
-
 static void read_entries(finder *f, git_config *config, int depth);
 
 /* What a condition includes (includeIf), whether or not it holds now: a branch or a folder's name can make it hold. */
@@ -187,7 +182,7 @@ static void read_included(finder *f, const char *value, int depth)
         struct stat st;
         char *obstacle = tool__git_includes(path, NULL, NULL);
         if (!obstacle && !stat(path, &st) && S_ISREG(st.st_mode) && !git_config_open_ondisk(&config, path)) {
-            add_folder(f, path, folder_bytes(path)); /* paths in it begin there */
+            add_folder(f, path, base_path_folder_length(path)); /* paths in it begin there */
             read_entries(f, config, depth + 1);
         }
         git_config_free(config);
@@ -221,8 +216,8 @@ static void read_entries(finder *f, git_config *config, int depth)
 static void add_folders_of(finder *f, const char *file, git_config *config)
 {
     git_config_entry *worktree = NULL;
-    add_folder(f, file, folder_bytes(file));
-    add_folder(f, f->folders[0], folder_bytes(f->folders[0]));
+    add_folder(f, file, base_path_folder_length(file));
+    add_folder(f, f->folders[0], base_path_folder_length(f->folders[0]));
     if (!git_config_get_entry(&worktree, config, "core.worktree") && worktree->value) {
         char *whole = join(f->folders[0], worktree->value);
         add_folder(f, whole, strlen(whole));

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "tools/guard/below.h"
 #include "tools/guard/git_obeys.h"
+#include "base/path.h"
 
 static void walk_again(tool_git_check *c)
 {
@@ -33,8 +34,7 @@ const tool_repo *tool__git_repos_same(const tool_git_walk *walk, const tool_repo
 /* The folder that holds it is the one that held it. */
 static bool parent_stayed(const tool_git_check *c, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *parent = base_xstrndup(path, slash ? (size_t)(slash - path) : 0);
+    char *parent = base_xstrndup(path, base_path_folder_length(path));
     bool same = !*parent;
     for (size_t i = 0; !same && i < c->g->walk.n_folders; i++)
         if (!strcmp(c->g->walk.folders[i].path, parent))

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "tools/guard/below.h"
+#include "base/path.h"
 
 /* STEPS: parts of paths that are looked up; looking at a folder costs as many as its path has. About a second. */
 enum {
@@ -132,8 +133,7 @@ static void list_earlier(const walker *k, const tool_walked *f, listed *ret)
 {
     const tool_walked *end = f + 1 + f->n_below;
     for (const tool_walked *inner = f + 1; inner < end; inner += 1 + inner->n_below) {
-        const char *slash = strrchr(inner->path, '/');
-        const char *name = slash ? slash + 1 : inner->path;
+        const char *name = base_path_name(inner->path);
         if (!strcasecmp(name, ".git"))
             base_buf_puts(&ret->git, name);
         else

@@ -21,6 +21,7 @@
 #include "tools/guard/below.h"
 #include "tools/guard/git_obeys.h"
 #include "tools/guard/orders.h"
+#include "base/path.h"
 
 static bool is_invisible(uint32_t c)
 {
@@ -212,8 +213,8 @@ static bool makes_repository(const tool_root *root, const char *path)
     struct stat st;
     bool found = false;
     base_buf name = {0};
-    const char *slash = strrchr(path, '/');
-    fold(slash ? slash + 1 : path, strlen(slash ? slash + 1 : path), &name);
+    const char *own = base_path_name(path);
+    fold(own, strlen(own), &name);
     found = !strcmp(name.data, "head");
     for (const char *end = path; end && !found; end = strchr(end + 1, '/')) {
         base_buf_clear(&name);

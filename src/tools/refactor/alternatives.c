@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "tools/file/text.h"
+#include "base/path.h"
 
 enum { MAX_DEPTH = 12 };
 
@@ -171,9 +172,9 @@ static void group_c(grouping *g)
 static size_t stem_length(const char *path)
 {
     const size_t n = strlen(path);
-    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    const char *ending = base_path_ending(path);
     if (n > 5 && !strcmp(path + n - 5, ".d.ts")) return n - 5;
-    return dot ? (size_t)(dot - path) : n;
+    return (size_t)(ending - path);
 }
 
 static bool is_types_only(const char *path)
@@ -186,7 +187,7 @@ static bool are_together(const refactor_file *a, const refactor_file *b)
 {
     if (strcmp(a->family, b->family) != 0) return false;
     if (!strcmp(a->family, "go"))
-        return refactor__same_folder(a->path, b->path) && !refactor__is_built_alone(a) &&
+        return base_path_same_folder(a->path, b->path) && !refactor__is_built_alone(a) &&
                !refactor__is_built_alone(b) && refactor__is_external_test(a) == refactor__is_external_test(b);
     if (strcmp(a->family, "js") != 0 || is_types_only(a->path) == is_types_only(b->path)) return false;
     const size_t n = stem_length(a->path);

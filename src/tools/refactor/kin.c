@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 
 enum { MAX_TYPES = 256 };
 
@@ -157,7 +158,7 @@ refactor_verdict refactor__means_parent(const refactor *x, const refactor_file *
     const refactor_target *t = &x->target;
     const char *language = f->uses->file->language;
     if (!t->is_parent_shared || f == t->in) return REFACTOR_SURE;
-    if (!strcmp(language, "go") && refactor__same_folder(f->path, t->in->path)) return REFACTOR_SURE;
+    if (!strcmp(language, "go") && base_path_same_folder(f->path, t->in->path)) return REFACTOR_SURE;
     if (defines_type(f, t->parent)) {
         /* class Name extends Other.Name */
         for (uint32_t i = 0; i < f->uses->n_bases; i++)

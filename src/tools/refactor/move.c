@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "tools/file/text.h"
 #include "tools/result/result.h"
+#include "base/path.h"
 
 typedef struct mover {
     refactor *x;
@@ -100,10 +101,9 @@ static char *dotted(const char *path)
 
 static bool is_in_package(const mover *m, const char *path)
 {
-    const char *slash = strrchr(path, '/');
     base_buf init = {0};
     bool found;
-    base_buf_add(&init, path, slash ? (size_t)(slash + 1 - path) : 0);
+    base_buf_add(&init, path, (size_t)(base_path_name(path) - path));
     base_buf_puts(&init, "__init__.py");
     tool__listing_find(&m->x->w->listing, init.data, &found);
     base_buf_free(&init);
@@ -113,8 +113,8 @@ static bool is_in_package(const mover *m, const char *path)
 /* How a file of Python names the module at `path`. */
 static char *module_name(const mover *m, const char *from, const char *path)
 {
-    if (!refactor__same_folder(from, path) || !is_in_package(m, path)) return dotted(path);
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!base_path_same_folder(from, path) || !is_in_package(m, path)) return dotted(path);
+    const char *name = base_path_name(path);
     base_buf out = {0};
     base_buf_printf(&out, ".%.*s", (int)strcspn(name, "."), name);
     return base_buf_take(&out);
@@ -135,7 +135,7 @@ static bool python_heads(mover *m)
         char *head = head_of(im->local);
         if (!strcmp(im->name, "*") || has_identifier(m->moved.data, m->moved.len, head)) {
             base_buf_clear(&line);
-            if (*im->module == '.' && !refactor__same_folder(m->from->path, m->to)) is_good = false;
+            if (*im->module == '.' && !base_path_same_folder(m->from->path, m->to)) is_good = false;
             if (*im->name)
                 base_buf_printf(&line, "from %s import %s", im->module, im->name);
             else
@@ -225,8 +225,7 @@ static bool is_another(const mover *m, const char *folder, size_t n_folder, cons
 /* Does the import in f name the source itself, and not a package that hands on what it defines? By the whole path. */
 static bool is_direct(const mover *m, const refactor_file *f, const char *module)
 {
-    const char *slash = strrchr(f->path, '/');
-    size_t n_folder = slash ? (size_t)(slash + 1 - f->path) : 0;
+    size_t n_folder = (size_t)(base_path_name(f->path) - f->path);
     const size_t n_dots = strspn(module, ".");
     base_buf path = {0};
     for (size_t i = 1; i < n_dots && n_folder; i++) /* one for its own folder, one more for each above */
@@ -401,7 +400,7 @@ static bool c_heads(mover *m)
         size_t to = end;
         while (to > at && tool__is_space(text->data[to - 1])) to--;
         if (to - at > 8 && !memcmp(text->data + at, "#include", 8) &&
-            refactor__same_folder(m->from->path, m->to)) {
+            base_path_same_folder(m->from->path, m->to)) {
             char *line = base_xstrndup(text->data + at, to - at);
             add_line(&m->heads, &m->to_file.text, line);
             free(line);
@@ -436,15 +435,14 @@ static bool go_heads(mover *m)
 {
     const base_buf *text = &m->from->file.text;
     const code_uses *u = m->from->uses;
-    if (!refactor__same_folder(m->from->path, m->to)) {
+    if (!base_path_same_folder(m->from->path, m->to)) {
         tool__say(m->x->result, TOOL_REFUSED,
             "move works inside a package of Go; %s lies in another folder. Nothing was changed.\n", m->to);
         return false;
     }
     for (uint32_t i = 0; i < u->n_imports; i++) {
         const code_import *im = &u->imports[i];
-        const char *last = strrchr(im->module, '/');
-        last = last ? last + 1 : im->module;
+        const char *last = base_path_name(im->module);
         if (!has_identifier(m->moved.data, m->moved.len, im->local)) continue;
         base_buf line = {0}, quoted = {0};
         base_buf_printf(&quoted, "\"%s\"", im->module);

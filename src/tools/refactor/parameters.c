@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "code/code.h"
 
 bool refactor__read_list(const refactor *x, const refactor_place *p, refactor_list *ret)
 {
@@ -69,27 +70,22 @@ size_t refactor__hidden_parameters(const base_buf *text, const refactor_list *l)
     return 0;
 }
 
-static bool is_name_byte(char c)
-{
-    return c == '_' || isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
-}
-
 size_t refactor__expand_go(const char *text, const refactor_list *l, base_buf *ret)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++) {
         const char *at = text + l->items[i].from, *end = text + l->items[i].to, *last = at;
-        while (last < end && is_name_byte(*last)) last++;
+        while (last < end && code_is_name_byte(*last)) last++;
         const char *type = last;
         while (type < end && *type == ',') {
             type++;
             while (type < end && *type == ' ') type++;
-            while (type < end && is_name_byte(*type)) type++;
+            while (type < end && code_is_name_byte(*type)) type++;
         }
         const bool is_group = type < end && *type == ' '; /* names and commas, then a type */
         while (is_group && at < type && n < REFACTOR_MAX_ITEMS) {
             const char *to = at;
-            while (is_name_byte(*to)) to++;
+            while (code_is_name_byte(*to)) to++;
             base_buf_printf(&ret[n++], "%.*s%.*s", (int)(to - at), at, (int)(end - type), type);
             at = to + strspn(to, ", ");
         }

@@ -1,14 +1,8 @@
 /* Paths of the tree beside each other, and what a file of Go says of its package. Pure. */
 #include "tools/refactor/refactor.h"
+#include "base/path.h"
 
 #include <string.h>
-
-bool refactor__same_folder(const char *a, const char *b)
-{
-    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
-    const size_t n = x ? (size_t)(x - a) : 0, m = y ? (size_t)(y - b) : 0;
-    return n == m && !strncmp(a, b, n);
-}
 
 bool refactor__ends_with_path(const char *path, const char *end)
 {
@@ -18,9 +12,8 @@ bool refactor__ends_with_path(const char *path, const char *end)
 
 char *refactor__join_path(const char *from, const char *relative)
 {
-    const char *slash = strrchr(from, '/');
     base_buf all = {0};
-    base_buf_add(&all, from, slash ? (size_t)(slash - from) : 0);
+    base_buf_add(&all, from, base_path_folder_length(from));
     if (!all.data) base_buf_puts(&all, "");
     for (const char *p = relative; *p;) {
         const size_t n = strcspn(p, "/");
@@ -29,8 +22,7 @@ char *refactor__join_path(const char *from, const char *relative)
                 base_buf_free(&all);
                 return NULL;
             }
-            const char *last = strrchr(all.data, '/');
-            all.len = last ? (size_t)(last - all.data) : 0;
+            all.len = base_path_folder_length(all.data);
             all.data[all.len] = '\0';
         } else if (n && !(n == 1 && *p == '.')) {
             if (all.len) base_buf_putc(&all, '/');

@@ -113,7 +113,6 @@ refactor_verdict refactor__means_parent(const refactor *x, const refactor_file *
 /* ---- paths.c ---- */
 
 /* Paths below the root. Of the second: its last whole names are `end` ("a/b.c" ends with "b.c", not with ".c"). */
-bool refactor__same_folder(const char *a, const char *b);
 bool refactor__ends_with_path(const char *path, const char *end);
 /* "a/b/../c" and "./c", seen from a file, as paths are listed; heap, or NULL above the root. */
 char *refactor__join_path(const char *from, const char *relative);

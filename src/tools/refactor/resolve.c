@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "tools/result/result.h"
+#include "base/path.h"
 
 enum { MAX_DEPTH = 6 };
 
@@ -202,8 +203,8 @@ static bool comes_from(refactor *x, const char *path, const char *name, int dept
 /* Go: is this import path the target's folder? */
 static bool is_target_package(refactor *x, const char *module)
 {
-    const char *path = x->target.in->path, *slash = strrchr(path, '/');
-    char *folder = base_xstrndup(path, slash ? (size_t)(slash - path) : 0);
+    const char *path = x->target.in->path;
+    char *folder = base_xstrndup(path, base_path_folder_length(path));
     if (!x->go_module) {
         tool_file file = {0};
         x->go_module = base_xstrdup("");
@@ -235,8 +236,7 @@ static bool is_package(refactor *x, const refactor_file *f, const char *local)
     const char *package = refactor__go_package(x->target.in, &n);
     for (uint32_t i = 0; i < f->uses->n_imports; i++) {
         const code_import *m = &f->uses->imports[i];
-        const char *slash = strrchr(m->module, '/');
-        const bool has_no_name = !strcmp(m->local, slash ? slash + 1 : m->module);
+        const bool has_no_name = !strcmp(m->local, base_path_name(m->module));
         const bool is_it = has_no_name && package ? strlen(local) == n && !strncmp(local, package, n)
                                                   : !strcmp(m->local, local);
         if (is_it && is_target_package(x, m->module)) return true;
@@ -350,7 +350,7 @@ static decision top_in_java(refactor *x, const refactor_file *f, const code_use 
     const code_import *m = import_of(f, t->name);
     if (m) return java_import_is(t, m->module) ? sure : other;
     if (defines_top(f, t->name)) return other;
-    if (refactor__same_folder(f->path, t->in->path) && !*t->parent) return sure;
+    if (base_path_same_folder(f->path, t->in->path) && !*t->parent) return sure;
     return x->target.is_rival ? unsure("several packages have a type of this name") : sure;
 }
 
@@ -371,7 +371,7 @@ static decision decide_bare(refactor *x, const refactor_file *f, const code_use 
     if (!strcmp(f->family, "js")) return top_in_js(x, f, u);
     if (!strcmp(language, "java")) return top_in_java(x, f, u);
     if (!strcmp(language, "go")) {
-        if (!refactor__same_folder(f->path, x->target.in->path)) return other;
+        if (!base_path_same_folder(f->path, x->target.in->path)) return other;
         return refactor__is_external_test(f) == refactor__is_external_test(x->target.in) ? sure : other;
     }
     return top_elsewhere(x, f, u);

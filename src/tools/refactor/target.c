@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "tools/file/text.h"
 #include "tools/result/result.h"
+#include "base/path.h"
 
 enum { MAX_LISTED = 12 };
 
@@ -70,7 +71,7 @@ static bool is_one_thing(const refactor *x, const candidate *a, const candidate 
     if (is_member != is_member_of_type(g, b->d)) return false;
     if (is_member && f != g)
         return !strcmp(f->family, "go") && !strcmp(a->d->parent, b->d->parent) &&
-               refactor__same_folder(f->path, g->path);
+               base_path_same_folder(f->path, g->path);
     return !strcmp(a->d->parent, b->d->parent) && refactor__are_alternatives(f, g, types);
 }
 

@@ -12,6 +12,8 @@
 #include "base/mem.h"
 #include "tools/file/text.h"
 #include "tools/refactor/refactor.h"
+#include "base/path.h"
+#include "code/code.h"
 
 enum { MAX_NAMES = 32, NAME_BYTES = 128, MAX_SAID = 8 };
 
@@ -30,17 +32,13 @@ typedef struct extent {
     uint32_t from, to;
 } extent;
 
-static bool is_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '$';
-}
-
 /* Does one of the words begin here? A word that ends with a letter may not go on. */
 static bool begins_with(const tests *t, uint32_t at, const char *const *words)
 {
     for (; *words; words++) {
         const size_t n = strlen(*words);
-        if (t->n - at >= n && !memcmp(t->s + at, *words, n) && (t->n - at == n || !is_word(t->s[at + n])))
+        if (t->n - at >= n && !memcmp(t->s + at, *words, n) &&
+            (t->n - at == n || !code_is_name_byte(t->s[at + n])))
             return true;
     }
     return false;
@@ -218,7 +216,8 @@ static bool has_word(const tests *t, extent e, const char *word)
 {
     const size_t n = strlen(word);
     for (uint32_t i = e.from; i + n <= e.to; i++)
-        if (!memcmp(t->rest + i, word, n) && (i == 0 || !is_word(t->rest[i - 1])) && !is_word(t->rest[i + n]))
+        if (!memcmp(t->rest + i, word, n) && (i == 0 || !code_is_name_byte(t->rest[i - 1])) &&
+            !code_is_name_byte(t->rest[i + n]))
             return true;
     return false;
 }
@@ -460,7 +459,7 @@ static void cut_uses(tests *t, refactor_cuts *cuts, extent test, extent body)
 static bool is_emptied(const tests *t, const refactor_cuts *cuts)
 {
     const refactor_file *f = &t->x->files[t->file];
-    const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
+    const char *name = base_path_name(f->path);
     bool has_whole = false;
     for (size_t i = 0; i < cuts->n; i++) has_whole |= cuts->all[i].file == t->file && *cuts->all[i].what;
     if (!has_whole || (!strstr(name, "test") && !strstr(name, "spec"))) return false;

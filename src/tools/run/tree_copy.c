@@ -13,6 +13,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/path.h"
 
 /* --- folders -------------------------------------------------------------------------------------------- */
 
@@ -35,8 +36,8 @@ static int make_folder(const tool_root *root, const char *path)
 {
     int fd = tool__path_open(root, path, O_RDONLY | O_DIRECTORY);
     if (fd >= 0 || !*path || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)) return fd;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char *above = base_xstrndup(path, slash ? (size_t)(slash - path) : 0);
+    const char *name = base_path_name(path);
+    char *above = base_xstrndup(path, base_path_folder_length(path));
     const int parent = make_folder(root, above);
     free(above);
     if (parent < 0) return -1;
@@ -54,9 +55,8 @@ static int make_folder(const tool_root *root, const char *path)
 /* The folder that holds `path`: a descriptor that f owns, or -1 with errno. */
 static int enter(folder *f, const char *path, bool makes, const char **ret_name)
 {
-    const char *slash = strrchr(path, '/');
-    const size_t n = slash ? (size_t)(slash - path) : 0;
-    *ret_name = slash ? slash + 1 : path;
+    const size_t n = base_path_folder_length(path);
+    *ret_name = base_path_name(path);
     if (f->path && f->fd >= 0 && strlen(f->path) == n && !memcmp(f->path, path, n)) return f->fd;
     leave(f);
     f->path = base_xstrndup(path, n);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 
 #define GRAIN_NS ((int64_t)2000000000) /* the coarsest file systems' */
 
@@ -147,8 +148,7 @@ static void add_rules(tool_folders *f, git_repository *repo, const tool_listing 
     git_buf_dispose(&excludes);
     git_config_free(config);
     for (size_t i = 0; i < l->n; i++) {
-        const char *slash = strrchr(l->files[i].path, '/');
-        if (!strcmp(slash ? slash + 1 : l->files[i].path, ".gitignore"))
+        if (!strcmp(base_path_name(l->files[i].path), ".gitignore"))
             add(f, l->files[i].path, strlen(l->files[i].path));
     }
 }

@@ -20,6 +20,7 @@
 
 #include "base/edits.h"
 #include "base/mem.h"
+#include "base/path.h"
 
 /* What a walk without .gitignore leaves out: other programs' products, never a person's text. */
 static const char *const walk_skips[] = {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv",
@@ -318,26 +319,20 @@ size_t tool__listing_find(const tool_listing *l, const char *path, bool *ret_fou
 
 /* ---- near names ---- */
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 size_t tool__listing_near(const tool_listing *l, const char *path, const char **ret, size_t cap)
 {
     /*
      * The same name in another folder costs 0, the same stem 1, then edits of the name; a wrong folder costs
      * a little more.
      */
-    const char *name = last_part(path);
+    const char *name = base_path_name(path);
     size_t stem = strcspn(name, "."), n = 0;
     if (!*name || !cap) return 0;
     unsigned cost[8];
     if (cap > 8) cap = 8;
     unsigned most = (unsigned)strlen(name) / 3 + 1;
     for (size_t i = 0; i < l->n; i++) {
-        const char *other = last_part(l->files[i].path);
+        const char *other = base_path_name(l->files[i].path);
         unsigned c = !strcasecmp(name, other) ? 0
                      : stem > 1 && strcspn(other, ".") == stem && !strncasecmp(name, other, stem)
                          ? 1

@@ -8,6 +8,7 @@
 
 #include "tui/chat/chat.h"
 #include "tui/terminal/numbers.h"
+#include "base/path.h"
 
 enum { MAX_FIELDS = 10, LEAST_FIELD = 12 };
 
@@ -59,8 +60,7 @@ static int collect(tui_ui *u, field *fields, int width)
     if (u->replay)
         snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "replay,%s turn %u of %u",
             u->playing ? " plays," : "", tui_ui_turn(u), u->replay_turns);
-    const char *slash = s->model ? strrchr(s->model, '/') : NULL;
-    if (s->model) put_model(u, add(fields, &n, TUI_PLAIN), slash ? slash + 1 : s->model, width);
+    if (s->model) put_model(u, add(fields, &n, TUI_PLAIN), base_path_name(s->model), width);
     if (u->failed) {
         snprintf(add(fields, &n, TUI_STYLE(TUI_ERR, TUI_BOLD))->text, 96, "not open");
     } else if (u->loading) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/path.h"
 
 const tui_own_command tui_own_commands[] = {
     {"copy", "send the last answer to the terminal's clipboard"},
@@ -30,8 +31,7 @@ bool tui_is_agent_command(const char *name)
 int tui_fuzzy(const char *pattern, size_t n, const char *text)
 {
     if (n == 0) return 0;
-    const char *slash = strrchr(text, '/');
-    size_t name = slash ? (size_t)(slash - text) + 1 : 0, length = strlen(text);
+    size_t name = (size_t)(base_path_name(text) - text), length = strlen(text);
     int best = -1;
     /* Two tries: from the start, and from the file's name on, where most people aim. */
     for (int attempt = 0; attempt < (name > 0 ? 2 : 1); attempt++) {
