@@ -22,6 +22,7 @@
 #include "bench/bench.h"
 #include "bench/common/result_file.h"
 #include "bench/common/write_answer.h"
+#include "bench/long/long_set.h"
 #include "bench/long/long_tree.h"
 #include "bench/long/long_turn.h"
 #include "kv/lab/lab.h"
@@ -537,23 +538,11 @@ static int run_session(bench *b, base_err *err)
 
 /* --- all of them ---------------------------------------------------------------------------------------- */
 
-static int run_set(bench *b, const base_buf *set, base_err *err)
+static int run_one(void *user, const base_json *session, uint32_t number, base_err *err)
 {
-    int rc = 0;
-    for (size_t at = 0; !rc && at < set->len;) {
-        const char *line = set->data + at, *end = memchr(line, '\n', set->len - at);
-        const size_t n = end ? (size_t)(end - line) : set->len - at;
-        base_json_doc *doc = NULL;
-        at += n + 1;
-        if (!n) continue;
-        rc = base_json_parse(line, n, &doc, err);
-        if (rc) return base_err_prefix(err, b->set);
-        b->session = base_json_root(doc);
-        const char *id = base_json_str(b->session, "id", "");
-        if (bench_is_wanted(b->sessions, ',', id)) rc = run_session(b, err);
-        base_json_free(doc);
-    }
-    return rc;
+    bench *b = user;
+    b->session = session;
+    return run_session(b, err);
 }
 
 static int run(bench *b, base_err *err)
@@ -572,7 +561,7 @@ static int run(bench *b, base_err *err)
         rc = base_fail(err, BASE_E_USAGE, "--tokens: at most %u with this model", b->info->n_ctx - 1024);
     if (!rc) b->heads = kv_heads_path(b->info->hash);
     if (!rc) rc = bench_open_out(&b->results, b->out, b->resume, &b->done, err);
-    if (!rc) rc = run_set(b, &set, err);
+    if (!rc) rc = long_set_each(b->set, &set, b->sessions, run_one, b, err);
     base_buf_free(&set);
     free(arms);
     return rc;

@@ -19,6 +19,7 @@
 #include "bench/bench.h"
 #include "bench/common/result_file.h"
 #include "bench/long/long_result.h"
+#include "bench/long/long_set.h"
 #include "bench/long/long_tree.h"
 #include "bench/long/long_turn.h"
 #include "kv/core/compute.h"
@@ -282,24 +283,12 @@ static int run_arm(bench *b, const base_json *session, const arm *a, base_err *e
 /* --- all of them ---------------------------------------------------------------------------------------- */
 
 /* The arm that begins takes turns too: what the machine does meanwhile falls on all alike. */
-static int run_set(bench *b, const base_buf *set, base_err *err)
+static int run_arms(void *user, const base_json *session, uint32_t number, base_err *err)
 {
+    bench *b = user;
     int rc = 0;
-    uint32_t number = 0;
-    for (size_t at = 0; !rc && at < set->len; number++) {
-        const char *line = set->data + at, *end = memchr(line, '\n', set->len - at);
-        const size_t n = end ? (size_t)(end - line) : set->len - at;
-        base_json_doc *doc = NULL;
-        at += n + 1;
-        if (!n) continue;
-        rc = base_json_parse(line, n, &doc, err);
-        if (rc) return base_err_prefix(err, b->set);
-        const base_json *session = base_json_root(doc);
-        for (uint32_t i = 0; !rc && i < b->n_arms; i++)
-            if (bench_is_wanted(b->sessions, ',', base_json_str(session, "id", "")))
-                rc = run_arm(b, session, &b->arms[(number + i) % b->n_arms], err);
-        base_json_free(doc);
-    }
+    for (uint32_t i = 0; !rc && i < b->n_arms; i++)
+        rc = run_arm(b, session, &b->arms[(number + i) % b->n_arms], err);
     return rc;
 }
 
@@ -344,7 +333,7 @@ static int measure(bench *b, base_err *err)
     if (!rc) rc = move_home(b, err);
     if (!rc) rc = take_hash(b, err);
     if (!rc) rc = bench_open_out(&b->out, b->out_path, b->resume, &b->done, err);
-    if (!rc) rc = run_set(b, &set, err);
+    if (!rc) rc = long_set_each(b->set, &set, b->sessions, run_arms, b, err);
     if (b->out && b->out != stdout) fclose(b->out);
     base_buf_free(&set);
     base_buf_free(&b->done);
