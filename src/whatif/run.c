@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -143,22 +144,13 @@ static void emit_ledger(run *r, uint32_t turn, const agent_side_row *side)
 {
     kv_stats s;
     kv_session_get_stats(r->arms[CHANGED].session, &s);
-    emit(r, &(agent_event){.type = AGENT_EVENT_ledger,
-                .ledger = {.turn = turn,
-                    .evicted = side->evicted,
-                    .promoted = side->promoted,
-                    .protected = s.protected_,
-                    .active = s.active,
-                    .host = s.host,
-                    .budget = s.budget,
-                    .until = s.until,
-                    .n = s.n_tokens,
-                    .ctx = s.endless ? 0 : s.n_ctx,
-                    .active_bytes = (int64_t)s.active_bytes,
-                    .host_bytes = (int64_t)s.host_bytes,
-                    .why = side->why,
-                    .structure = side->structure,
-                    .deferred = s.deferred}});
+    agent_event e = agent_ledger_of(&s);
+    e.ledger.turn = turn;
+    e.ledger.evicted = side->evicted;
+    e.ledger.promoted = side->promoted;
+    e.ledger.why = side->why;
+    e.ledger.structure = side->structure;
+    emit(r, &e);
 }
 
 static void emit_turn(run *r, uint32_t turn)

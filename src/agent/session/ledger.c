@@ -92,6 +92,21 @@ void agent__forget_counts(agent *a)
     if (a->engine->session) kv_session_take_visits(a->engine->session, &visits, NULL);
 }
 
+agent_event agent_ledger_of(const kv_stats *s)
+{
+    return (agent_event){.type = AGENT_EVENT_ledger,
+        .ledger = {.protected = s->protected_,
+            .active = s->active,
+            .host = s->host,
+            .budget = s->budget,
+            .until = s->until,
+            .n = s->n_tokens,
+            .ctx = s->endless ? 0 : s->n_ctx,
+            .active_bytes = (int64_t)s->active_bytes,
+            .host_bytes = (int64_t)s->host_bytes,
+            .deferred = s->deferred}};
+}
+
 void agent__ledger(agent *a)
 {
     kv_stats s;
@@ -119,36 +134,27 @@ void agent__ledger(agent *a)
     kv_structure structure = {.n_tokens = 0};
     if (a->engine->session) kv_session_structure(a->engine->session, false, &structure);
     const bool is_code = structure.n_tokens > 0;
-    agent__emit(a, &(agent_event){.type = AGENT_EVENT_ledger,
-                       .ledger = {.turn = a->turn,
-                           .new = s.n_tokens - reused,
-                           .reused = reused,
-                           .generated = a->ledger.sums.generated,
-                           .evicted = moved[0],
-                           .promoted = moved[1],
-                           .protected = s.protected_,
-                           .active = s.active,
-                           .host = s.host,
-                           .budget = s.budget,
-                           .until = s.until,
-                           .n = s.n_tokens,
-                           .ctx = s.endless ? 0 : s.n_ctx,
-                           .prefill_s = (double)a->ledger.sums.prefill_ns / 1e9,
-                           .decode_tps = decode_s > 0 ? a->ledger.sums.generated / decode_s : 0,
-                           .drafted = (int64_t)a->ledger.sums.drafted,
-                           .accepted = (int64_t)a->ledger.sums.accepted,
-                           .active_bytes = (int64_t)s.active_bytes,
-                           .host_bytes = (int64_t)s.host_bytes,
-                           .why = why.len ? why.data : NULL,
-                           .structure = is_code ? structure.share : 0,
-                           .chance = is_code ? structure.chance : 0,
-                           .ceiling = is_code ? structure.ceiling : 0,
-                           .read = read,
-                           .kept = kept,
-                           .deferred = s.deferred,
-                           .spared = spared_share(a, reused, s.n_tokens, s.n_lanes),
-                           .computed = a->ledger.sums.computed,
-                           .unread = row_steps > 0 ? (int64_t)(skipped / row_steps + .5) : 0}});
+    agent_event e = agent_ledger_of(&s);
+    e.ledger.turn = a->turn;
+    e.ledger.new = s.n_tokens - reused;
+    e.ledger.reused = reused;
+    e.ledger.generated = a->ledger.sums.generated;
+    e.ledger.evicted = moved[0];
+    e.ledger.promoted = moved[1];
+    e.ledger.prefill_s = (double)a->ledger.sums.prefill_ns / 1e9;
+    e.ledger.decode_tps = decode_s > 0 ? a->ledger.sums.generated / decode_s : 0;
+    e.ledger.drafted = (int64_t)a->ledger.sums.drafted;
+    e.ledger.accepted = (int64_t)a->ledger.sums.accepted;
+    e.ledger.why = why.len ? why.data : NULL;
+    e.ledger.structure = is_code ? structure.share : 0;
+    e.ledger.chance = is_code ? structure.chance : 0;
+    e.ledger.ceiling = is_code ? structure.ceiling : 0;
+    e.ledger.read = read;
+    e.ledger.kept = kept;
+    e.ledger.spared = spared_share(a, reused, s.n_tokens, s.n_lanes);
+    e.ledger.computed = a->ledger.sums.computed;
+    e.ledger.unread = row_steps > 0 ? (int64_t)(skipped / row_steps + .5) : 0;
+    agent__emit(a, &e);
     base_buf_free(&why);
     keep_sums(a);
 }
