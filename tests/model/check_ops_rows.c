@@ -1,5 +1,5 @@
 /*
- * The operations over lists of rows: writing them, attention and scoring, on ragged lists, against plain C
+ * The operations over lists of rows: writing them, attention and scoring, on ragged lists, against another level
  * and against the definition in F64.
  */
 #include "check_ops.h"
@@ -409,7 +409,7 @@ static void cases_score_rows_rest(check *c)
                 rest[h * QUERIES + t] = h == 3 && t == 2 ? -INFINITY : (float)log(sum);
             }
     }
-    for (int run = 0; run < 3; run++) { /* plain C, the level, and everything listed */
+    for (int run = 0; run < 3; run++) { /* the best level, this one, and everything listed */
         model_ops *ops = run == 1 ? c->b : c->a;
         base_err err;
         model_rows_view view = x.view;
