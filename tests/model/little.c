@@ -63,11 +63,17 @@ double little_difference(const float *ours, const float *truth, size_t n)
 void little_compute(
     model *m, const model_rows_shape *shape, const int32_t *ids, uint32_t n, uint32_t step, float *logits)
 {
+    little_compute_by(m, shape, ids, n, &step, 1, logits);
+}
+
+void little_compute_by(model *m, const model_rows_shape *shape, const int32_t *ids, uint32_t n,
+    const uint32_t *sizes, size_t n_sizes, float *logits)
+{
     uint32_t n_vocab = model_get_info(m)->n_vocab;
     model_dense *d = little_dense(shape, n);
     base_err err = {0};
-    for (uint32_t at = 0; at < n; at += step) {
-        uint32_t now = n - at < step ? n - at : step;
+    for (uint32_t at = 0, i = 0, now; at < n; at += now, i++) {
+        now = n - at < sizes[i % n_sizes] ? n - at : sizes[i % n_sizes];
         if (model_dense_compute(d, m, ids + at, now, now, logits + (size_t)at * n_vocab, NULL, &err))
             fail_msg("%s", err.msg);
     }

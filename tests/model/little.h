@@ -31,6 +31,10 @@ model_dense *little_dense(const model_rows_shape *shape, uint32_t n);
 void little_compute(
     model *m, const model_rows_shape *shape, const int32_t *ids, uint32_t n, uint32_t step, float *logits);
 
+/* The same in batches of these sizes, by turns. */
+void little_compute_by(model *m, const model_rows_shape *shape, const int32_t *ids, uint32_t n,
+    const uint32_t *sizes, size_t n_sizes, float *logits);
+
 /* Size of the difference as a share of the size. NaN is not small. */
 double little_difference(const float *ours, const float *truth, size_t n);
 

@@ -105,34 +105,29 @@ enum {
     OSS
 };
 
-static void truth_of(const little *l, const tiny_gguf *spec, uint32_t n, float *logits)
+static void truth_of(const little *l, const tiny_gguf *spec, uint32_t n, float *logits, float *margins)
 {
-    oracle_run(&(oracle){
-        .spec = spec, .file = l->file, .n = n, .ids = l->ids, .phases = l->phases, .logits = logits});
+    oracle_run(&(oracle){.spec = spec,
+        .file = l->file,
+        .n = n,
+        .ids = l->ids,
+        .phases = l->phases,
+        .logits = logits,
+        .margins = margins});
 }
 
 /*
  * Which experts a token goes to hangs on numbers that may lie closer together than 8-bit activations tell
  * apart; then the oracle takes another one. Such tokens are left out, when they are few.
  */
-static uint32_t keep_clear_choices(const little *l, float *ours, float *truth)
+static uint32_t keep_clear_choices(const float *margins, float *ours, float *truth)
 {
-    float *margins = base_xcalloc(N, sizeof *margins), *logits = base_xcalloc((size_t)N * V, sizeof *logits);
     uint32_t n = 0;
-    oracle_run(&(oracle){.spec = l->spec,
-        .file = l->file,
-        .n = N,
-        .ids = l->ids,
-        .phases = l->phases,
-        .logits = logits,
-        .margins = margins});
     for (uint32_t t = 0; t < N; t++) {
         if (!(margins[t] > 0.08f)) continue;
         memmove(ours + (size_t)n * V, ours + (size_t)t * V, V * sizeof *ours);
         memmove(truth + (size_t)n++ * V, truth + (size_t)t * V, V * sizeof *truth);
     }
-    free(margins);
-    free(logits);
     return n;
 }
 
@@ -141,10 +136,10 @@ static void test_architectures__agree_with_the_oracle(void **state)
     for (size_t k = 0; k < N_SPECS; k++) {
         little l = little_open(&specs[k]);
         float *ours = base_xcalloc((size_t)N * V, sizeof *ours),
-              *truth = base_xcalloc((size_t)N * V, sizeof *truth);
+              *truth = base_xcalloc((size_t)N * V, sizeof *truth), margins[N] = {0};
         little_compute(l.m, &l.shape, l.ids, N, N, ours);
-        truth_of(&l, &specs[k], N, truth);
-        uint32_t n = specs[k].n_experts ? keep_clear_choices(&l, ours, truth) : N;
+        truth_of(&l, &specs[k], N, truth, margins);
+        uint32_t n = specs[k].n_experts ? keep_clear_choices(margins, ours, truth) : N;
         assert_in_range(n, N / 2, N);
         double all = little_difference(ours, truth, (size_t)n * V);
         double last = little_difference(ours + (size_t)(n - 1) * V, truth + (size_t)(n - 1) * V, V);
@@ -161,92 +156,146 @@ static void test_architectures__agree_with_the_oracle(void **state)
  * One thing of a specification changed: the oracle's numbers must be far from ours, measured by the right
  * ones.
  */
-static void check_far(const tiny_gguf *spec, tiny_gguf changed)
+typedef struct comparison {
+    const tiny_gguf *spec;
+    little l;
+    float *ours, *truth, *wrong;
+    double right;
+} comparison;
+
+enum { SOME = 300, SOME_LOGITS = SOME * V };
+
+static comparison compare_with(const tiny_gguf *spec)
 {
-    enum { SOME = 300 };
-    little l = little_open(spec);
-    size_t n = (size_t)SOME * V;
-    float *ours = base_xcalloc(n, sizeof *ours), *truth = base_xcalloc(n, sizeof *truth),
-          *wrong = base_xcalloc(n, sizeof *wrong);
-    little_compute(l.m, &l.shape, l.ids, SOME, SOME, ours);
-    truth_of(&l, spec, SOME, truth);
-    truth_of(&l, &changed, SOME, wrong);
-    double right = little_difference(ours, truth, n), far = little_difference(ours, wrong, n);
-    if (!(far > 2.5 * right))
+    comparison c = {.spec = spec, .l = little_open(spec)};
+    float **all[] = {&c.ours, &c.truth, &c.wrong};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) *all[i] = base_xcalloc(SOME_LOGITS, sizeof(float));
+    little_compute(c.l.m, &c.l.shape, c.l.ids, SOME, SOME, c.ours);
+    truth_of(&c.l, spec, SOME, c.truth, NULL);
+    c.right = little_difference(c.ours, c.truth, SOME_LOGITS);
+    return c;
+}
+
+static void compare_end(comparison *c)
+{
+    free(c->ours);
+    free(c->truth);
+    free(c->wrong);
+    little_close(&c->l);
+}
+
+static void check_far(comparison *c, tiny_gguf changed)
+{
+    truth_of(&c->l, &changed, SOME, c->wrong, NULL);
+    const double far = little_difference(c->ours, c->wrong, SOME_LOGITS);
+    if (!(far > 2.5 * c->right))
         fail_msg("seed %llu: %.4f away from the truth, and only %.4f from something else",
-            (unsigned long long)spec->seed, right, far);
-    free(ours);
-    free(truth);
-    free(wrong);
-    little_close(&l);
+            (unsigned long long)c->spec->seed, c->right, far);
 }
 
 static void test_architectures__every_difference_counts(void **state)
 {
-    tiny_gguf changed = specs[0];
+    tiny_gguf changed;
+    comparison c = compare_with(&specs[0]);
+    changed = specs[0];
     changed.architecture = "llama"; /* the other pairing; norms are there as the file has them */
-    check_far(&specs[0], changed);
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[4]);
     changed = specs[4];
     changed.rope_factor = 0;
-    check_far(&specs[4], changed);
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[6]);
     changed = specs[6];
     changed.window = 0;
-    check_far(&specs[6], changed);
-    changed = specs[6];
+    check_far(&c, changed);
     changed.window = 90;
-    check_far(&specs[6], changed);
+    check_far(&c, changed);
     changed = specs[6];
     changed.architecture = "qwen3"; /* no scaled embedding, silu, one base, no window */
-    check_far(&specs[6], changed);
+    check_far(&c, changed);
     changed = specs[6];
     changed.rope_base = 10000; /* the layers without a window */
-    check_far(&specs[6], changed);
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[MIXTURE]);
     changed = specs[MIXTURE];
     changed.n_experts_used = 2;
-    check_far(&specs[MIXTURE], changed);
+    check_far(&c, changed);
     changed = specs[MIXTURE];
     changed.n_experts = 8; /* the last four are never chosen */
-    check_far(&specs[MIXTURE], changed);
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[YARN]);
     changed = specs[YARN];
     changed.yarn_trained = 0; /* stretched as a whole */
-    check_far(&specs[YARN], changed);
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[MISTRAL]);
     changed = specs[MISTRAL];
     changed.q_scale = 0;
-    check_far(&specs[MISTRAL], changed);
+    check_far(&c, changed);
     changed = specs[MISTRAL];
     changed.yarn_less = 0; /* grown keys and queries */
-    check_far(&specs[MISTRAL], changed);
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[FEWER_KEYS]);
     changed = specs[FEWER_KEYS];
     changed.n_rot = 0; /* all of a head is turned */
-    check_far(&specs[FEWER_KEYS], changed);
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[HYBRID_MIXTURE]);
     changed = specs[HYBRID_MIXTURE];
     changed.n_ff_shared = 0;
-    check_far(&specs[HYBRID_MIXTURE], changed);
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[OSS]);
     changed = specs[OSS];
     changed.without_sinks = true;
-    check_far(&specs[OSS], changed);
+    check_far(&c, changed);
     changed = specs[OSS];
     changed.without_clamp = true;
-    check_far(&specs[OSS], changed);
+    check_far(&c, changed);
     changed = specs[OSS];
     changed.window = 0;
-    check_far(&specs[OSS], changed);
+    check_far(&c, changed);
     changed = specs[OSS];
     changed.yarn_trained = 0;
-    check_far(&specs[OSS], changed);
+    check_far(&c, changed);
+    compare_end(&c);
 }
 
 static void test_architectures__batch_shapes_and_threads_give_the_same_bits(void **state)
 {
-    static const uint32_t steps[] = {1, 7, 512, 33};
+    /* Tokens one by one cost most: the usual length takes sizes by turns, the full one each for the whole text. */
+    static const uint32_t by_turns[] = {1, 7, 33}, one_then_many[] = {512, 1}, one[] = {1}, seven[] = {7},
+                          many[] = {512}, some[] = {33};
+    static const struct {
+        const uint32_t *sizes;
+        size_t n_sizes;
+        bool is_long, is_alone;
+    } passes[] = {{by_turns, 3, false, false}, {one_then_many, 2, false, true}, {one, 1, true, false},
+        {seven, 1, true, true}, {many, 1, true, false}, {some, 1, true, true}};
+    const bool is_long = getenv("KVIST_TEST_LONG") != NULL;
     size_t n = (size_t)N * V;
     float *whole = base_xcalloc(n, sizeof *whole), *pieces = base_xcalloc(n, sizeof *pieces);
     for (size_t k = 0; k < N_SPECS; k++) {
         little l = little_open(&specs[k]);
         model *alone = little_open_model(l.path, 1);
         little_compute(l.m, &l.shape, l.ids, N, N, whole);
-        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-            little_compute(i % 2 ? alone : l.m, &l.shape, l.ids, N, steps[i], pieces);
+        for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+            if (passes[i].is_long != is_long) continue;
+            little_compute_by(passes[i].is_alone ? alone : l.m, &l.shape, l.ids, N, passes[i].sizes,
+                passes[i].n_sizes, pieces);
             assert_memory_equal(whole, pieces, n * sizeof *whole);
         }
         model_close(alone);
