@@ -118,7 +118,7 @@ static int open_engine(agent_session *s, const agent_session_options *o, atomic_
     int rc;
     if (o->fake_script) {
         base_buf script = {0};
-        rc = base_fs_read(o->fake_script, 16u << 20, &script, err);
+        rc = base_fs_read_given(o->fake_script, 16u << 20, &script, err);
         if (!rc)
             rc = (o->open ? o->open : engine_fake_open)(
                 ret, script.data, script.len, &options, NULL, why_not, err);

@@ -14,13 +14,18 @@
 
 #include "base/mem.h"
 
-int base_fs_read(const char *path, size_t max_bytes, base_buf *out, base_err *err)
+static int read_file(const char *path, size_t max_bytes, bool may_wait, base_buf *out, base_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (may_wait ? 0 : O_NONBLOCK));
     if (fd < 0) {
         if (errno == ENOENT || errno == ENOTDIR)
             return base_fail(err, BASE_E_NOT_FOUND, "%s does not exist", path);
         return base_fail_sys(err, "%s", path);
+    }
+    if (!may_wait && !fstat(fd, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+        close(fd);
+        return base_fail(err, BASE_E_IO, "%s is a pipe or a device, not a file", path);
     }
     size_t start = out->len;
     int code = BASE_OK;
@@ -47,6 +52,16 @@ int base_fs_read(const char *path, size_t max_bytes, base_buf *out, base_err *er
     base_buf_reserve(out, 0);
     out->data[out->len] = '\0';
     return code;
+}
+
+int base_fs_read(const char *path, size_t max_bytes, base_buf *out, base_err *err)
+{
+    return read_file(path, max_bytes, false, out, err);
+}
+
+int base_fs_read_given(const char *path, size_t max_bytes, base_buf *out, base_err *err)
+{
+    return read_file(path, max_bytes, true, out, err);
 }
 
 static int write_all(int fd, const char *bytes, size_t n)

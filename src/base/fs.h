@@ -11,8 +11,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Appends the file's bytes to *out. A file over max_bytes is BASE_E_LIMIT, a missing one BASE_E_NOT_FOUND. */
+/*
+ * Appends the file's bytes to *out. A file over max_bytes is BASE_E_LIMIT, a missing one BASE_E_NOT_FOUND; a pipe or a device, which
+ * somebody could put in a file's place and which would be waited for without an end, is BASE_E_IO.
+ */
 int base_fs_read(const char *path, size_t max_bytes, base_buf *out, base_err *err);
+/* The same of what a person named: a pipe of their shell's (<(...), /dev/stdin) is waited for. */
+int base_fs_read_given(const char *path, size_t max_bytes, base_buf *out, base_err *err);
 
 /* Writes a temporary file beside `path`, fsyncs, renames, fsyncs the folder. */
 int base_fs_write(const char *path, const void *bytes, size_t n, mode_t mode, base_err *err);

@@ -295,7 +295,7 @@ typedef struct view {
 static int show(const view *v, const char *path, base_err *err)
 {
     base_buf text = {0};
-    const int rc = base_fs_read(path, MAX_SOURCE_BYTES, &text, err);
+    const int rc = base_fs_read_given(path, MAX_SOURCE_BYTES, &text, err);
     if (rc != 0) return rc;
     const char *bytes = text.data != NULL ? text.data : "";
     source s = {.path = path, .text = bytes, .to = (uint32_t)text.len};
@@ -327,7 +327,7 @@ static int show(const view *v, const char *path, base_err *err)
 static int read_export(const char *path, code_joern **ret, base_err *err)
 {
     base_buf text = {0};
-    int rc = base_fs_read(path, MAX_EXPORT_BYTES, &text, err);
+    int rc = base_fs_read_given(path, MAX_EXPORT_BYTES, &text, err);
     if (rc == 0) rc = code_joern_read(ret, text.data != NULL ? text.data : "", text.len, err);
     base_buf_free(&text);
     return rc;
@@ -407,7 +407,7 @@ static int install(const char *from, base_err *err)
     char *languages = NULL, *folder = NULL;
     base_buf bytes = {0}, to = {0};
     int rc = code_grammar_inspect(from, &languages, err);
-    if (rc == 0) rc = base_fs_read(from, MAX_GRAMMAR_BYTES, &bytes, err);
+    if (rc == 0) rc = base_fs_read_given(from, MAX_GRAMMAR_BYTES, &bytes, err);
     if (rc == 0) {
         folder = base_fs_home(BASE_HOME_DATA, "grammars");
         base_buf_printf(&to, "%s/%s", folder, base_path_name(from));

@@ -92,7 +92,7 @@ static int run_screen(const shell_options *o, opening *opening_, base_err *err)
 static int read_prompt(const char *given, base_buf *ret, base_err *err)
 {
     bool is_stdin = !strcmp(given, "-");
-    int code = is_stdin ? base_fs_read("/dev/stdin", 1 << 20, ret, err) : 0;
+    int code = is_stdin ? base_fs_read_given("/dev/stdin", 1 << 20, ret, err) : 0;
     if (!is_stdin) base_buf_puts(ret, given);
     if (!code && ret->data && memchr(ret->data, 0, ret->len))
         code = base_fail(

@@ -30,7 +30,7 @@ static int read_key(const char *path, char **ret, base_err *err)
         return base_fail(err, BASE_E_USAGE, "--api-key-file %s belongs to somebody else", path);
     if (S_ISREG(st.st_mode) && st.st_mode & 077)
         return base_fail(err, BASE_E_USAGE, "--api-key-file %s can be read by others: chmod 600 it", path);
-    int rc = base_fs_read(path, 16384, &text, err);
+    int rc = base_fs_read_given(path, 16384, &text, err);
     if (!rc) *ret = first_line(text.data ? text.data : "");
     if (text.data) memset(text.data, 0, text.len);
     base_buf_free(&text);

@@ -241,7 +241,7 @@ static int read_schema(shell_options *o, agent_session_options *to, base_err *er
     if (o->common.n_stop)
         return base_fail(
             err, BASE_E_USAGE, "--schema and --stop exclude each other: JSON ends where it is whole");
-    int rc = base_fs_read(o->schema, 4 * BASE_SCHEMA_MOST_BYTES, &o->schema_text, err);
+    int rc = base_fs_read_given(o->schema, 4 * BASE_SCHEMA_MOST_BYTES, &o->schema_text, err);
     bool is_read = !rc; /* what cannot be read is told with its name */
     if (!rc)
         rc = base_schema_parse(

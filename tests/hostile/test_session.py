@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import unittest
 
 from kit import DATA, SHORT, SMALL, Hostile, call, main
@@ -139,6 +140,25 @@ class OfChanges(Saved):
                 if now == behind:
                     self.check_end(run)
                     self.assertTrue(run.returncode or "undo" in run.stdout or "nothing" in run.stdout, run.stdout)
+
+    def test_a_pipe_is_never_waited_for(self):
+        """In the place of anything that is kept: cat would wait for each without an end."""
+        run, events, _ = self.ask(call("write", "new", path="new.txt") + "answer Done.\n", "edits")
+        self.keep()
+        kept = [name for name in self.files("**") if not name.endswith("log.db")]
+        self.assertGreater(len([name for name in kept if "undo" in name or "index" in name]), 2, kept)
+        self.assertGreater(len(kept), 4, kept)
+        for name in kept:
+            with self.subTest(name=name):
+                self.restore()
+                os.remove(os.path.join(self.home, name))
+                os.mkfifo(os.path.join(self.home, name))
+                with self.assertRaises(subprocess.TimeoutExpired):
+                    subprocess.run(["cat", os.path.join(self.home, name)], timeout=0.05, check=False)  # the control
+                self.put("new.txt", "new\n")
+                run = self.kvist("-p", "/undo", "--json", "--mode", "edits", "--resume", events[0]["id"], "--fake-script",
+                                 self.script("answer Yes.\n"))
+                self.check_end(run)
 
 
 main()

@@ -169,7 +169,8 @@ void tool__undo_journal_free(tool_undo_journal *j)
 static int append_journal(tool_undo *u, const base_buf *line, base_err *err)
 {
     bool is_new = !base_fs_exists(u->journal);
-    int fd = open(u->journal, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), code = BASE_OK;
+    int fd = open(u->journal, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    int code = BASE_OK;
     if (fd < 0) return base_fail_sys(err, "%s", u->journal);
     ssize_t done = write(fd, line->data, line->len);
     if (done != (ssize_t)line->len) {

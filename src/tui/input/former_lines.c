@@ -86,7 +86,7 @@ void tui_lines_add(tui_lines *l, const char *text)
         push(l, base_xstrdup(text));
         if (l->path && !again) {
             escape(&b, text);
-            int fd = open(l->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+            int fd = open(l->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
             if (fd >= 0) {
                 /* A history that cannot be written is no reason to stop a person. */
                 if (write(fd, b.data, b.len) < 0) l->path[0] = 0;
