@@ -13,7 +13,10 @@
 
 static const char usage[] =
     "usage: kvist approvals [list]          what was allowed for good: commands, paths to read, servers\n"
-    "       kvist approvals allow COMMAND   exactly this command may run in the tree without asking\n"
+    "       kvist approvals allow COMMAND   exactly this command may run in the tree without asking, while "
+    "the files\n"
+    "                                       that it runs there (a script, make's Makefile) are what they are "
+    "now\n"
     "       kvist approvals remove N        take the N-th of the list back\n"
     "       kvist approvals remove all      take all of the list back\n\n"
     "With --dir the list is that tree's; without it every tree's, and allow means the current folder's. The "
@@ -97,11 +100,13 @@ int cmd_approvals(int argc, char **argv)
             : removes ? "a number of the list, or all"
                       : "no words");
     if (!code) code = agent_approvals_read(tree, &all, &err);
-    if (!code && allows)
-        code = agent_approvals_add(AGENT_APPROVAL_COMMAND, tree, rest[1], &err);
+    char *what = !code && allows ? agent_allowance(tree, rest[1], false) : NULL;
+    if (what)
+        code = agent_approvals_add(AGENT_APPROVAL_COMMAND, tree, what, &err);
     else if (!code)
         code = removes ? remove_some(&all, rest[1], &err) : list(&o, &all);
     agent_approvals_free(&all);
+    free(what);
     free(tree);
     free(rest);
     return code ? cmd_complain(&err) : CMD_OK;

@@ -156,6 +156,42 @@ class Between(Hostile):
         with open(os.path.join(self.folder, "hooks")) as f:
             self.assertEqual(f.read(), "first\n")  # the control's; neither of the others ran
 
+    def test_what_a_hook_runs_of_the_tree(self):
+        """A hook runs outside of the box, and so does what it runs in turn: what of that changed in the session stands in the question."""
+        evil = f"touch {self.folder}/evil\n"
+        self.env.update(GIT_AUTHOR_NAME="Ada", GIT_AUTHOR_EMAIL="t@localhost", GIT_COMMITTER_NAME="t", GIT_COMMITTER_EMAIL="t@localhost")
+        hooks = os.path.join(self.folder, "hooks")
+        os.makedirs(hooks)
+        forms = (("sh scripts/lint.sh", "scripts/lint.sh", evil), ('exec "$(git rev-parse --show-toplevel)"/scripts/lint.sh', "scripts/lint.sh", evil),
+                 ("make -s lint", "Makefile", "lint:\n\t" + evil), ("sh scripts/all.sh", "scripts/lint.sh", evil),
+                 ("if [ -e scripts/more.sh ]; then sh scripts/more.sh; fi", "scripts/more.sh", evil),
+                 ("grep -q touch .pre-commit-config.yaml && eval \"$(cat .pre-commit-config.yaml)\"; true", ".pre-commit-config.yaml", evil))
+        for form in forms + (("elsewhere",) + forms[0][1:],):
+            hook, path, text = form
+            for changes in (True, False):
+                with self.subTest(hook=hook, changes=changes):
+                    self.stage()
+                    for name, first in (("scripts/lint.sh", "#!/bin/sh\ntrue\n"), ("scripts/all.sh", "sh scripts/lint.sh\n"), ("Makefile", "lint:\n\t@true\n"),
+                                        (".pre-commit-config.yaml", "true\n")):
+                        self.put(name, first)
+                    os.chmod(self.path("scripts/lint.sh"), 0o755)
+                    elsewhere = hook == "elsewhere"
+                    at = os.path.join(hooks if elsewhere else self.path(".git/hooks"), "pre-commit")
+                    os.makedirs(os.path.dirname(at), exist_ok=True)
+                    with open(at, "w") as f:
+                        f.write("#!/bin/sh\n" + (forms[0][0] if elsewhere else hook) + "\n")
+                    os.chmod(at, 0o755)
+                    if elsewhere:
+                        self.git("config", "core.hooksPath", hooks)
+                    script = (call("shell", command=f"cat > {path} <<'X'\n{text}X\n") if changes else "") + "answer Done.\nanswer Add one\n"
+                    run = self.kvist("--linear", "--mode", "ask", "--context", "off", "--fake-script", self.script(script),
+                                     stdin="Go.\n" + "y\n" * changes + "/commit\ny\n")
+                    self.assertIn("result: ok, committed", run.stdout)
+                    self.assertEqual(f" {path}" in run.stdout.split("question: git")[-1].split("\n")[0], changes, run.stdout)
+                    self.assertEqual(os.path.exists(os.path.join(self.folder, "evil")), changes)  # the control: this is what a yes lets it do
+                    if changes:
+                        os.remove(os.path.join(self.folder, "evil"))
+
     def test_no_variable_makes_a_commit_another(self):
         other = os.path.join(self.folder, "other")
         subprocess.run(["git", "init", "-q", other], check=True)

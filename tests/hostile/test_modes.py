@@ -10,7 +10,7 @@ from kit import KVIST, PATIENCE, Hostile, call, main
 OBEYED = (  # by another program, though nobody ran anything of the tree
     ".envrc", "src/.envrc", ".vscode/tasks.json", "src/.vscode/settings.json", ".github/workflows/x.yml", ".idea/runConfigurations/x.xml",
     ".devcontainer/devcontainer.json", ".pre-commit-config.yaml", ".husky/pre-commit", ".gitlab-ci.yml", "CLAUDE.md", ".cursor/rules/x.md",
-    ".exrc", ".gdbinit", ".cargo/config.toml", ".bashrc", ".Envrc", "VSCODE~1/tasks.json",
+    ".exrc", ".gdbinit", ".cargo/config.toml", ".bashrc", "rust-toolchain.toml", ".hg/hgrc", ".lfsconfig", ".Envrc", "VSCODE~1/tasks.json",
     # and by kvist
     "AGENTS.md", "src/AGENTS.md", "agents.MD", ".kvist/commands/x.md", ".agents/skills/x/SKILL.md", ".Kvist/config", "AGENTS.md.")
 
@@ -141,6 +141,58 @@ class OwnCommands(Hostile):
         run = self.kvist("--linear", "--mode", "ask", "--fake-script", script, env=env, stdin="!cat ~/notes\n")
         self.assertIn("private", run.stdout)  # the person's own words, at the keyboard
         self.assertIn("your own commands are confined as well", run.stdout + run.stderr)
+
+
+class Approvals(Hostile):
+    """A yes for longer than once is about a command and the files of the tree that it runs: as they were."""
+
+    RUNS = (  # the command, the file behind it, what the model makes of it; a file that is only read, and the tests' own code, are no script
+        ("sh tools/run.sh", "tools/run.sh", "touch ran"), ("cd tools && bash ./run.sh x", "tools/run.sh", "touch ../ran"),
+        ("tools/run.sh", "tools/run.sh", "#!/bin/sh\ntouch ran"), ("make -s check", "Makefile", "check:\n\ttouch ran"),
+        ("make -C tools", "tools/Makefile", "all:\n\ttouch ../ran"), ("X=1 python3 tools/run.py", "tools/run.py", "open('ran', 'w')"),
+        ("python3 -m tools.run", "tools/run.py", "open('ran', 'w')"), ("find tools -name run.sh -exec sh tools/run.sh ';'", "tools/run.sh", "touch ran"))
+    FREE = (("cat tools/run.sh", "tools/run.sh"), ("python3 tools/run.py; grep -c x src/one.c", "src/one.c"), ("make -s check", "src/one.c"))
+
+    def lines(self, command, path, text, answers, mode="edits"):
+        for name, first in (("tools/run.sh", "#!/bin/sh\ntrue\n"), ("Makefile", "check:\n\t@true\n"), ("tools/Makefile", "all:\n\t@true\n"),
+                            ("tools/run.py", "pass\n"), ("src/one.c", "int one;\n")):
+            self.put(name, first)
+        if not command.startswith("cat"):
+            os.chmod(self.path("tools/run.sh"), 0o755)
+        script = call("shell", command=command) + call("read", path=path) + call("edit", text, path=path, **{"from": 1}) + \
+            call("shell", command=command) + "answer Done.\n"
+        run = self.kvist("--linear", "--mode", mode, "--context", "off", "--tries", "0", "--fake-script", self.script(script),
+                         stdin="Go.\n" + answers)
+        return run.stdout + run.stderr
+
+    def test_the_script_behind_an_allowed_command_asks_again(self):
+        for command, path, text in self.RUNS:
+            with self.subTest(command=command):
+                said = self.lines(command, path, text, "a\nn\nn\n")
+                self.assertGreater(said.count("allow?"), 1, said)  # a test of the tree's own runs behind the change, too
+                self.assertIn("(asked again: what it runs of the tree changed since you allowed it", said)
+                self.assertFalse(self.has("ran"), said)
+        said = self.lines(*self.RUNS[0], "a\na\n")  # the control: what it does when allowed again, for the session
+        self.assertEqual((said.count("allow?"), self.has("ran")), (2, True), said)
+
+    def test_what_it_only_reads_does_not(self):
+        for command, path in self.FREE:
+            with self.subTest(command=command):
+                self.assertEqual(self.lines(command, path, "x", "a\n").count("allow?"), 1)
+
+    def test_nor_does_a_yes_for_good_hold_for_another_script(self):
+        said = self.lines(*self.RUNS[0], "A\nn\n")
+        self.assertEqual((said.count("allow?"), self.has("ran")), (2, False), said)
+        script = call("shell", command="sh tools/run.sh") + "answer Done.\n"
+        for allowed, status in ((False, "denied"), (True, "ok"), (None, "denied")):
+            if allowed:
+                self.kvist("approvals", "allow", "sh tools/run.sh")
+            if allowed is None:
+                self.put("tools/run.sh", "touch ran2\n")
+            run, _, results = self.ask(script, "edits")
+            self.assertEqual([r["status"] for r in results], [status], (allowed, run.stderr))
+            self.assertEqual("changed since you allowed it" in results[0]["text"], status == "denied", results)
+        self.assertFalse(self.has("ran2"))
 
 
 class Obeyed(Hostile):

@@ -181,7 +181,7 @@ static char *allowed_text(const agent_running *r)
 {
     base_buf text = {0};
     if (r->tool->power != TOOL_RUNS) return NULL;
-    if (agent__running_command(r)) return agent__allowance(agent__running_command(r), r->call.in_copy);
+    if (agent__running_command(r)) return agent__allowance(r->a, agent__running_command(r), r->call.in_copy);
     base_buf_printf(&text, "%s: %s", r->tool->name, r->preview.detail ? r->preview.detail : "");
     return base_buf_take(&text);
 }
@@ -240,6 +240,9 @@ static int ask(agent_running *r, base_err *err)
     base_buf headline = {0}, unasked = {0};
     if (r->preview.obeyed_by)
         base_buf_printf(&unasked, " in every mode, since %s would obey it unasked", r->preview.obeyed_by);
+    char *why = agent__running_command(r) ? agent__why_again(a, agent__running_command(r)) : NULL;
+    if (why) base_buf_printf(&unasked, " again: %s", why);
+    free(why);
     if (!a->host.approve) {
         agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
                            .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});

@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/show.h"
+#include "tools/guard/runs.h"
 
 enum { MOST_BYTES = 1 << 20 };
 
@@ -184,4 +185,25 @@ int agent_approvals_add(agent_approval_kind kind, const char *tree, const char *
 int agent_approvals_remove(const agent_approval *which, base_err *err)
 {
     return change(which->kind, which->tree, which->what, false, err);
+}
+
+static const char as_of[] = "as of ", of_copy[] = "in a copy: ";
+
+char *agent_allowance(const char *tree, const char *command, bool in_copy)
+{
+    base_buf text = {0};
+    char *sum = tool_runs_sum(tree, command);
+    base_buf_puts(&text, in_copy ? of_copy : "");
+    if (sum) base_buf_printf(&text, "%s%s: ", as_of, sum);
+    base_buf_puts(&text, command);
+    free(sum);
+    return base_buf_take(&text);
+}
+
+bool agent_allowance_is_of(const char *allowance, const char *command)
+{
+    if (!strncmp(allowance, of_copy, sizeof of_copy - 1)) allowance += sizeof of_copy - 1;
+    const size_t n = strlen(allowance), m = strlen(command);
+    return !strncmp(allowance, as_of, sizeof as_of - 1) && n > m + 3 && !strcmp(allowance + n - m, command) &&
+           !strncmp(allowance + n - m - 3, "): ", 3);
 }

@@ -44,4 +44,13 @@ int agent_approvals_add(agent_approval_kind kind, const char *tree, const char *
 /* One that is not there (any more) is BASE_E_NOT_FOUND. */
 int agent_approvals_remove(const agent_approval *which, base_err *err);
 
+/*
+ * What a yes for longer than once to this command is kept as. It holds for the files of the tree that the command names to run, or
+ * that its builder reads, as they are now (tools/guard/runs.h): "as of SUM (run.sh): sh run.sh". in_copy: in a copy of the tree,
+ * where it may do less. Neither beginning is a command. The caller frees.
+ */
+char *agent_allowance(const char *tree, const char *command, bool in_copy);
+/* Was the same command allowed while these files were others? */
+bool agent_allowance_is_of(const char *allowance, const char *command);
+
 #endif

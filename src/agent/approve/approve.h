@@ -7,11 +7,13 @@
 /* --- asking.c --- */
 /* The host has to have somebody to ask. Free the decision's text. */
 agent_decision agent__ask_person(agent *a, const agent_event *request);
-bool agent__is_always_allowed(
-    const agent *a, const char *command); /* for the session, or for good in this tree */
-void agent__allow_always(agent *a, const char *command, bool is_lasting);
-/* What a yes for longer than once to this command is kept as: in a copy of the tree it may do less. The caller frees. */
-char *agent__allowance(const char *command, bool in_copy);
+/* For the session, or for good in this tree; the text is what a yes is kept as (agent_allowance for a command). */
+bool agent__is_always_allowed(const agent *a, const char *allowance);
+void agent__allow_always(agent *a, const char *allowance, bool is_lasting);
+/* agent_allowance in this session's tree. The caller frees. */
+char *agent__allowance(const agent *a, const char *command, bool in_copy);
+/* Why a command that was allowed for longer than once asks again: "run.sh is not what it was ...". NULL: it was not. The caller frees. */
+char *agent__why_again(const agent *a, const char *command);
 
 /* --- configured.c --- */
 /*

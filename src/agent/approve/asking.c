@@ -9,6 +9,7 @@
 #include "agent/approve/approve.h"
 #include "agent/session/tell.h"
 #include "base/mem.h"
+#include "tools/guard/runs.h"
 
 agent_decision agent__ask_person(agent *a, const agent_event *request)
 {
@@ -26,28 +27,52 @@ agent_decision agent__ask_person(agent *a, const agent_event *request)
     return d;
 }
 
-bool agent__is_always_allowed(const agent *a, const char *command)
+bool agent__is_always_allowed(const agent *a, const char *allowance)
 {
     for (size_t i = 0; i < a->made.n_allowed; i++)
-        if (!strcmp(a->made.allowed[i], command)) return true;
-    return agent_approvals_has(AGENT_APPROVAL_COMMAND, tool_workspace_root(a->workspace), command, NULL);
+        if (!strcmp(a->made.allowed[i], allowance)) return true;
+    return agent_approvals_has(AGENT_APPROVAL_COMMAND, tool_workspace_root(a->workspace), allowance, NULL);
 }
 
-char *agent__allowance(const char *command, bool in_copy)
+char *agent__allowance(const agent *a, const char *command, bool in_copy)
 {
-    base_buf text = {0};
-    base_buf_printf(&text, "%s%s", in_copy ? "in a copy: " : "", command);
-    return base_buf_take(&text);
+    return agent_allowance(tool_workspace_root(a->workspace), command, in_copy);
 }
 
-void agent__allow_always(agent *a, const char *command, bool is_lasting)
+static bool was_allowed(const agent *a, const char *command)
+{
+    agent_approvals all = {0};
+    bool found = false;
+    for (size_t i = 0; i < a->made.n_allowed && !found; i++)
+        found = agent_allowance_is_of(a->made.allowed[i], command);
+    if (!found) agent_approvals_read(tool_workspace_root(a->workspace), &all, NULL);
+    for (size_t i = 0; i < all.n && !found; i++)
+        found =
+            all.rows[i].kind == AGENT_APPROVAL_COMMAND && agent_allowance_is_of(all.rows[i].what, command);
+    agent_approvals_free(&all);
+    return found;
+}
+
+char *agent__why_again(const agent *a, const char *command)
+{
+    if (!was_allowed(a, command)) return NULL;
+    base_buf why = {0};
+    char *sum = tool_runs_sum(tool_workspace_root(a->workspace), command);
+    const char *names = sum ? strchr(sum, '(') : NULL;
+    base_buf_printf(&why, "what it runs of the tree changed since you allowed it%s%s", names ? " " : "",
+        names ? names : "");
+    free(sum);
+    return base_buf_take(&why);
+}
+
+void agent__allow_always(agent *a, const char *allowance, bool is_lasting)
 {
     base_err err = {0};
     /* What is kept is gone as soon as it is taken back: the session remembers it only where it could not be. */
     if (is_lasting &&
-        !agent_approvals_add(AGENT_APPROVAL_COMMAND, tool_workspace_root(a->workspace), command, &err))
+        !agent_approvals_add(AGENT_APPROVAL_COMMAND, tool_workspace_root(a->workspace), allowance, &err))
         return;
     if (is_lasting) agent__notice(a, "allowed for this session; it could not be kept: %s", err.msg);
     base_grow(&a->made.allowed, &a->made.cap_allowed, a->made.n_allowed + 1, sizeof *a->made.allowed);
-    a->made.allowed[a->made.n_allowed++] = base_xstrdup(command);
+    a->made.allowed[a->made.n_allowed++] = base_xstrdup(allowance);
 }

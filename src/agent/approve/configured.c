@@ -16,9 +16,17 @@ const char *agent__configured_word(agent_configured which)
     return words[which];
 }
 
+static bool is_allowed(const agent *a, const char *command, bool in_copy)
+{
+    char *text = agent__allowance(a, command, in_copy);
+    const bool is_yes = agent__is_always_allowed(a, text);
+    free(text);
+    return is_yes;
+}
+
 static bool is_approved(const agent *a, const agent_configured_command *c)
 {
-    return c->is_typed || agent__is_always_allowed(a, c->command);
+    return c->is_typed || is_allowed(a, c->command, false);
 }
 
 bool agent__is_configured_yes(const agent *a, const char *command)
@@ -34,11 +42,8 @@ bool agent__is_configured_yes(const agent *a, const char *command)
 
 bool agent__is_allowed_command(const agent *a, const char *command, bool in_copy)
 {
-    char *text = agent__allowance(command, in_copy);
-    const bool is_yes = agent__is_configured_yes(a, command) || agent__is_always_allowed(a, command) ||
-                        (in_copy && agent__is_always_allowed(a, text));
-    free(text);
-    return is_yes;
+    return agent__is_configured_yes(a, command) || is_allowed(a, command, false) ||
+           (in_copy && is_allowed(a, command, true));
 }
 
 /* y: for this turn; a: for the session; A: until it changes. */
@@ -46,7 +51,10 @@ static bool ask(agent *a, agent_configured which)
 {
     const agent_configured_command *c = &a->settings.configured[which];
     base_buf headline = {0};
-    base_buf_printf(&headline, "$ %s (the %s of %s)", c->command, words[which], c->source);
+    char *why = agent__why_again(a, c->command);
+    base_buf_printf(&headline, "$ %s (the %s of %s%s%s)", c->command, words[which], c->source,
+        why ? "; asked again: " : "", why ? why : "");
+    free(why);
     agent_event request = {.type = AGENT_EVENT_approval_request,
         .approval_request = {.turn = a->turn,
             .name = words[which],
@@ -54,8 +62,11 @@ static bool ask(agent *a, agent_configured which)
             .detail = c->command,
             .power = "runs"}};
     const agent_decision d = agent__ask_person(a, &request);
-    if (d.answer == AGENT_ALWAYS || d.answer == AGENT_ALWAYS_HERE)
-        agent__allow_always(a, c->command, d.answer == AGENT_ALWAYS_HERE);
+    if (d.answer == AGENT_ALWAYS || d.answer == AGENT_ALWAYS_HERE) {
+        char *text = agent__allowance(a, c->command, false);
+        agent__allow_always(a, text, d.answer == AGENT_ALWAYS_HERE);
+        free(text);
+    }
     if (d.answer == AGENT_EDIT) agent__notice(a, "not run: change it in %s", c->source);
     const bool is_yes = d.answer != AGENT_NO && d.answer != AGENT_EDIT;
     a->made.configured_yes[which] = is_yes ? a->turn + 1 : 0;

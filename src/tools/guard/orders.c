@@ -125,6 +125,8 @@ const tool_order tool__orders[] = {
     {".ghci", CONSOLE},
     {".cargo/config", PACKAGES},
     {".cargo/config.toml", PACKAGES},
+    {"rust-toolchain", PACKAGES},
+    {"rust-toolchain.toml", PACKAGES},
     {".npmrc", PACKAGES},
     {".yarnrc", PACKAGES},
     {".yarnrc.yml", PACKAGES},
@@ -159,18 +161,33 @@ const tool_order tool__orders[] = {
     {".ssh/authorized_keys", "ssh"},
     {".gitconfig", "git"},
     {".config/git/", "git"},
+    {".lfsconfig", "git"},
+    {".hg/hgrc", "Mercurial"},
+    {".hg/sharedpath", "Mercurial"},
 };
 /* clang-format on */
 const size_t tool__n_orders = sizeof tool__orders / sizeof *tool__orders;
 
-void tool__orders_keep(const tool_root *root, const tool_kept_list *earlier, tool_kept_list *ret)
+/* who NULL: all of them. */
+static void keep(const tool_root *root, const char *who, const tool_kept_list *earlier, tool_kept_list *ret)
 {
     for (size_t i = 0; i < tool__n_orders; i++) {
+        if (who && strcmp(tool__orders[i].who, who) != 0) continue;
         char *path = base_xstrndup(tool__orders[i].path, tool__order_length(tool__orders[i].path));
         tool__kept_add(root, path, NULL, earlier, ret);
         free(path);
     }
+}
+
+void tool__orders_keep(const tool_root *root, const tool_kept_list *earlier, tool_kept_list *ret)
+{
+    keep(root, NULL, earlier, ret);
     tool__kept_sort(ret);
+}
+
+void tool__orders_keep_of_hooks(const tool_root *root, tool_kept_list *ret)
+{
+    keep(root, HOOKS, NULL, ret);
 }
 
 bool tool__order_is_for_kvist(const char *path)

@@ -29,6 +29,8 @@ static inline size_t tool__order_length(const char *path)
 
 /* All of them at the top of the tree, there or not; sorted. earlier (may be NULL): as they were before the last command. */
 void tool__orders_keep(const tool_root *root, const tool_kept_list *earlier, tool_kept_list *ret);
+/* Those that a program reads which git's hooks start (pre-commit, husky, lefthook); unsorted. */
+void tool__orders_keep_of_hooks(const tool_root *root, tool_kept_list *ret);
 /* Does kvist obey this one? It has its own and those of another agent that it reads; the rest is obeyed by others. */
 bool tool__order_is_for_kvist(const char *path);
 
