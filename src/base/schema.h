@@ -70,9 +70,10 @@ void base_schema_free(base_schema *s);
 const base_schema_node *base_schema_at(const base_schema *s, uint32_t node); /* 0 is the root */
 uint32_t base_schema_size(const base_schema *s);
 
-/* Does the value hold? BASE_E_FORMAT with a sentence that says where it does not: "/items/3/name is ...". */
-int base_schema_check(const base_schema *s, const base_json *value, base_err *err);
-/* The same of text, which has to be one JSON value and nothing else. */
-int base_schema_check_text(const base_schema *s, const char *text, size_t n, base_err *err);
+/*
+ * Does the text, which has to be one JSON value and nothing else, hold? BASE_E_FORMAT with a sentence that says where it does not:
+ * "/items/3/name is ...".
+ */
+int base_schema_check(const base_schema *s, const char *text, size_t n, base_err *err);
 
 #endif

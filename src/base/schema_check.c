@@ -247,16 +247,11 @@ int schema_check_at(const base_schema *s, uint32_t at, const base_json *value, b
     return check(&l, at, value, NULL, err);
 }
 
-int base_schema_check(const base_schema *s, const base_json *value, base_err *err)
-{
-    return schema_check_at(s, 0, value, err);
-}
-
-int base_schema_check_text(const base_schema *s, const char *text, size_t n, base_err *err)
+int base_schema_check(const base_schema *s, const char *text, size_t n, base_err *err)
 {
     base_json_doc *doc = NULL;
     int rc = base_json_parse(text, n, &doc, err);
-    if (!rc) rc = base_schema_check(s, base_json_root(doc), err);
+    if (!rc) rc = schema_check_at(s, 0, base_json_root(doc), err);
     base_json_free(doc);
     return rc;
 }

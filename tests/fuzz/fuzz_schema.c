@@ -33,7 +33,7 @@ static void finish(schema_grammar *g, const base_schema *s, schema_state *now, b
         schema_state_copy(now, &best);
     }
     base_err err = {0};
-    if (base_schema_check_text(s, text->data ? text->data : "", text->len, &err) && err.code != BASE_E_LIMIT)
+    if (base_schema_check(s, text->data ? text->data : "", text->len, &err) && err.code != BASE_E_LIMIT)
         abort();
 }
 
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         if (!*err.msg) abort();
         return 0;
     }
-    base_schema_check_text(s, (const char *)bytes + at, n - at, NULL);
+    base_schema_check(s, (const char *)bytes + at, n - at, NULL);
     if (schema_grammar_new(&g, s, &err)) {
         if (!*err.msg) abort();
     } else {

@@ -103,7 +103,7 @@ static void put_walks(const base_schema *s, const base_json *line, base_buf *out
         base_buf text = {0};
         base_buf_puts(&text, "");
         walk(a, (uint32_t)base_json_int(line, "tokens", 200), &text);
-        if (text.len && base_schema_check_text(s, text.data, text.len, &err)) give_up(err.msg, &text);
+        if (text.len && base_schema_check(s, text.data, text.len, &err)) give_up(err.msg, &text);
         if (i) base_buf_putc(out, ',');
         base_json_put_str(out, text.data, text.len);
         base_buf_free(&text);
@@ -117,7 +117,7 @@ static void put_verdicts(const base_schema *s, const base_json *list, base_buf *
     base_buf_puts(out, "\"verdicts\":[");
     for (const base_json *d = list->first; d; d = d->next)
         base_buf_printf(out, "%s%s", d == list->first ? "" : ",",
-            base_schema_check_text(s, d->string, d->string_len, NULL) ? "false" : "true");
+            base_schema_check(s, d->string, d->string_len, NULL) ? "false" : "true");
     base_buf_putc(out, ']');
 }
 

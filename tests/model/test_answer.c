@@ -229,7 +229,7 @@ static void test_answer__ends_in_time_on_the_longest_way(void **state)
                 model_answer_advance(f.answer, best);
             }
             base_err err = {0};
-            if (!ended || base_schema_check_text(f.schema, text.data, text.len, &err))
+            if (!ended || base_schema_check(f.schema, text.data, text.len, &err))
                 fail_msg("%s with %u tokens: %s %s", schemas[i], limit, text.data ? text.data : "", err.msg);
             base_buf_free(&text);
             close_fixture(&f);

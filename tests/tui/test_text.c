@@ -12,10 +12,21 @@
 #include "tui/terminal/markdown.h"
 #include "tui/views/view.h"
 
+static void put_plain(const tui_text *t, base_buf *out)
+{
+    for (size_t i = 0; i < t->n_lines; i++) {
+        for (uint32_t k = 0; k < t->lines[i].n; k++) {
+            const tui_text_run *r = t->runs + t->lines[i].first + k;
+            base_buf_add(out, t->bytes.data + r->at, r->n);
+        }
+        base_buf_putc(out, '\n');
+    }
+}
+
 static void assert_lines(tui_text *t, const char *expected)
 {
     base_buf b = {0};
-    tui_text_plain(t, &b);
+    put_plain(t, &b);
     assert_string_equal(b.data ? b.data : "", expected);
     base_buf_free(&b);
     tui_text_free(t);

@@ -23,8 +23,6 @@ char *agent__why_again(const agent *a, const char *command);
  */
 const char *agent__configured(agent *a, agent_configured which);
 const char *agent__configured_word(agent_configured which); /* "test" */
-bool agent__is_configured_yes(
-    const agent *a, const char *command); /* typed, or a yes of this turn covers it */
 /* By any yes for longer than once, or by the configuration; a yes for the tree covers a copy. */
 bool agent__is_allowed_command(const agent *a, const char *command, bool in_copy);
 void agent__describe_configured(

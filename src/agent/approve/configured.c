@@ -29,7 +29,8 @@ static bool is_approved(const agent *a, const agent_configured_command *c)
     return c->is_typed || is_allowed(a, c->command, false);
 }
 
-bool agent__is_configured_yes(const agent *a, const char *command)
+/* It was typed, or a yes of this turn covers it. */
+static bool is_yes_of_turn(const agent *a, const char *command)
 {
     for (int i = 0; i < AGENT_N_CONFIGURED; i++) {
         const agent_configured_command *c = &a->settings.configured[i];
@@ -42,7 +43,7 @@ bool agent__is_configured_yes(const agent *a, const char *command)
 
 bool agent__is_allowed_command(const agent *a, const char *command, bool in_copy)
 {
-    return agent__is_configured_yes(a, command) || is_allowed(a, command, false) ||
+    return is_yes_of_turn(a, command) || is_allowed(a, command, false) ||
            (in_copy && is_allowed(a, command, true));
 }
 
@@ -80,7 +81,7 @@ const char *agent__configured(agent *a, agent_configured which)
 {
     const agent_configured_command *c = &a->settings.configured[which];
     if (!c->command || a->settings.mode == AGENT_MODE_PLAN) return NULL;
-    if (is_approved(a, c) || agent__is_configured_yes(a, c->command)) return c->command;
+    if (is_approved(a, c) || is_yes_of_turn(a, c->command)) return c->command;
     if (a->made.configured_no[which] == a->turn + 1) return NULL;
     if (a->host.approve) return ask(a, which) ? c->command : NULL;
     a->made.configured_no[which] = a->turn + 1;

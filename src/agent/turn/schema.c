@@ -60,7 +60,7 @@ int agent__take_json(const agent *a, const char *text, size_t n, base_buf *ret, 
 {
     const base_str json = without_fence(without_thought(trimmed((base_str){text, n})));
     if (!json.len) return base_fail(err, BASE_E_FORMAT, "there is no answer");
-    const int rc = base_schema_check_text(a->settings.schema, json.ptr, json.len, err);
+    const int rc = base_schema_check(a->settings.schema, json.ptr, json.len, err);
     if (rc) return rc;
     base_buf copy = {0};
     base_buf_add(&copy, json.ptr, json.len);

@@ -42,17 +42,6 @@ void tui_text_draw(const tui_text *t, size_t line, tui_area a, int x, int y)
     }
 }
 
-void tui_text_plain(const tui_text *t, base_buf *out)
-{
-    for (size_t i = 0; i < t->n_lines; i++) {
-        for (uint32_t k = 0; k < t->lines[i].n; k++) {
-            const tui_text_run *r = t->runs + t->lines[i].first + k;
-            base_buf_add(out, t->bytes.data + r->at, r->n);
-        }
-        base_buf_putc(out, '\n');
-    }
-}
-
 static void add_run(tui_text *t, tui_style style, uint32_t at, uint32_t n)
 {
     tui_line *l = t->lines + t->n_lines - 1;

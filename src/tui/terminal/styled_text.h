@@ -33,7 +33,6 @@ typedef struct tui_text {
 void tui_text_clear(tui_text *t);
 void tui_text_free(tui_text *t);
 void tui_text_draw(const tui_text *t, size_t line, tui_area a, int x, int y);
-void tui_text_plain(const tui_text *t, base_buf *out);
 
 typedef struct tui_glyph tui_glyph;
 typedef struct tui_flow {
