@@ -10,6 +10,7 @@
 #include "tools/edit/elide.h"
 #include "tools/edit/exports.h"
 #include "tools/edit/imports.h"
+#include "tools/edit/prototype.h"
 #include "tools/edit/replace.h"
 #include "tools/edit/twin.h"
 #include "tools/file/text.h"
@@ -221,28 +222,22 @@ out:
     return BASE_OK;
 }
 
-/*
- * The header's part of a new C function: a prototype behind that of its neighbour, where a header has it. NULL:
- * none has, or the function is the file's own.
- */
-static tool_change *prototype_change(
-    tool_workspace *w, const char *path, const tool_addition *added, const char *name)
+/* The header's change, where a header declares that neighbour; NULL: none does, or it has the name already. */
+static tool_change *prototype_beside(
+    tool_workspace *w, const char *neighbour, const char *like, const char *name, const char *signature)
 {
-    size_t n = strlen(path);
-    bool is_c = n > 2 && (!strcmp(path + n - 2, ".c") || (n > 4 && !strcmp(path + n - 4, ".cpp")));
-    if (!is_c || !added->behind || !added->signature || !strncmp(added->signature, "static ", 7)) return NULL;
     code_place *places = NULL;
-    uint32_t n_places = code_index_define(w->index, added->behind, &places);
+    uint32_t n_places = code_index_define(w->index, neighbour, &places);
     tool_change *ret = NULL;
     for (uint32_t i = 0; i < n_places && !ret; i++) {
         tool_file f = {0};
         base_buf text = {0}, say = {0};
-        size_t m = strlen(places[i].path);
-        if (!places[i].is_declaration || m < 3 || !strchr("hH", places[i].path[m - 1]) ||
+        const char *ending = strrchr(places[i].path, '.');
+        if (!places[i].is_declaration || !ending || !strchr("hH", ending[1]) ||
             tool__file_read(&w->root, places[i].path, TOOL_MAX_FILE, &f, NULL))
             continue;
-        if (f.st.st_nlink == 1 && tool__add_prototype(w->grammars, places[i].path, &f.text, added->behind,
-                                      name, added->signature, &text)) {
+        if (f.st.st_nlink == 1 && tool__add_prototype(w->grammars, places[i].path, &f.text, neighbour, like,
+                                      name, signature, &text)) {
             ret = tool__change_new(places[i].path, &f, &text, &say);
             text = (base_buf){0};
         }
@@ -250,6 +245,36 @@ static tool_change *prototype_change(
         tool__file_free(&f);
     }
     code_places_free(places, n_places);
+    return ret;
+}
+
+/*
+ * The header's part of a new function of C or C++: behind that of its neighbour, where a header has it; where the request
+ * asks for it, behind that of the nearest function of the file that has one. NULL: none has, or it is the file's own.
+ */
+static tool_change *prototype_change(tool_workspace *w, const char *path, const base_buf *old_text,
+    const tool_addition *added, const char *name, const char *request)
+{
+    const char *language = code_language(path, "", 0), *dot = strrchr(name, '.'), *colon = strrchr(name, ':');
+    const bool is_c = language && (!strcmp(language, "c") || !strcmp(language, "cpp"));
+    if (!is_c || !added->behind || !added->signature || !strncmp(added->signature, "static ", 7)) return NULL;
+    if (dot || colon) name = (colon > dot ? colon : dot) + 1;
+    code_file *f = code_parse(w->grammars, path, old_text->data ? old_text->data : "", old_text->len);
+    const int64_t n = f->n_definitions, most = tool__asks_for_prototype(request) ? n : 0;
+    tool_change *ret = NULL;
+    int64_t behind = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!strcmp(f->definitions[i].name, added->behind)) behind = i;
+    for (int64_t far = 0; far <= most && !ret; far++)
+        for (int side = 0; side < 2 && !ret; side++) {
+            const int64_t i = side ? behind + far : behind - far;
+            base_buf like = {0};
+            if (i >= 0 && i < n) tool__put_signature(old_text->data, &f->definitions[i], &like);
+            if (like.len && strncmp(like.data, "static ", 7) != 0)
+                ret = prototype_beside(w, f->definitions[i].name, like.data, name, added->signature);
+            base_buf_free(&like);
+        }
+    code_file_free(f);
     return ret;
 }
 
@@ -330,7 +355,8 @@ static int prepare_addition(
             base_buf_printf(&say, "%s%s (lines %u-%u%s%s)", i ? ", " : "", aim->names[i], added.line,
                 added.line_end, added.behind ? ", behind " : "", added.behind ? added.behind : "");
             if (added.note.len) base_buf_add(&notes, added.note.data, added.note.len);
-            if (aim->n == 1) also = prototype_change(w, aim->path, &added, aim->names[0]);
+            if (aim->n == 1)
+                also = prototype_change(w, aim->path, &f.text, &added, aim->names[0], call->request);
             if (aim->n == 1 && !also) {
                 also = export_change(w, aim->path, &added, aim->names[0], &new_text);
                 what = " and its name, as its neighbour's, to ";

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "scratch.h"
 #include "tools/edit/add.h"
+#include "tools/edit/prototype.h"
 #include "tools/file/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
@@ -51,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     tool__addition_free(&a);
     bool is_member;
     free(tool__block_name(g, path, base_str_of(block), name, &is_member));
-    if (tool__add_prototype(g, path, &text, name, request, block, &header))
+    if (tool__add_prototype(g, path, &text, name, block, request, block, &header))
         require(holds_all_of(&header, &text));
     base_buf imported = {0};
     base_buf_add(&imported, text.data, text.len);

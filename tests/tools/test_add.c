@@ -283,6 +283,91 @@ static void test_prototype(void **state)
     tree_remove(&t);
 }
 
+/* A method of C++ stands behind its kin, and its class says it in the words that it has for that. */
+static void test_declared_in_its_class(void **state)
+{
+    static const char *const blocks[] = {
+        "float Reader::GetFloat(const string& name, int n) const\n{\n    return n;\n}\n",
+        "float GetFloat(const string& name, int n) const\n{\n    return n;\n}\n"};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "Reader.h",
+            "class Reader\n{\npublic:\n    API double GetReal(const std::string& name, int n = 1) const;\n\n"
+            "    bool Has() const;\n};\n");
+        tree_put(&t, "Reader.cpp",
+            "#include \"Reader.h\"\n\ndouble Reader::GetReal(const string& name, int n) const\n{\n    return "
+            "n;\n}\n\nbool Reader::Has() const\n{\n    return true;\n}\n");
+        tree_open(&t);
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        t.request = "Add a method GetFloat, like GetReal";
+        tool_result r =
+            tree_call(&t, "rewrite", "{\"path\": \"Reader.cpp\", \"name\": \"Reader.GetFloat\"}", blocks[i]);
+        if (r.status != TOOL_OK) print_message("%s\n", r.text.data);
+        assert_int_equal(r.status, TOOL_OK);
+        char *header = tree_get(&t, "Reader.h"), *source = tree_get(&t, "Reader.cpp");
+        assert_contains(header,
+            "int n = 1) const;\n    API float GetFloat(const std::string& name, int n = 1) "
+            "const;\n\n    bool Has");
+        assert_contains(source, "}\n\nfloat Reader::GetFloat(const string& name, int n) const\n{\n    return "
+                                "n;\n}\n\nbool Reader::Has");
+        free(header);
+        free(source);
+        tool_result_free(&r);
+        tree_remove(&t);
+    }
+}
+
+/* Asked for in the header, it is no function of its file alone, whatever its neighbour is. */
+static void test_declared_where_it_is_asked_for(void **state)
+{
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "opt.h", "API int opt_parse(int n);\nvoid opt_usage(void);\n");
+    tree_put(&t, "opt.c",
+        "static int opt_check(int n)\n{\n    return n;\n}\n\nint opt_parse(int n)\n{\n    return "
+        "opt_check(n);\n}\n"
+        "\nvoid opt_usage(void)\n{\n}\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    t.request = "Add a function opt_check_all and declare it in opt.h";
+    tool_result r = tree_call(&t, "rewrite", "{\"path\": \"opt.c\", \"name\": \"opt_check_all\"}",
+        "static int\nopt_check_all(int n)\n{\n    return n;\n}\n");
+    assert_int_equal(r.status, TOOL_OK);
+    char *header = tree_get(&t, "opt.h"), *source = tree_get(&t, "opt.c");
+    assert_string_equal(
+        header, "API int opt_parse(int n);\nAPI int opt_check_all(int n);\nvoid opt_usage(void);\n");
+    assert_contains(source, "}\n\nint\nopt_check_all(int n)\n{");
+    free(header);
+    free(source);
+    tool_result_free(&r);
+    tree_remove(&t);
+}
+
+/* Named with the header, where its source has it: no second one. */
+static void test_no_second_one_in_the_source(void **state)
+{
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "ini.h", "int ini_parse(void);\n");
+    tree_put(&t, "ini.c", "#define MAX_NAME 50\n\nint ini_parse(void)\n{\n    return MAX_NAME;\n}\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    tool_workspace_mark_shown(t.w, "ini.c", version_of(&t, "ini.c"));
+    tool_result r =
+        tree_call(&t, "rewrite", "{\"path\": \"ini.h\", \"name\": \"MAX_NAME\"}", "#define MAX_NAME 50\n");
+    assert_int_equal(r.status, TOOL_FAILED);
+    assert_contains(r.text.data, "the same as the old");
+    tool_result_free(&r);
+    r = tree_call(&t, "rewrite", "{\"path\": \"ini.h\", \"name\": \"MAX_NAME\"}", "#define MAX_NAME 64\n");
+    assert_int_equal(r.status, TOOL_OK);
+    char *source = tree_get(&t, "ini.c");
+    assert_string_equal(source, "#define MAX_NAME 64\n\nint ini_parse(void)\n{\n    return MAX_NAME;\n}\n");
+    free(source);
+    tool_result_free(&r);
+    tree_remove(&t);
+}
+
 static void test_import(void **state)
 {
     static const struct {
@@ -522,7 +607,9 @@ static void test_words_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_twins), cmocka_unit_test(test_prototype), cmocka_unit_test(test_import),
+        cmocka_unit_test(test_twins), cmocka_unit_test(test_prototype),
+        cmocka_unit_test(test_declared_in_its_class), cmocka_unit_test(test_declared_where_it_is_asked_for),
+        cmocka_unit_test(test_no_second_one_in_the_source), cmocka_unit_test(test_import),
         cmocka_unit_test(test_export_lists), cmocka_unit_test(test_exports__go_into_some_lists),
         cmocka_unit_test(test_exports), cmocka_unit_test(test_elision),
         cmocka_unit_test(test_standard_imports), cmocka_unit_test(test_words_alone)};

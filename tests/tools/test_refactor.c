@@ -757,6 +757,25 @@ static void test_refactor__move_takes_exports_along(void **state)
     tree_remove(&t);
 }
 
+/* A file is named as a person does: by the end of its path, and a new one without its folder. */
+static void test_refactor__move_finds_the_file_that_is_meant(void **state)
+{
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "src/shop/total.py", "def add_up(a):\n    return a\n\n\ndef twice(a):\n    return 2 * a\n");
+    tree_put(&t, "src/shop/sums.py", "def none():\n    return 0\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"add_up\",\"to\":\"sums.py\"}", TOOL_OK));
+    free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"twice\",\"to\":\"more.py\"}", TOOL_OK));
+    char *sums = tree_get(&t, "src/shop/sums.py"), *more = tree_get(&t, "src/shop/more.py");
+    assert_contains(sums, "def add_up(a):");
+    assert_contains(more, "def twice(a):");
+    free(sums);
+    free(more);
+    tree_remove(&t);
+}
+
 static void test_refactor__move_takes_what_is_needed(void **state)
 {
     tree t;
@@ -967,6 +986,7 @@ int main(void)
         cmocka_unit_test(test_refactor__signature_parts_go_s_groups),
         cmocka_unit_test(test_refactor__signature_puts_the_default_into_the_body),
         cmocka_unit_test(test_refactor__signature_declares_as_the_language_does),
+        cmocka_unit_test(test_refactor__move_finds_the_file_that_is_meant),
         cmocka_unit_test(test_refactor__move_takes_what_is_needed),
         cmocka_unit_test(test_refactor__move_takes_exports_along),
         cmocka_unit_test(test_refactor__a_kill_leaves_all_old_or_all_new),

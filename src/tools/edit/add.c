@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "tools/edit/choose.h"
+#include "tools/edit/prototype.h"
 #include "tools/edit/replace.h"
 #include "tools/file/text.h"
 #include "code/code.h"
@@ -56,8 +57,9 @@ bool tool__is_holder(const char *language, const code_definition *d)
 /* A definition of a block, apart from the parsed file. */
 typedef struct newcomer {
     char *name, *what;
-    char *holder;   /* the type around it in the block; NULL: none */
-    bool is_member; /* it can only stand in a type */
+    char *holder;    /* the type around it in the block, or in front of its name (C++); NULL: none */
+    bool is_member;  /* it can only stand in a type */
+    bool is_outside; /* C++: it says its type in front of its name */
 } newcomer;
 
 static void newcomer_free(newcomer *n)
@@ -97,7 +99,8 @@ static newcomer describe(const code_file *f, uint32_t at, const char *text, size
         const code_definition *x = &f->definitions[i];
         is_in_type |= i != at && tool__is_holder(f->language, x) && x->from < d->from && x->to >= d->to;
     }
-    if (is_in_type && !is_top(d)) ret.holder = base_xstrdup(code_last_name(d->parent));
+    ret.is_outside = is_language(f->language, "cpp") && !is_in_type && !is_wrapped && !is_top(d);
+    if ((is_in_type || ret.is_outside) && !is_top(d)) ret.holder = base_xstrdup(code_last_name(d->parent));
     bool is_python_or_rust = is_language(f->language, "python") || is_language(f->language, "rust");
     ret.is_member =
         is_wrapped || is_in_type || (is_python_or_rust && begins_with_self(text, n, d->name_from));
@@ -414,14 +417,7 @@ static char *signature_of(code_grammars *g, const char *path, const base_buf *ad
     base_buf out = {0};
     for (uint32_t i = 0; i < f->n_definitions && !out.len; i++) {
         const code_definition *d = &f->definitions[i];
-        if (strcmp(d->name, name) || d->body_to <= d->body_from) continue;
-        bool had_space = false;
-        for (size_t k = d->from; k < d->body_from && added->data[k] != '{'; k++) {
-            bool space = tool__is_space(added->data[k]);
-            if (!space && had_space && out.len) base_buf_putc(&out, ' ');
-            if (!space) base_buf_putc(&out, added->data[k]);
-            had_space = space;
-        }
+        if (!strcmp(d->name, name)) tool__put_signature(added->data, d, &out);
     }
     code_file_free(f);
     return out.len ? base_buf_take(&out) : NULL;
@@ -465,10 +461,14 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
         holder_name = base_xstrdup(who.holder);
     }
     uint32_t holder = holder_name || who.is_member ? find_holder(f, holder_name, &who, request) : UINT32_MAX;
-    /* A module of the file ("tests.works") holds functions as a type does; another name in front is invented. */
-    const bool is_module = holder_name && is_language(language, "rust") &&
+    /*
+     * A module of the file ("tests.works") holds functions as a type does, and methods of C++ stand outside of theirs;
+     * another name in front is invented.
+     */
+    const bool has_outside = is_language(language, "cpp") || is_language(language, "rust");
+    const bool is_around = holder_name && has_outside &&
                            find_relative(f, &whole, &who, UINT32_MAX, holder_name, request) != UINT32_MAX;
-    if (holder == UINT32_MAX && holder_name && !who.is_member && !is_module) {
+    if (holder == UINT32_MAX && holder_name && !who.is_member && !is_around) {
         free(holder_name);
         holder_name = NULL;
     }
@@ -493,6 +493,10 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
     is_good = tool__choose(g, path, &whole, f, &like, block, &c, why);
     if (!is_good) goto out;
     split_imports(language, &c.text, &imports);
+    if (is_language(language, "c") && tool__asks_for_prototype(request))
+        tool__drop_static(g, path, &c.text, who.name);
+    if (is_language(language, "cpp") && holder == UINT32_MAX && is_around && !who.is_outside)
+        tool__qualify(g, path, &c.text, who.name, holder_name);
     uint32_t relative = find_relative(f, &whole, &who, holder, holder_name, request);
     size_t at = relative != UINT32_MAX ? behind_line(&whole, f->definitions[relative].to)
                                        : place_without_relative(f, &whole, holder);
@@ -562,33 +566,6 @@ out:
     base_buf_free(&imports);
     base_buf_free(&placed);
     base_buf_free(&ends);
-    code_file_free(f);
-    return is_good;
-}
-
-bool tool__add_prototype(code_grammars *g, const char *path, const base_buf *header, const char *neighbour,
-    const char *name, const char *signature, base_buf *ret)
-{
-    code_file *f = code_parse(g, path, header->data ? header->data : "", header->len);
-    const code_definition *beside = NULL;
-    bool is_there = false;
-    for (uint32_t i = 0; i < f->n_definitions; i++) {
-        const code_definition *d = &f->definitions[i];
-        if (d->is_declaration && !strcmp(d->name, neighbour)) beside = d;
-        is_there |= !strcmp(d->name, name);
-    }
-    bool is_good = beside && !is_there;
-    if (is_good) {
-        tool_text_style style = tool__text_style(header->data, header->len);
-        size_t at = behind_line(header, beside->to);
-        base_buf_add(ret, header->data, at);
-        if (at && header->data[at - 1] != '\n') base_buf_puts(ret, style.crlf ? "\r\n" : "\n");
-        base_buf_printf(ret, "%s;%s", signature, style.crlf ? "\r\n" : "\n");
-        base_buf_add(ret, header->data + at, header->len - at);
-        base_buf why = {0};
-        is_good = tool__syntax_holds(g, path, header, ret, &why);
-        base_buf_free(&why);
-    }
     code_file_free(f);
     return is_good;
 }

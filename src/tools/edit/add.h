@@ -28,13 +28,6 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
     base_str block, const char *request, tool_addition *ret, base_buf *why);
 
 /*
- * Puts the prototype of a new function behind its neighbour's, where the header declares that; false: it does
- * not, or declares the new one already.
- */
-bool tool__add_prototype(code_grammars *g, const char *path, const base_buf *header, const char *neighbour,
-    const char *name, const char *signature, base_buf *ret);
-
-/*
  * The name of what the block defines: `name`'s last part where it does, else its first function, method or
  * type; NULL: nothing. The caller frees. *ret_is_member (may be NULL): it can only stand in a type.
  */

@@ -117,6 +117,18 @@ static char *source_of_header(tool_workspace *w, const char *path)
     return NULL;
 }
 
+static bool stands_in(tool_workspace *w, const char *path, const char *name)
+{
+    tool_file f = {0};
+    uint32_t at;
+    if (tool__file_read(&w->root, path, TOOL_MAX_FILE, &f, NULL)) return false;
+    code_file *c = code_parse(w->grammars, path, f.text.data ? f.text.data : "", f.text.len);
+    const bool is_so = code_find_definition(c, name, &at, 1) > 0;
+    code_file_free(c);
+    tool__file_free(&f);
+    return is_so;
+}
+
 static const code_definition *member_of(const code_file *f, const char *holder, const char *name)
 {
     for (uint32_t i = 0; i < f->n_definitions; i++) {
@@ -296,6 +308,7 @@ static void aim_at_absent(tool_workspace *w, const tool_call *call, const code_f
         move_to(ret, elsewhere, holder);
     } else if ((elsewhere = source_of_header(w, ret->path))) {
         move_to(ret, elsewhere, "What has a body");
+        if (defined && stands_in(w, elsewhere, defined)) ret->kind = TOOL_AIM_REWRITE; /* no second one */
     }
     free(elsewhere);
     free(holder);

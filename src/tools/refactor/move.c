@@ -549,6 +549,23 @@ static void put_new_text(mover *m, base_buf *out)
     base_buf_add(out, m->moved.data, m->moved.len);
 }
 
+/*
+ * The file that is meant, as the tool's own paths are: one of the tree by the end of its path, and a new one that is named
+ * without a folder beside the definition. The caller frees.
+ */
+static char *place_meant(const mover *m, const char *to)
+{
+    const char *path = m->x->target.in->path, *slash = strrchr(path, '/');
+    tool_file f = {0};
+    base_buf beside = {0};
+    const bool is_there = !tool__file_read(&m->x->w->root, to, TOOL_MAX_INDEXED, &f, NULL);
+    tool__file_free(&f);
+    char *known = is_there ? NULL : code_index_path(m->x->w->index, to);
+    if (is_there || known || strchr(to, '/') || !slash) return known ? known : base_xstrdup(to);
+    base_buf_printf(&beside, "%.*s%s", (int)(slash + 1 - path), path, to);
+    return base_buf_take(&beside);
+}
+
 static bool read_place(mover *m, const refactor_request *q)
 {
     refactor *x = m->x;
@@ -571,10 +588,11 @@ static bool read_place(mover *m, const refactor_request *q)
             t->in->uses->file->language);
         return false;
     }
-    if (tool__path_clean(&x->w->root, q->to, &m->to, &why)) {
-        tool__say_path_error(x->w, x->result, "refactor", q->to, &why);
-        return false;
-    }
+    char *meant = place_meant(m, q->to);
+    const bool is_bad = tool__path_clean(&x->w->root, meant, &m->to, &why) != 0;
+    if (is_bad) tool__say_path_error(x->w, x->result, "refactor", meant, &why);
+    free(meant);
+    if (is_bad) return false;
     const char *language = code_language(m->to, "", 0);
     const bool is_c = language && (!strcmp(language, "c") || !strcmp(language, "cpp"));
     const bool fits = language && (!strcmp(t->in->family, "c") ? is_c : !strcmp(language, t->in->family));
