@@ -187,6 +187,42 @@ static void test_operation_words__open_nothing_for_other_sentences(void **state)
     }
 }
 
+static void test_operation_words__say_a_new_function(void **state)
+{
+    const struct {
+        const char *request, *name, *parameters, *holder;
+        bool is_plain;
+    } cases[] = {
+        {"Add a method add_key to class Signer", "add_key", NULL, NULL, true},
+        {"Add a function is_slug(text, sep='-') to slugify.py that ...", "is_slug", "text, sep='-'", NULL,
+            true},
+        {"write a helper called odd in numbers.py", "odd", NULL, NULL, true},
+        {"Please create a static method `Stack.pop()`", "pop", NULL, "Stack", false},
+        {"Implement a method INIReader::GetFloat(const char *s)", "GetFloat", "const char *s", "INIReader",
+            true},
+        {"Add a GetFloat method to INIReader", "GetFloat", NULL, NULL, true},
+        {"Add an async function load_all() to io.py", "load_all", NULL, NULL, false},
+        {"Give Stack a method `peek`", "peek", NULL, NULL, true},
+        /* No function, none with a name, or another thing is asked for. */
+        {"Add a function that counts words", NULL, NULL, NULL, false},
+        {"Add a parameter limit to the function find_all", NULL, NULL, NULL, false},
+        {"Add a test for the function find_all", NULL, NULL, NULL, false},
+        {"Rename the function find_all to find", NULL, NULL, NULL, false},
+        {"Add a call of the method find_all to b.py", NULL, NULL, NULL, false},
+        {"", NULL, NULL, NULL, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agent_addition_words w;
+        if (agent_read_addition_words(cases[i].request, &w) != (cases[i].name != NULL))
+            fail_msg("%s: %s", cases[i].request, w.name ? w.name : "nothing");
+        same(cases[i].request, "the name", w.name, cases[i].name);
+        same(cases[i].request, "the parameters", w.parameters, cases[i].parameters);
+        same(cases[i].request, "the holder", w.holder, cases[i].holder);
+        if (cases[i].name && w.is_plain != cases[i].is_plain) fail_msg("%s: plain", cases[i].request);
+        agent_addition_words_free(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_operation_words__say_what_stands_instead),
         cmocka_unit_test(test_operation_words__say_an_operation_without_its_verb),
         cmocka_unit_test(test_operation_words__open_nothing_for_other_sentences),
+        cmocka_unit_test(test_operation_words__say_a_new_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -499,9 +499,7 @@ static void test_outcome__an_operation_that_is_all_answers_by_itself(void **stat
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         host h = new_host();
         base_buf script = {0};
-        const bool is_wording = !strncmp(cases[i].request, "twice", 5);
-        base_buf_printf(&script, "opens 1\nanswer %s}}</tools>\nanswer Renamed in nowhere.py.\n" NO NO NO NO,
-            is_wording ? "" : "twice\", \"to\": \"doubled\"");
+        base_buf_puts(&script, "opens 1\nanswer }}</tools>\nanswer Renamed in nowhere.py.\n" NO NO NO NO);
         put_file("twice.c", TWICE);
         agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
         submit(s, &h, cases[i].request);
@@ -514,6 +512,97 @@ static void test_outcome__an_operation_that_is_all_answers_by_itself(void **stat
                 "\"event\":\"answer\",\"turn\":1,\"text\":\"Renamed function twice to doubled: 2 places"));
             assert_false(told(&h, "\"event\":\"context\"")); /* nothing is read for it */
         }
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
+/* Where the request names the new function and its place, its call is begun, and where a language says how, its text. */
+static void test_outcome__an_addition_is_begun(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    static const char stack[] =
+        "class Stack:\n    def push(self, x):\n        return x\n\n\nclass Empty:\n    "
+        "pass\n\n\ndef top(s):\n    return s\n";
+    static const struct {
+        const char *request, *answer, *file, *has;
+    } cases[] = {
+        {"Add a method pop_all to class Stack that empties it", "):\n    return []", "stack.py",
+            "        return x\n\n    def pop_all(self):\n        return []\n"},
+        {"Add a method pop_all(n) to Stack", ":\n    return n", "stack.py",
+            "        return x\n\n    def pop_all(self, n):\n        return n\n"},
+        {"Write a function is_top(s, t) in stack.py", ":\n    return s == t", "stack.py",
+            "def is_top(s, t):\n    return s == t\n"},
+        {"Add a function is_top to the stack module", "s):\n    return s", "stack.py",
+            "def is_top(s):\n    return s\n"},
+        {"Add a static method pop_all to Stack", "@staticmethod\ndef pop_all():\n    return []", "stack.py",
+            "        return x\n\n    @staticmethod\n    def pop_all():\n        return []\n"},
+        {"Add a function twice_more and declare it in twice.h",
+            "static int twice_more(int a)\n{\n    return a;\n}", "twice.h",
+            "int twice(int a);\nint twice_more(int a);\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf script = {0};
+        put_file("stack.py", stack);
+        put_file("twice.h", "int twice(int a);\n");
+        put_file("twice.c", "#include \"twice.h\"\n\nint twice(int a)\n{\n    return 2 * a;\n}\n\nstatic int "
+                            "more(int a)\n{\n    return twice(a);\n}\n");
+        base_buf_printf(&script, "answer <<X\n%s\n```\nX\nanswer Added.\nanswer Added.\nanswer Added.\n",
+            cases[i].answer);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_EDITS, NULL, false);
+        submit(s, &h, cases[i].request);
+        char *text = get_file(cases[i].file);
+        if (!strstr(text, cases[i].has)) fail_msg("%s\n%s\n%s", cases[i].request, text, h.json.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+    /* What is there already is not added, and a question of many places is the model's. */
+    static const char *const others[] = {"Add a method push to class Stack that calls print",
+        "Add a function is_top that compares", "Add a test for the function top in stack.py"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        host h = new_host();
+        put_file("stack.py", stack);
+        agent_session *s = open_session(&h, "answer (no call)\n" NO NO NO NO, AGENT_MODE_EDITS, NULL, false);
+        submit(s, &h, others[i]);
+        if (told(&h, "pop_all") || told(&h, "(self(no call)")) fail_msg("%s", h.json.data);
+        assert_file("stack.py", stack);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+/* "Move X from a.py to b.py": the request says the whole call, so a small model cannot take "a" for the definition. */
+static void test_outcome__what_a_request_says_of_a_move_is_not_asked_of_the_model(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    static const struct {
+        const char *request, *answer, *file, *has;
+    } cases[] = {
+        {"Move twice from signer.py to coder.py.", "", "coder.py", "def twice(n):"},
+        {"Move `twice` into coder.py", "", "coder.py", "def twice(n):"},
+        {"Rename twice to doubled everywhere", "", "signer.py", "def doubled(n):"},
+        {"Rename the function twice in signer.py to `doubled`", "", "signer.py", "def doubled(n):"},
+        /* What it does not say the model writes. */
+        {"Rename twice to something better", "doubled\"", "signer.py", "def doubled(n):"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf script = {0};
+        put_file("signer.py", "signer = 1\n\n\ndef twice(n):\n    return 2 * n\n");
+        put_file("coder.py", "def half(n):\n    return n / 2\n");
+        base_buf_printf(&script, "opens 1\nanswer %s}}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            cases[i].answer);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_EDITS, NULL, false);
+        submit(s, &h, cases[i].request);
+        char *text = get_file(cases[i].file);
+        if (!strstr(text, cases[i].has)) fail_msg("%s\n%s\n%s", cases[i].request, text, h.json.data);
+        free(text);
         agent_session_close(s);
         free_host(&h);
         base_buf_free(&script);
@@ -694,6 +783,8 @@ int main(void)
         TEST_CASE(test_outcome__a_parameter_comes_and_goes_by_words),
         TEST_CASE(test_outcome__what_was_refused_is_not_done_by_hand),
         TEST_CASE(test_outcome__an_operation_that_is_all_answers_by_itself),
+        TEST_CASE(test_outcome__an_addition_is_begun),
+        TEST_CASE(test_outcome__what_a_request_says_of_a_move_is_not_asked_of_the_model),
         TEST_CASE(test_outcome__an_addition_to_a_file_sees_that_file),
         TEST_CASE(test_outcome__a_new_test_finds_its_place),
         TEST_CASE(test_outcome__a_scripts_new_test_is_written_again_by_its_lines),

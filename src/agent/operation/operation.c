@@ -79,6 +79,55 @@ static uint32_t list_names(const agent *a, const char *behind, char **ret, uint3
     return n;
 }
 
+/* The new name, or the file, that stands behind "to" at byte `at`; NULL: no such thing, or a sentence goes on there. */
+static char *read_destination(const char *behind, size_t at, bool is_file)
+{
+    static const char *const goes_on[] = {
+        "in", "everywhere", "across", "and", "throughout", "please", "also", "as", "since", "because", NULL};
+    agent_word w, next;
+    at += strspn(behind + at, " `\"'");
+    if (is_file) {
+        const bool is_one = agent__next_mention(behind, at, &w) && w.from == at && w.to > w.from &&
+                            memchr(behind + w.from, '.', w.to - w.from);
+        return is_one ? agent__copy_word(behind, w) : NULL;
+    }
+    if (!agent__next_word(behind, at, &w) || w.from != at || isdigit((unsigned char)behind[at])) return NULL;
+    size_t end = w.to + strspn(behind + w.to, "`\"'()");
+    const bool is_path = strchr("./:-", behind[end]) && behind[end] && agent__is_in_word(behind, end + 1);
+    const bool is_marked = w.from > 0 && agent__is_mark(behind[w.from - 1]);
+    const bool ends = !behind[end] || strchr(".,;:!?\n", behind[end]) ||
+                      (agent__next_word(behind, end, &next) && agent__is_any_word(behind, next, goes_on));
+    return !is_path && (is_marked || ends || agent__looks_like_name(behind, w)) ? agent__copy_word(behind, w)
+                                                                                : NULL;
+}
+
+/*
+ * "X to Y", "X from a.py to b.py": does the request say that it is X by what stands behind it? *ret_to: Y or the file, as
+ * far as it says it; *ret_from: the file where X stands. Both may stay NULL, the caller frees them.
+ */
+static bool read_way(const char *behind, const char *name, bool is_move, char **ret_to, char **ret_from)
+{
+    static const char *const leads[] = {"to", "into", "from", "in", "out", "of", NULL},
+                             *const to[] = {"to", "into", NULL}, *const from[] = {"from", "in", "of", NULL};
+    agent_word w = {0}, next;
+    const size_t n = strlen(name);
+    do
+        if (!agent__next_word(behind, w.to, &w)) return false;
+    while (w.to - w.from != n || memcmp(behind + w.from, name, n) != 0);
+    size_t at = w.to + strspn(behind + w.to, "`\"'()");
+    if (!agent__next_word(behind, at, &next) || strspn(behind + at, " ") != next.from - at ||
+        !agent__is_any_word(behind, next, leads))
+        return false;
+    for (w = next; !*ret_to && w.to > w.from; w = next) {
+        if (agent__is_any_word(behind, w, to)) *ret_to = read_destination(behind, w.to, is_move);
+        if (!*ret_from && agent__is_any_word(behind, w, from))
+            *ret_from = read_destination(behind, w.to, true);
+        if (strchr(".;!?", behind[w.to]) && !agent__is_in_word(behind, w.to + 1)) break;
+        if (!agent__next_word(behind, w.to, &next)) break;
+    }
+    return true;
+}
+
 /* "Turn the parameters round", "swap the arguments of f". */
 static bool asks_for_order(const char *request)
 {
@@ -338,6 +387,28 @@ static void put_instead(const agent *a, const char *request, const char *gone, b
     agent_instead_words_free(&w);
 }
 
+/* The call of a renaming or a move of one definition, as far as the request says it; false: not even which. */
+static bool put_way(
+    const agent *a, const struct operation *o, const char *name, const char *behind, base_buf *json)
+{
+    char *to = NULL, *from = NULL;
+    const bool is_known = read_way(behind, name, !strcmp(o->name, "move"), &to, &from);
+    char *path = from ? code_index_path(tool_workspace_index(a->workspace), from) : NULL;
+    if (is_known)
+        base_buf_printf(json,
+            "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"", o->name,
+            name);
+    if (is_known && to)
+        put_member(json, "to", to);
+    else if (is_known)
+        base_buf_puts(json, ", \"to\": \"");
+    if (is_known && to && path) put_member(json, "path", path);
+    free(to);
+    free(from);
+    free(path);
+    return is_known;
+}
+
 /* The call of the order of two parameters is known in whole but for the tags behind it. */
 static bool open_order(const agent *a, const char *request, base_buf *json)
 {
@@ -389,6 +460,8 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
             base_buf_printf(&json,
                 "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"%s", o->name,
                 x->listed[done], strcmp(o->name, "delete") ? ", \"to\": \"" : "");
+        else if (!done && n == 1 && !is_delete && put_way(a, o, x->listed[0], behind, &json))
+            ;
         else if (!done)
             base_buf_printf(&json,
                 "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s", o->name,

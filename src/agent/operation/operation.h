@@ -23,6 +23,10 @@ bool agent__is_operation_done(const agent *a);
 /* Where no call can be begun, the tool is told of in front of the request. */
 void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 
+/* --- addition.c --- */
+/* The call that adds the function which the request names, where it says in which type or file; once a turn. */
+bool agent__open_addition(agent *a, const char *request, agent_opening *opening);
+
 /* --- newtest.c --- */
 /* The test that the new one stands beside, in front of the request; its file becomes the test that judges. */
 int agent__append_new_test(agent *a, const char *request, base_err *err);

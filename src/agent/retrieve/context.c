@@ -597,19 +597,13 @@ static bool is_file_of(const char *path, const char *word, size_t n)
            strcspn(file, ".") == n && !memcmp(file, word, n) && !code_path_is_test(path);
 }
 
-/*
- * "Add a function f to strutils", "write g in the parser module": the one file where something new is to stand, whose text
- * says how. What the tree has of the same words elsewhere is copied from by a small model. NULL: none is named. The caller
- * frees.
- */
-static char *home_of_addition(const gathering *g)
+char *agent__home_of_addition(const agent *a, const char *request)
 {
     static const char *const verbs[] = {"add", "create", "implement", "introduce", "write", NULL};
     static const char *const in_front[] = {"to", "in", "into", NULL}, *const fillers[] = {
                                                                           "the", "module", "file", NULL};
-    const char *request = g->request;
     if (!agent__has_any_word(request, verbs)) return NULL;
-    char **paths = code_index_paths(tool_workspace_index(g->a->workspace)), *home = NULL;
+    char **paths = code_index_paths(tool_workspace_index(a->workspace)), *home = NULL;
     bool expects = false;
     for (agent_word w = {0}; !home && agent__next_word(request, w.to, &w);) {
         if (agent__is_any_word(request, w, in_front))
@@ -641,7 +635,7 @@ static void add_hits(gathering *g)
     const char *about = g->described ? g->described : g->request;
     const bool heads = !g->a->fix.wanted && !asks_for_change(g->a, g->request);
     const double share = heads ? LEAST_HEAD_SHARE : LEAST_SHARE;
-    char *home = heads ? NULL : home_of_addition(g);
+    char *home = heads ? NULL : agent__home_of_addition(g->a, g->request);
     code_index_search(tool_workspace_index(g->a->workspace), about,
         home    ? N_HOME_HITS
         : heads ? N_ASKED_HITS

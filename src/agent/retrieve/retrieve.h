@@ -42,6 +42,12 @@ uint32_t agent__file_room(agent *a, const char *path, uint32_t n_tokens, uint32_
 /* --- context.c --- */
 int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when there is one */
 int agent__append_context(agent *a, const char *request, base_err *err);
+/*
+ * "Add a function f to strutils", "write g in the parser module": the one file where something new is to stand, whose text
+ * says how. What the tree has of the same words elsewhere is copied from by a small model. NULL: none is named. The caller
+ * frees.
+ */
+char *agent__home_of_addition(const agent *a, const char *request);
 void agent__mark_stale(agent *a, const char *path);   /* rows that show an older text of it */
 void agent__notice_changes(agent *a, base_buf *told); /* what the person changed since it was shown */
 

@@ -625,6 +625,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         if (!rc && steps == a->asked.n_operations && !opening.call.len && can_begin)
             agent__open_operation(a, request, &opening);
         if (!rc && !opening.call.len && can_begin) agent__open_new_test(a, &opening);
+        if (!rc && !opening.call.len && can_begin) agent__open_addition(a, request, &opening);
         if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
         bool taken = false;
         if (!rc && !opening.call.len) rc = take_candidate(a, &r, &taken, err);

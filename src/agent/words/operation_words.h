@@ -37,6 +37,19 @@ typedef struct agent_instead_words {
 bool agent_read_instead_words(const char *request, agent_instead_words *ret);
 void agent_instead_words_free(agent_instead_words *w);
 
+/* "Add a method pop(self) to class Stack", "write a helper `is_odd` in numbers.py"; agent_addition_words_free. */
+typedef struct agent_addition_words {
+    char *name;       /* of the new function */
+    char *parameters; /* what stands between its brackets; NULL: the request writes none */
+    char *holder;     /* "Stack" of `Stack.pop`; NULL: the name stands alone */
+    bool is_plain;    /* nothing is said of a decorator: static, a property, async */
+} agent_addition_words;
+/* false: no new function is asked for, or its name is not said. */
+bool agent_read_addition_words(const char *request, agent_addition_words *ret);
+void agent_addition_words_free(agent_addition_words *w);
+/* "to class C", "in C": is this word in a place where what the new function belongs to is said? */
+bool agent_is_addition_place(const char *request, size_t from);
+
 /* What the tree writes: how many definitions of a name, and whether a word stands anywhere. */
 typedef struct agent_names {
     const void *ctx;

@@ -1,0 +1,133 @@
+/*
+ * "Add a method pop to class Stack": a small model answers that with advice. The request says what the new function is
+ * called and mostly where it stands, so the program begins the call, and where the language says how a function
+ * begins, the function too; the model writes the rest.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/call/prompt.h"
+#include "agent/operation/operation.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/words/operation_words.h"
+#include "agent/words/request_words.h"
+#include "base/mem.h"
+
+/* The tree's only type of that name that has members; NULL: none, or several. */
+static char *holder_path(const agent *a, const char *name)
+{
+    static const char *const types[] = {"class", "interface", "struct", "enum", "trait", "object"};
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    const code_place *only = NULL;
+    uint32_t n_types = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_type = false;
+        for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+            is_type |= !strcmp(places[i].what, types[k]);
+        if (!is_type || places[i].is_declaration || code_path_is_test(places[i].path)) continue;
+        only = &places[i];
+        n_types++;
+    }
+    const char *language = n_types == 1 ? code_language(only->path, "", 0) : NULL;
+    const bool has_members =
+        language && strcmp(language, "c") != 0; /* there functions stand outside of types */
+    char *ret = has_members ? base_xstrdup(only->path) : NULL;
+    code_places_free(places, n);
+    return ret;
+}
+
+/* The type that the request puts it into, and its file. */
+static char *find_holder(const agent *a, const char *request, agent_addition_words *w)
+{
+    agent_word word;
+    if (w->holder) return holder_path(a, w->holder);
+    char *path = NULL;
+    for (size_t at = 0; !path && agent__next_word(request, at, &word); at = word.to) {
+        const bool is_path =
+            strchr("./-", request[word.to]) && request[word.to] && agent__is_in_word(request, word.to + 1);
+        if (word.to - word.from < 2 || is_path || !agent_is_addition_place(request, word.from)) continue;
+        char *name = agent__copy_word(request, word);
+        if (strcmp(name, w->name) != 0) path = holder_path(a, name);
+        if (path)
+            w->holder = name;
+        else
+            free(name);
+    }
+    return path;
+}
+
+/* "x.c" for "x.h", where the tree has it: what has a body does not belong into a header. The caller frees the path that it gets. */
+static char *source_of(const agent *a, char *path)
+{
+    static const char *const endings[] = {"c", "cpp", "cc", "cxx"};
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    if (!dot || (strcmp(dot, ".h") != 0 && strcmp(dot, ".hpp") != 0 && strcmp(dot, ".hh") != 0)) return path;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        base_buf source = {0};
+        base_buf_printf(&source, "%.*s%s", (int)(dot + 1 - path), path, endings[i]);
+        char *known = code_index_path(tool_workspace_index(a->workspace), source.data);
+        base_buf_free(&source);
+        if (!known) continue;
+        free(path);
+        return known;
+    }
+    return path;
+}
+
+/* A file of the tree that the request names, of a language that has functions. */
+static char *find_file(const agent *a, const char *request)
+{
+    char *path = NULL;
+    agent_word m;
+    for (size_t at = 0; !path && agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
+        char *said = base_xstrndup(request + m.from, m.to - m.from);
+        if (strchr(said, '.') && code_language(said, "", 0))
+            path = code_index_path(tool_workspace_index(a->workspace), said);
+        free(said);
+    }
+    return path;
+}
+
+/* How a function begins, up to where the model goes on; nothing where the language begins with what it returns. */
+static void put_beginning(const agent_addition_words *w, const char *language, base_buf *out)
+{
+    const bool has_self = w->holder != NULL;
+    if (strcmp(language, "python") != 0 || !w->is_plain) return;
+    base_buf_printf(out, "def %s(%s", w->name, has_self ? "self" : "");
+    if (!w->parameters) return;
+    const bool says_self = !strncmp(w->parameters, "self", 4);
+    base_buf_printf(out, "%s%s)", has_self && !says_self ? ", " : "",
+        w->parameters + (has_self && says_self ? strlen("self") : 0));
+}
+
+bool agent__open_addition(agent *a, const char *request, agent_opening *opening)
+{
+    agent_asked *x = &a->asked;
+    agent_addition_words w = {0};
+    if (!x->change || x->test || x->has_begun_addition || x->n_changed || x->refused || a->fix.wanted ||
+        a->info.strong || a->settings.mode == AGENT_MODE_PLAN || !agent_read_addition_words(request, &w))
+        return false;
+    char *path = find_holder(a, request, &w);
+    if (!path && !w.holder) path = find_file(a, request);
+    if (!path && !w.holder) path = agent__home_of_addition(a, request);
+    path = source_of(a, path);
+    base_buf name = {0}, body = {0};
+    base_buf_printf(&name, "%s%s%s", w.holder ? w.holder : "", w.holder ? "." : "", w.name);
+    const bool is_open = path && !code_index_is_defined(tool_workspace_index(a->workspace), name.data);
+    if (is_open) {
+        const char *language = code_language(path, "", 0);
+        const agent_definition new = {
+            .path = path, .name = name.data, .language = (char *)(language ? language : "")};
+        x->has_begun_addition = true;
+        agent_opening_free(opening);
+        agent__put_call(a, &new, &opening->call);
+        put_beginning(&w, new.language, &body);
+        if (body.len) agent_prompt_put_payload(a->info.tools, body.data, body.len, &opening->call);
+    }
+    base_buf_free(&name);
+    base_buf_free(&body);
+    free(path);
+    agent_addition_words_free(&w);
+    return is_open;
+}

@@ -1,0 +1,125 @@
+/* The new function that a request asks for (contract: operation_words.h). */
+#include "agent/words/operation_words.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/words/request_words.h"
+#include "base/mem.h"
+
+static const char *const kinds[] = {"function", "method", "helper", "classmethod", "staticmethod", NULL};
+static const char *const adding[] = {
+    "add", "write", "create", "implement", "introduce", "define", "give", "gets", NULL};
+
+/* "Add a static helper function": an adding verb near in front of the word, in its sentence. */
+static bool is_added(const char *s, agent_word kind)
+{
+    enum { NEAR = 6 };
+    static const char *const others[] = {
+        "test", "tests", "parameter", "argument", "call", "calls", "to", "in", "of", "that", NULL};
+    agent_word w;
+    for (size_t at = kind.from, n = 0; n < NEAR && agent__word_before(s, at, &w); at = w.from, n++) {
+        if (agent__is_any_word(s, w, adding)) return true;
+        if (agent__is_any_word(s, w, others)) return false;
+    }
+    return false;
+}
+
+/* The name at or behind byte `at` ("called is_odd", "`Stack.pop()`", "is_odd(n)"); false: no name stands there. */
+static bool read_name(const char *s, size_t at, agent_word *ret)
+{
+    static const char *const naming[] = {"called", "named", NULL};
+    agent_word w;
+    bool is_said = false;
+    while (agent__next_word(s, at, &w) && strspn(s + at, " `\"'") == w.from - at &&
+           agent__is_any_word(s, w, naming)) {
+        is_said = true;
+        at = w.to;
+    }
+    if (!agent__next_word(s, at, &w) || strspn(s + at, " `\"'") != w.from - at) return false;
+    const bool is_marked = w.from > 0 && agent__is_mark(s[w.from - 1]);
+    size_t dots = strspn(s + w.to, ".:");
+    while (dots > 0 && agent__is_in_word(s, w.to + dots)) { /* Stack.pop, Stack::pop */
+        for (w.to += dots; agent__is_in_word(s, w.to); w.to++)
+            ;
+        is_said = true;
+        dots = strspn(s + w.to, ".:");
+    }
+    *ret = w;
+    return is_said || is_marked || s[w.to] == '(' || agent__looks_like_name(s, w);
+}
+
+/* "Add a GetFloat method": the name in front of the kind. */
+static bool read_name_before(const char *s, agent_word kind, agent_word *ret)
+{
+    agent_word w;
+    if (!agent__word_before(s, kind.from, &w)) return false;
+    size_t between = w.to;
+    if (s[between] == '(' && s[between + 1] == ')') between += 2;
+    *ret = w;
+    return strspn(s + between, " `\"'") == kind.from - between &&
+           (agent__looks_like_name(s, w) || between > w.to || (w.from > 0 && agent__is_mark(s[w.from - 1])));
+}
+
+static bool is_plain(const char *s)
+{
+    static const char *const decorated[] = {"static", "staticmethod", "classmethod", "class method",
+        "property", "async", "asynchronous", "coroutine", "decorator", "abstract", "overload", "cached",
+        "context manager", "fixture", NULL};
+    return !agent__has_any_word(s, decorated);
+}
+
+static void take_name(const char *s, agent_word w, agent_addition_words *ret)
+{
+    size_t last = w.to;
+    while (last > w.from && agent__is_in_word(s, last - 1)) last--;
+    ret->name = base_xstrndup(s + last, w.to - last);
+    size_t end = last;
+    while (end > w.from && strchr(".:", s[end - 1])) end--;
+    size_t from = end;
+    while (from > w.from && agent__is_in_word(s, from - 1)) from--;
+    if (end > from) ret->holder = base_xstrndup(s + from, end - from);
+    if (s[w.to] != '(') return;
+    int depth = 0;
+    size_t to = w.to;
+    do {
+        depth += (s[to] == '(') - (s[to] == ')');
+        to++;
+    } while (s[to] && s[to] != '\n' && depth > 0);
+    if (!depth && to > w.to + 2) ret->parameters = base_xstrndup(s + w.to + 1, to - w.to - 2);
+}
+
+bool agent_read_addition_words(const char *request, agent_addition_words *ret)
+{
+    agent_word kind, name;
+    *ret = (agent_addition_words){0};
+    for (size_t at = 0; agent__next_word(request, at, &kind) && !ret->name; at = kind.to) {
+        if (!agent__is_any_word(request, kind, kinds) || !is_added(request, kind)) continue;
+        if (read_name(request, kind.to, &name) || read_name_before(request, kind, &name))
+            take_name(request, name, ret);
+    }
+    ret->is_plain = is_plain(request);
+    return ret->name != NULL;
+}
+
+void agent_addition_words_free(agent_addition_words *w)
+{
+    free(w->name);
+    free(w->parameters);
+    free(w->holder);
+    *w = (agent_addition_words){0};
+}
+
+bool agent_is_addition_place(const char *request, size_t from)
+{
+    static const char *const in_front[] = {
+        "to", "in", "into", "on", "of", "for", "class", "struct", "give", "type", NULL};
+    static const char *const fillers[] = {"the", "class", "struct", "type", "interface", "trait", NULL};
+    agent_word w;
+    for (size_t at = from; agent__word_before(request, at, &w); at = w.from) {
+        if (agent__is_any_word(request, w, in_front)) return true;
+        if (!agent__is_any_word(request, w, fillers)) return false;
+    }
+    return false;
+}
