@@ -762,7 +762,11 @@ static void test_refactor__move_finds_the_file_that_is_meant(void **state)
 {
     tree t;
     tree_make(&t, false);
-    tree_put(&t, "src/shop/total.py", "def add_up(a):\n    return a\n\n\ndef twice(a):\n    return 2 * a\n");
+    tree_put(&t, "src/shop/__init__.py", "");
+    tree_put(&t, "src/shop/total.py",
+        "import os\nfrom .sums import none\n\n\ndef add_up(a):\n    return a + none()\n\n\ndef twice(a):\n   "
+        " return 2 "
+        "* a\n");
     tree_put(&t, "src/shop/sums.py", "def none():\n    return 0\n");
     tree_open(&t);
     assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
@@ -770,6 +774,7 @@ static void test_refactor__move_finds_the_file_that_is_meant(void **state)
     free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"twice\",\"to\":\"more.py\"}", TOOL_OK));
     char *sums = tree_get(&t, "src/shop/sums.py"), *more = tree_get(&t, "src/shop/more.py");
     assert_contains(sums, "def add_up(a):");
+    assert_true(!strstr(sums, "import")); /* of what it has itself */
     assert_contains(more, "def twice(a):");
     free(sums);
     free(more);

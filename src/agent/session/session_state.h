@@ -161,7 +161,7 @@ typedef struct agent_asked {
     bool test;      /* for a new test, among others */
     bool tests_too; /* for a change of the tests as well */
     agent_new_test new_test;
-    bool has_begun_addition; /* the call for a new function was begun */
+    bool has_begun_addition;        /* the call for a new function was begun */
     char *listed[AGENT_MAX_WISHES]; /* definitions of one operation ("move a and b to c") */
     uint32_t n_listed;
     bool is_operation;     /* it asks for a rename, a move or a deletion and for nothing else */

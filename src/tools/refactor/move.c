@@ -120,6 +120,17 @@ static char *module_name(const mover *m, const char *from, const char *path)
     return base_buf_take(&out);
 }
 
+/* Does this import bring what the new place itself defines? There it needs none, and cannot import itself. */
+static bool is_of_target(const mover *m, const code_import *im)
+{
+    char *near = module_name(m, m->from->path, m->to), *far = dotted(m->to);
+    const bool is_it =
+        *im->name && !strcmp(im->local, im->name) && (!strcmp(im->module, near) || !strcmp(im->module, far));
+    free(near);
+    free(far);
+    return is_it;
+}
+
 static const char *taken_by_star(const mover *m);
 
 static bool python_heads(mover *m)
@@ -133,7 +144,9 @@ static bool python_heads(mover *m)
     for (uint32_t i = 0; i < u->n_imports; i++) {
         const code_import *im = &u->imports[i];
         char *head = head_of(im->local);
-        if (!strcmp(im->name, "*") || has_identifier(m->moved.data, m->moved.len, head)) {
+        if (is_of_target(m, im)) {
+            /* it stands there */
+        } else if (!strcmp(im->name, "*") || has_identifier(m->moved.data, m->moved.len, head)) {
             base_buf_clear(&line);
             if (*im->module == '.' && !base_path_same_folder(m->from->path, m->to)) is_good = false;
             if (*im->name)
