@@ -344,6 +344,40 @@ static void test_declared_where_it_is_asked_for(void **state)
     tree_remove(&t);
 }
 
+/* C: behind functions, and behind what it calls where nothing in front declares that. */
+static void test_behind_what_it_needs(void **state)
+{
+    static const char source[] =
+        "struct map {\n    int n;\n};\n\nint map_count(struct map *m)\n{\n    return m->n;\n}\n\n"
+        "static int slot_at(struct map *m)\n{\n    return m->n;\n}\n\nint map_end(void)\n{\n    "
+        "return 0;\n}\n";
+    static const struct {
+        const char *block, *has;
+    } cases[] = {
+        {"int map_counts(struct map *m)\n{\n    return slot_at(m);\n}\n",
+            "    return m->n;\n}\n\nint map_counts(struct map *m)\n{\n    return slot_at(m);\n}\n\nint "
+            "map_end"},
+        {"int map_counts(struct map *m)\n{\n    return map_end();\n}\n",
+            "    return m->n;\n}\n\nint map_counts(struct map *m)\n{\n    return map_end();\n}\n\nstatic int "
+            "slot_at"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "map.c", source);
+        tree_open(&t);
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        tool_result r =
+            tree_call(&t, "rewrite", "{\"path\": \"map.c\", \"name\": \"map_counts\"}", cases[i].block);
+        assert_int_equal(r.status, TOOL_OK);
+        char *text = tree_get(&t, "map.c");
+        assert_contains(text, cases[i].has);
+        free(text);
+        tool_result_free(&r);
+        tree_remove(&t);
+    }
+}
+
 /* Named with the header, where its source has it: no second one. */
 static void test_no_second_one_in_the_source(void **state)
 {
@@ -608,7 +642,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
         cmocka_unit_test(test_twins), cmocka_unit_test(test_prototype),
-        cmocka_unit_test(test_declared_in_its_class), cmocka_unit_test(test_declared_where_it_is_asked_for),
+        cmocka_unit_test(test_declared_in_its_class), cmocka_unit_test(test_behind_what_it_needs),
+        cmocka_unit_test(test_declared_where_it_is_asked_for),
         cmocka_unit_test(test_no_second_one_in_the_source), cmocka_unit_test(test_import),
         cmocka_unit_test(test_export_lists), cmocka_unit_test(test_exports__go_into_some_lists),
         cmocka_unit_test(test_exports), cmocka_unit_test(test_elision),

@@ -224,6 +224,11 @@ static bool is_sibling(const code_file *f, const code_definition *d, uint32_t ho
     return !strcmp(code_last_name(d->parent), name);
 }
 
+static bool is_function(const char *what)
+{
+    return !strcmp(what, "function") || !strcmp(what, "method");
+}
+
 /* The definition to stand behind; UINT32_MAX: there is none of its sort. */
 static uint32_t find_relative(const code_file *f, const base_buf *text, const newcomer *who, uint32_t holder,
     const char *holder_name, const char *request)
@@ -241,6 +246,7 @@ static uint32_t find_relative(const code_file *f, const base_buf *text, const ne
         if (!is_sibling(f, d, holder, holder_name) || !is_same_sort(who, d)) continue;
         if (has_conditions && open_conditions(text->data, d->from) > least) continue;
         if (has_conditions && !strcmp(d->name, "main")) continue;
+        if (has_conditions && is_function(who->what) && !is_function(d->what)) continue;
         double score = kinship(who, d, request);
         if (!strcmp(d->what, who->what)) score += 0.4;
         if (score >= best_score) {
@@ -249,6 +255,29 @@ static uint32_t find_relative(const code_file *f, const base_buf *text, const ne
         }
     }
     return best;
+}
+
+/*
+ * C knows nothing of what stands further down: the last thing behind `relative` that the new text needs, where nothing in
+ * front declares it; else `relative`.
+ */
+static uint32_t behind_needs(
+    const code_file *f, const base_buf *text, const base_buf *fresh, const char *name, uint32_t relative)
+{
+    const code_definition *place = &f->definitions[relative];
+    uint32_t last = relative;
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        const bool is_own = !is_function(d->what) || !strncmp(text->data + d->from, "static", 6);
+        if (d->from <= place->from || d->is_declaration || !is_top(d) || !is_own || !strcmp(d->name, name) ||
+            open_conditions(text->data, d->from) > open_conditions(text->data, place->from))
+            continue;
+        bool is_known = !names_word(fresh->data, d->name);
+        for (uint32_t k = 0; k < f->n_definitions && !is_known; k++)
+            is_known = f->definitions[k].from < place->from && !strcmp(f->definitions[k].name, d->name);
+        if (!is_known && d->from > f->definitions[last].from) last = i;
+    }
+    return last;
 }
 
 static uint32_t find_holder(
@@ -498,6 +527,8 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
     if (is_language(language, "cpp") && holder == UINT32_MAX && is_around && !who.is_outside)
         tool__qualify(g, path, &c.text, who.name, holder_name);
     uint32_t relative = find_relative(f, &whole, &who, holder, holder_name, request);
+    if (relative != UINT32_MAX && (is_language(language, "c") || is_language(language, "cpp")))
+        relative = behind_needs(f, &whole, &c.text, who.name, relative);
     size_t at = relative != UINT32_MAX ? behind_line(&whole, f->definitions[relative].to)
                                        : place_without_relative(f, &whole, holder);
     size_t gap = usual_gap(f, &whole, &who, relative, holder, holder_name);
