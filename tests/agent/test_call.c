@@ -37,6 +37,16 @@ static const fixture fixtures[] = {
      "tools>\n```python\ndef gcd(a, b):\n    "
      "return a\n```\nextra",
         "rewrite", "{\"path\":\"g.py\",\"name\":\"gcd\"}", "def gcd(a, b):\n    return a\n", "tools"},
+    /* An example in a comment has a block of its own; one that was not closed is not the next one's. */
+    {"<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"g.py\",\"name\":\"f\"}}</tools>\n```python\ndef "
+     "f():\n    "
+     "\"\"\"\n    ```pycon\n    >>> f()\n    ```\n    \"\"\"\n    return 1\n```\nextra",
+        "rewrite", "{\"path\":\"g.py\",\"name\":\"f\"}",
+        "def f():\n    \"\"\"\n    ```pycon\n    >>> f()\n    ```\n    \"\"\"\n    return 1\n", "tools"},
+    {"<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"g.py\",\"name\":\"f\"}}</tools>\n```python\n    "
+     "x = 1\n    "
+     "```\nextra",
+        "rewrite", "{\"path\":\"g.py\",\"name\":\"f\"}", "    x = 1\n", "tools"},
     /* repairs */
     {"<tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"echo a\necho b\"}}</tools>", "shell",
         "{\"command\":\"echo a\\necho b\"}", NULL, "tools"},

@@ -47,6 +47,22 @@ static bool is_closing(const char *text, size_t from, size_t to, size_t marks)
     return from == to;
 }
 
+static size_t indent_of(const char *text, size_t from, size_t to)
+{
+    size_t n = 0;
+    while (from + n < to && memchr(" \t", text[from + n], 2)) n++;
+    return n;
+}
+
+/*
+ * A line inside of a block that opens one of its own: an example in a comment ("    ```pycon"), whose end is not the
+ * block's. Only further to the right: a model that forgot to close its block begins the next one at the margin.
+ */
+static bool opens_inner(const char *text, size_t from, size_t to, size_t outer)
+{
+    return fence_marks(text, from, to) && !is_closing(text, from, to, 3) && indent_of(text, from, to) > outer;
+}
+
 bool agent_fence_find(const char *text, size_t n, size_t at, agent_fence *ret)
 {
     while (at < n) {
@@ -61,17 +77,24 @@ bool agent_fence_find(const char *text, size_t n, size_t at, agent_fence *ret)
         f.language.ptr = text + word;
         while (word < end && !memchr(" \t\r", text[word], 3)) word++, f.language.len++;
         size_t line = f.from;
+        const size_t outer = indent_of(text, at, end);
+        bool is_inner = false;
         while (line < n) {
             size_t stop = line_end(text, n, line);
-            if (is_closing(text, line, stop, marks)) {
-                f.closed = true;
+            if (opens_inner(text, line, stop, outer)) {
+                is_inner = true;
+            } else if (is_inner && is_closing(text, line, stop, 3) && indent_of(text, line, stop) > outer) {
+                is_inner = false;
+            } else if (is_closing(text, line, stop, marks)) {
+                /* At the text's end one further to the right may go on: it may open an inner one. */
+                f.closed = stop < n || indent_of(text, line, stop) <= outer;
                 f.to = line;
                 f.end = stop < n ? stop + 1 : n;
                 break;
             }
             line = stop + 1;
         }
-        if (!f.closed) f.to = f.end = n;
+        if (!f.end) f.to = f.end = n;
         *ret = f;
         return true;
     }
