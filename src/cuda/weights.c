@@ -66,10 +66,10 @@ static planes planes_of(const struct layout *l, uint32_t n_in, uint32_t n_out)
 }
 
 /* 32 quants (unsigned, natural order) to their bytes of the planes. */
-static void put_quants(int bits, const uint8_t *q, uint8_t *quants, uint8_t *extra)
+static void put_quants(int bits, const int8_t *codes, const uint8_t *q, uint8_t *quants, uint8_t *extra)
 {
     if (bits == 8) {
-        for (int i = 0; i < 32; i++) quants[i] = q[i] ^ 0x80;
+        for (int i = 0; i < 32; i++) quants[i] = codes ? (uint8_t)codes[q[i]] : q[i] ^ 0x80;
         return;
     }
     for (int i = 0; i < 16; i++) quants[i] = (uint8_t)((q[i] & 15) | (q[16 + i] & 15) << 4);
@@ -135,8 +135,8 @@ static void pack_row(const pack_job *j, const uint8_t *src, uint8_t *const *to)
         }
         if (i % per_file_block == 0)
             quant_unpack(j->tensor->type, src + (size_t)(i / per_file_block) * f->n_bytes, &b);
-        put_quants(
-            l->bits, b.q + i % per_file_block * GPU_BLOCK, quants, to[EXTRA] + i * (l->bits == 6 ? 8u : 4u));
+        put_quants(l->bits, f->codes, b.q + i % per_file_block * GPU_BLOCK, quants,
+            to[EXTRA] + i * (l->bits == 6 ? 8u : 4u));
         put_scales(l->scales, &b, i, i % per_file_block, to[FINE], to[COARSE]);
     }
 }

@@ -345,14 +345,14 @@ static void check_product_extremes(check *c, gguf_tensor_type type)
     }
 }
 
-/* The GPU takes neither FP4 nor a minimum for each 16 quants, and says so. */
+/* The GPU takes neither codes but IQ4's nor a minimum for each 16 quants, and says so. */
 static bool is_left_out(check *c, gguf_tensor_type type)
 {
     base_err err = {0};
     ops_weight *w = NULL;
-    const quant_kind kind = quant_format_of(type)->kind;
-    if (strncmp(c->b->backend, "cuda", 4) != 0 || (kind != QUANT_FP4 && kind != QUANT_SUPER_MIN_16))
-        return false;
+    const quant_format *f = quant_format_of(type);
+    const bool is_known = f->kind != QUANT_SUPER_MIN_16 && (!f->codes || f->codes == quant_codes_iq4);
+    if (strncmp(c->b->backend, "cuda", 4) != 0 || is_known) return false;
     gguf_tensor t = tensor_new(type, 256, 16);
     if (c->b->pack(c->b, &w, &t, &err) != BASE_E_UNSUPPORTED || !strstr(err.msg, "--backend cpu"))
         fail(c, "was not refused", "pack", 0, 0, 0);

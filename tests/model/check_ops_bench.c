@@ -73,9 +73,11 @@ static void bench_matmul(check *c, gguf_tensor_type type, uint32_t n_in, uint32_
         ops->matmul(ops, &args, &err);
         best = fmin(best, seconds() - from);
     }
-    printf("  %-5s %6u x %5u, n %4u: %7.1f us, %5.1f GB/s, %6.1f GMAC/s; packed at %.2f GB/s\n",
+    printf("  %-7s %6u x %5u, n %4u: %8.1f us, %5.1f GB/s, %6.1f GMAC/s; packed at %.2f GB/s to %.2f times "
+           "the file\n",
         gguf_tensor_type_name(type), n_out, n_in, n, best * 1e6, (double)ops->weight_bytes(w) / best * 1e-9,
-        (double)n_in * n_out * n / best * 1e-9, (double)t.n_bytes / pack_seconds * 1e-9);
+        (double)n_in * n_out * n / best * 1e-9, (double)t.n_bytes / pack_seconds * 1e-9,
+        (double)ops->weight_bytes(w) / (double)t.n_bytes);
     ops->weight_free(ops, w);
     ops->activations_free(ops, x);
     ops->buffer_free(ops, y.m.buffer);
@@ -250,20 +252,30 @@ static const struct {
 } bench_products[] = {{GGUF_TENSOR_Q4_K, 1536, 17920, 1}, {GGUF_TENSOR_Q4_K, 8960, 1536, 1},
     {GGUF_TENSOR_Q6_K, 1536, 60000, 1}, {GGUF_TENSOR_Q6_K, 8960, 1536, 1}, {GGUF_TENSOR_Q4_1, 576, 30000, 1},
     {GGUF_TENSOR_Q5_0, 576, 30000, 1}, {GGUF_TENSOR_Q8_0, 576, 49152, 1}, {GGUF_TENSOR_F16, 1536, 4096, 1},
-    {GGUF_TENSOR_Q2_K, 1536, 17920, 1}, {GGUF_TENSOR_Q3_K, 1536, 17920, 1},
-    {GGUF_TENSOR_Q2_K, 1536, 8960, 512}, {GGUF_TENSOR_Q3_K, 1536, 8960, 512},
     {GGUF_TENSOR_Q4_K, 1536, 8960, 4}, {GGUF_TENSOR_Q4_K, 1536, 8960, 8}, {GGUF_TENSOR_Q4_K, 1536, 8960, 16},
     {GGUF_TENSOR_Q4_K, 1536, 8960, 512}, {GGUF_TENSOR_Q4_K, 8960, 1536, 512},
     {GGUF_TENSOR_Q6_K, 8960, 1536, 512}, {GGUF_TENSOR_Q4_1, 576, 1536, 512},
     {GGUF_TENSOR_Q8_0, 576, 1536, 512}};
 
-/* `only`: "matmul", "rows", "visit" or "" for all. */
+/* Every quantised format, side by side: a decode that no cache holds, and a prefill. */
+static void bench_formats(check *c)
+{
+    gguf_tensor_type type;
+    for (size_t i = 0; quant_type_at(i, &type); i++) {
+        if (quant_format_of(type)->kind == QUANT_FLOAT) continue;
+        bench_matmul(c, type, 4096, 24576, 1);
+        bench_matmul(c, type, 1536, 8960, 512);
+    }
+}
+
+/* `only`: "matmul", "formats", "rows", "visit" or "" for all. */
 void bench(check *c, int n_threads, const char *only)
 {
     printf("%s, %d threads; memory: %.1f GB/s\n", c->b->isa, n_threads, read_speed(n_threads));
     for (size_t i = 0; i < COUNT(bench_products) && (!*only || !strcmp(only, "matmul")); i++)
         bench_matmul(
             c, bench_products[i].type, bench_products[i].n_in, bench_products[i].n_out, bench_products[i].n);
+    if (!*only || !strcmp(only, "formats")) bench_formats(c);
     if (!*only || !strcmp(only, "rows")) {
         bench_rows(c, 4096, 1, 0);
         bench_rows(c, 16384, 1, 0);

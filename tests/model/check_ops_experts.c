@@ -374,6 +374,7 @@ void cases_experts(check *c)
     check_experts(c, GGUF_TENSOR_Q8_0, GGUF_TENSOR_Q5_0, 5, 4, false);
     check_experts(c, GGUF_TENSOR_MXFP4, GGUF_TENSOR_MXFP4, 7, 6, false);
     check_experts(c, GGUF_TENSOR_Q2_K, GGUF_TENSOR_Q3_K, 6, 8, false);
+    check_experts(c, GGUF_TENSOR_IQ2_XXS, GGUF_TENSOR_IQ3_S, 3, 4, false);
     c->what = "many tokens";
     check_experts(c, GGUF_TENSOR_Q4_K, GGUF_TENSOR_Q6_K, 33, 8, true);
     check_experts(c, GGUF_TENSOR_Q2_K, GGUF_TENSOR_Q2_K, 40, 8, true);

@@ -149,6 +149,11 @@ static void put_scale(gguf_tensor_type type, uint8_t *p, float d, float m)
         p[f->d_at] = (uint8_t)(bits >> 23);
     else if (type == GGUF_TENSOR_F32)
         memcpy(p, &d, sizeof d);
+    else if (f->is_spread)
+        for (int i = 0; i < 4; i++) {
+            uint8_t *upper = p + f->d_at + 2 * i + 1;
+            *upper = (uint8_t)((*upper & 15) | (quant_f32_to_f16(d) >> 4 * i & 15) << 4);
+        }
     else
         put_u16(p + f->d_at, type == GGUF_TENSOR_BF16 ? (uint16_t)(bits >> 16) : quant_f32_to_f16(d));
     if (f->kind == QUANT_MIN || f->kind == QUANT_SUPER_MIN || f->kind == QUANT_SUPER_MIN_16)

@@ -410,13 +410,13 @@ static void test_gguf__refuses_rows_of_part_blocks(void **state)
 
 static void test_gguf__refuses_formats_outside_the_table(void **state)
 {
-    static const uint32_t types[] = {4, 5, 9, 16, 31, 36, 99, 0x80000000u, UINT32_MAX};
+    static const uint32_t types[] = {4, 5, 9, 34, 31, 36, 99, 0x80000000u, UINT32_MAX};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         base_buf b = one_tensor(1, (uint64_t[]){256}, types[i], 0, 4096);
         assert_refused(&b, BASE_E_UNSUPPORTED, "does not know");
     }
-    base_buf b = one_tensor(1, (uint64_t[]){256}, 16, 0, 4096);
-    assert_refused(&b, BASE_E_UNSUPPORTED, "format IQ2_XXS");
+    base_buf b = one_tensor(1, (uint64_t[]){256}, 34, 0, 4096);
+    assert_refused(&b, BASE_E_UNSUPPORTED, "format TQ1_0");
     b = one_tensor(1, (uint64_t[]){256}, 77, 0, 4096);
     assert_refused(
         &b, BASE_E_UNSUPPORTED, "format number 77, which kvist does not know; it reads F32, F16, BF16");

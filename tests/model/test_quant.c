@@ -274,6 +274,85 @@ static void test_quant__blocks_come_out_as_they_went_in(void **state)
     }
 }
 
+/*
+ * Numbers of the Python package gguf (quant_hashes.py, which made the table): the same random blocks must become the
+ * same floats, bit for bit.
+ */
+static const struct {
+    gguf_tensor_type type;
+    uint64_t hash;
+} hashes[] = {
+    {GGUF_TENSOR_Q4_0, 0x32fc92d6abff8b25u},
+    {GGUF_TENSOR_Q4_1, 0xdf864b870cbf6f66u},
+    {GGUF_TENSOR_Q5_0, 0xcb9105f5c2130f25u},
+    {GGUF_TENSOR_Q5_1, 0x8bd85a45fe32e615u},
+    {GGUF_TENSOR_Q8_0, 0x0907f401cbca1165u},
+    {GGUF_TENSOR_Q4_K, 0xcf513a65cfaee157u},
+    {GGUF_TENSOR_Q5_K, 0xb2ad220bdc663362u},
+    {GGUF_TENSOR_Q6_K, 0xd27fd0d0df211acbu},
+    {GGUF_TENSOR_Q2_K, 0x0b43e682ebd7fe86u},
+    {GGUF_TENSOR_Q3_K, 0x9ced378315204825u},
+    {GGUF_TENSOR_IQ4_NL, 0xa83976d30fb008a5u},
+    {GGUF_TENSOR_IQ4_XS, 0xe46492e9b23ee94du},
+    {GGUF_TENSOR_IQ3_S, 0x64caab6e12acf1b5u},
+    {GGUF_TENSOR_IQ3_XXS, 0x0adabdb7d82136f5u},
+    {GGUF_TENSOR_IQ2_S, 0x3a6abed7483362adu},
+    {GGUF_TENSOR_IQ2_XS, 0xdbd2b59a184d41a5u},
+    {GGUF_TENSOR_IQ2_XXS, 0xdd81d901113749c5u},
+    {GGUF_TENSOR_IQ1_S, 0x3a0c11bb890be2a5u},
+    {GGUF_TENSOR_IQ1_M, 0x0d0a237374e352a5u},
+    {GGUF_TENSOR_MXFP4, 0x0063a04b52d4a325u},
+};
+
+static uint8_t next_byte(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint8_t)(*state >> 33);
+}
+
+/* A scale that is not finite becomes one that is. */
+static void mend_scale(uint8_t *upper)
+{
+    if ((*upper & 0x7C) == 0x7C) *upper &= 0xBF;
+}
+
+static uint64_t hash_of(gguf_tensor_type type)
+{
+    enum { BLOCKS = 256 };
+    const quant_format *f = quant_format_of(type);
+    uint64_t state = 7, hash = 14695981039346656037u;
+    for (int i = 0; i < BLOCKS; i++) {
+        uint8_t block[256];
+        float got[256];
+        for (uint32_t k = 0; k < f->n_bytes; k++) block[k] = next_byte(&state);
+        if (f->kind == QUANT_FP4)
+            block[0] &= 127;
+        else if (f->is_spread)
+            block[f->d_at + 7] &= 0xBF;
+        else
+            mend_scale(&block[f->d_at + 1]);
+        if (f->kind == QUANT_MIN || f->kind == QUANT_SUPER_MIN || f->kind == QUANT_SUPER_MIN_16)
+            mend_scale(&block[f->d_at + 3]);
+        assert_true(quant_is_finite(type, block, f->n));
+        quant_to_f32(type, block, f->n, got);
+        for (uint32_t k = 0; k < f->n; k++) hash = (hash ^ quant_bits_of_float(got[k])) * 1099511628211u;
+    }
+    return hash;
+}
+
+static void test_quant__floats_are_those_of_gguf_py(void **state)
+{
+    (void)state;
+    gguf_tensor_type type;
+    for (size_t i = 0; quant_type_at(i, &type); i++) {
+        if (quant_format_of(type)->kind == QUANT_FLOAT) continue;
+        size_t k = 0;
+        while (k < sizeof hashes / sizeof *hashes && hashes[k].type != type) k++;
+        if (k == sizeof hashes / sizeof *hashes) fail_msg("%s has no hash", gguf_tensor_type_name(type));
+        if (hash_of(type) != hashes[k].hash) fail_msg("%s differs", gguf_tensor_type_name(type));
+    }
+}
+
 static void test_quant__floats(void **state)
 {
     (void)state;
@@ -298,7 +377,8 @@ static void test_quant__damaged_scales_are_seen(void **state)
     } scales[] = {{GGUF_TENSOR_F16, 0}, {GGUF_TENSOR_Q4_0, 0}, {GGUF_TENSOR_Q4_1, 0}, {GGUF_TENSOR_Q4_1, 2},
         {GGUF_TENSOR_Q5_0, 0}, {GGUF_TENSOR_Q5_1, 2}, {GGUF_TENSOR_Q8_0, 0}, {GGUF_TENSOR_Q4_K, 0},
         {GGUF_TENSOR_Q4_K, 2}, {GGUF_TENSOR_Q5_K, 2}, {GGUF_TENSOR_Q6_K, 208}, {GGUF_TENSOR_Q3_K, 108},
-        {GGUF_TENSOR_Q2_K, 80}, {GGUF_TENSOR_Q2_K, 82}, {GGUF_TENSOR_IQ4_NL, 0}, {GGUF_TENSOR_IQ4_XS, 0}};
+        {GGUF_TENSOR_Q2_K, 80}, {GGUF_TENSOR_Q2_K, 82}, {GGUF_TENSOR_IQ4_NL, 0}, {GGUF_TENSOR_IQ4_XS, 0},
+        {GGUF_TENSOR_IQ3_S, 0}, {GGUF_TENSOR_IQ2_XXS, 0}, {GGUF_TENSOR_IQ1_S, 0}};
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
         const quant_format *f = quant_format_of(scales[i].type);
         uint8_t blocks[3 * 210] = {0};
@@ -309,6 +389,11 @@ static void test_quant__damaged_scales_are_seen(void **state)
         scale[0] = 1;
         assert_false(quant_is_finite(scales[i].type, blocks, 3 * f->n));
     }
+    uint8_t block[56] = {0}; /* IQ1_M: four bits in each of four places */
+    block[55] = 0x70;
+    assert_true(quant_is_finite(GGUF_TENSOR_IQ1_M, block, 256));
+    block[53] = 0xC0;
+    assert_false(quant_is_finite(GGUF_TENSOR_IQ1_M, block, 256));
 }
 
 int main(void)
@@ -318,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_quant__halves_round_to_nearest_even),
         cmocka_unit_test(test_quant__blocks_come_out_as_they_went_in),
         cmocka_unit_test(test_quant__mxfp4_is_exact),
+        cmocka_unit_test(test_quant__floats_are_those_of_gguf_py),
         cmocka_unit_test(test_quant__floats),
         cmocka_unit_test(test_quant__damaged_scales_are_seen),
     };

@@ -38,12 +38,13 @@ typedef enum cpu_scales {
     CPU_SCALES_KM,
     CPU_SCALES_K16,
     CPU_SCALES_KM16,
+    CPU_SCALES_K32,
     CPU_SCALES_E,
     CPU_SCALES_F
 } cpu_scales;
 
 typedef enum cpu_format {
-#define CPU_FORMAT(name, bits, scales, blocks, head, shift) CPU_##name,
+#define CPU_FORMAT(name, bits, scales, blocks, head, shift, codes) CPU_##name,
 #include "model/cpu/formats.def"
 #undef CPU_FORMAT
     CPU_N_FORMATS
@@ -54,10 +55,10 @@ typedef struct cpu_format_info {
     cpu_scales scales;
     uint32_t blocks, head_bytes, block_bytes;
     int shift;
+    const int8_t *codes;
 } cpu_format_info;
 
 extern const cpu_format_info cpu_formats[CPU_N_FORMATS];
-extern const uint8_t cpu_fp4[16]; /* quant_fp4 + 16 */
 
 struct ops_buffer {
     void *data;

@@ -159,12 +159,22 @@ static int quant_at(int bits, const uint8_t *block, int g, int r, int i)
 {
     int lane = 4 * r + i;
     if (bits >= 8) return block[64 * g + lane];
-    if (bits == 2) return block[64 * (g / 4) + lane] >> 2 * (g % 4) & 3;
+    if (bits <= 3) {
+        const int third = bits == 3 ? block[128 + lane] >> g & 1 : 0;
+        return (block[64 * (g / 4) + lane] >> 2 * (g % 4) & 3) | third << 2;
+    }
     int byte = block[64 * (g % 4) + lane], nibble = g < 4 ? byte & 15 : byte >> 4;
     if (bits == 4) return nibble;
     if (bits == 5) return nibble | (block[256 + lane] >> g & 1) << 4;
     int field = 2 * (2 * (g % 2) + g / 4);
     return nibble << 2 | (block[256 + 64 * (g % 4 / 2) + lane] >> field & 3);
+}
+
+static float read_f32(const uint8_t *p)
+{
+    float f;
+    memcpy(&f, p, sizeof f);
+    return f;
 }
 
 static float read_f16(const uint8_t *p)
@@ -180,28 +190,28 @@ static void block_scales(
 {
     float *first = scales[0], *second = scales[1];
     for (uint32_t r = 0; r < CPU_LANES; r++) {
-        float d = f->scales >= CPU_SCALES_E ? 0 : read_f16(head + 2 * r);
         second[r] = 0;
         switch (f->scales) {
         case CPU_SCALES_D: first[r] = read_f16(head + 32 * b + 2 * r); break;
-        case CPU_SCALES_F: memcpy(&first[r], head + 4 * r, 4); break;
+        case CPU_SCALES_F: first[r] = read_f32(head + 4 * r); break;
         case CPU_SCALES_E: first[r] = quant_scale_of_power(head[16 * b + r]); break;
         case CPU_SCALES_DM:
-            first[r] = d;
+            first[r] = read_f16(head + 2 * r);
             second[r] = read_f16(head + 32 + 2 * r);
             break;
         case CPU_SCALES_KM:
-            first[r] = d * head[64 + 16 * b + r];
+            first[r] = read_f16(head + 2 * r) * head[64 + 16 * b + r];
             second[r] = -(read_f16(head + 32 + 2 * r) * head[64 + 16 * (f->blocks + b) + r]);
             break;
         case CPU_SCALES_K16:
-            first[r] = d * (float)(int8_t)head[64 + 32 * b + r];
-            second[r] = d * (float)(int8_t)head[64 + 32 * b + 16 + r];
+            first[r] = read_f32(head + 4 * r) * (float)(int8_t)head[64 + 32 * b + r];
+            second[r] = read_f32(head + 4 * r) * (float)(int8_t)head[64 + 32 * b + 16 + r];
             break;
+        case CPU_SCALES_K32: first[r] = read_f32(head + 4 * r) * (float)(int8_t)head[64 + 16 * b + r]; break;
         case CPU_SCALES_KM16:
             for (int half = 0; half < 2; half++) {
                 uint8_t both = head[64 + 32 * b + 16 * (uint32_t)half + r];
-                scales[half][r] = d * (float)(both & 15);
+                scales[half][r] = read_f16(head + 2 * r) * (float)(both & 15);
                 scales[2 + half][r] = read_f16(head + 32 + 2 * r) * (float)(both >> 4);
             }
             break;
@@ -223,14 +233,14 @@ static void expand_ref(const cpu_format_info *f, const uint8_t *tile, uint32_t n
                 for (int r = 0; r < CPU_LANES; r++)
                     for (int i = 0; i < 4; i++) {
                         int q = quant_at(f->bits, block, g, r, i);
-                        *panel++ = f->scales == CPU_SCALES_E ? cpu_fp4[q] : (uint8_t)q;
+                        *panel++ = (uint8_t)(f->codes ? f->codes[q] + (1 << f->shift) : q);
                     }
         }
         tile = block;
     }
 }
 
-#define CPU_FORMAT(name, bits, scales, blocks, head, shift)                                                  \
+#define CPU_FORMAT(name, bits, scales, blocks, head, shift, codes)                                           \
     static void expand_##name##_ref(const uint8_t *tile, uint32_t n_super, uint8_t *panel)                   \
     {                                                                                                        \
         expand_ref(&cpu_formats[CPU_##name], tile, n_super, panel);                                          \
@@ -460,7 +470,7 @@ void cpu_kernels_ref(cpu_kernels *k)
         .quant_row = quant_row_ref,
         .quant_fine_row = quant_fine_row_ref,
         .interleave = interleave_ref,
-#define CPU_FORMAT(name, bits, scales, blocks, head, shift) .expand[CPU_##name] = expand_##name##_ref,
+#define CPU_FORMAT(name, bits, scales, blocks, head, shift, codes) .expand[CPU_##name] = expand_##name##_ref,
 #include "model/cpu/formats.def"
 #undef CPU_FORMAT
         .panel = {[CPU_SCALES_D] = panel_D_ref,
@@ -468,7 +478,8 @@ void cpu_kernels_ref(cpu_kernels *k)
             [CPU_SCALES_KM] = panel_KM_ref,
             [CPU_SCALES_K16] = panel_K16_ref,
             [CPU_SCALES_KM16] = panel_KM16_ref,
-            [CPU_SCALES_E] = panel_D_ref, /* an expanded block looks the same */
+            [CPU_SCALES_K32] = panel_D_ref, /* an expanded block looks the same */
+            [CPU_SCALES_E] = panel_D_ref,   /* as this one's */
             [CPU_SCALES_F] = panel_F_ref},
         .f16_row = f16_row_ref,
         .scores = scores_ref,

@@ -6,6 +6,7 @@
  *     quants up to 15   8 k-groups   15 * 127 * 2 * 8 = 30480
  *               31      4            31 * 127 * 2 * 4 = 31496
  *               63      2            63 * 127 * 2 * 2 = 32004
+ *              127      1            (7 bits: codes of IQ2)
  *              255      1            as |w| times the activation with w's sign, 128 * 127 * 2 = 32512
  *
  * Then vpmaddwd with ones makes the lanes of 32 bits. Integer sums are exact, so the order is free; floats
@@ -17,6 +18,7 @@
  */
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx2.h"
+#include "model/file/quant.h"
 
 /* Checked memory accesses by the thousand take a compiler minutes: under ASan the loops stay loops. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -90,20 +92,44 @@ INLINE void load_scales(
             scales[2 + half][h] = _mm256_mul_ps(load_f16(head + 32 + 16 * h), _mm256_cvtepi32_ps(mn));
         }
     } else {
-        const uint8_t *sc = head + 64 + 32 * b + 8 * h;
-        *first = _mm256_mul_ps(load_f16(head + 16 * h), i8_lanes(sc));
-        *second = _mm256_mul_ps(load_f16(head + 16 * h), i8_lanes(sc + 16));
+        const __m256 d = _mm256_loadu_ps((const float *)(const void *)head + 8 * h);
+        const uint8_t *sc = head + 64 + (kind == CPU_SCALES_K32 ? 16 : 32) * b + 8 * h;
+        *first = _mm256_mul_ps(d, i8_lanes(sc));
+        if (kind == CPU_SCALES_K16) *second = _mm256_mul_ps(d, i8_lanes(sc + 16));
     }
 }
 
-/* Quants of k-group g (plane 1: the lower bytes of WIDE), rows 8h..8h+7. Layouts: formats.def. */
-INLINE __m256i load_quants(int layout, cpu_scales kind, const uint8_t *block, int plane, int g, int h)
+/* What quants stand for, + 2^shift: a table for load_quants. */
+typedef struct code_book {
+    bool is_there;
+    __m256i values;
+} code_book;
+
+INLINE code_book load_codes(const int8_t *codes, int shift)
+{
+    if (!codes) return (code_book){.values = _mm256_setzero_si256()};
+    __m256i values = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)codes));
+    return (code_book){true, _mm256_add_epi8(values, bytes(1 << shift))};
+}
+
+/*
+ * Quants of k-group g (plane 1: the lower bytes of WIDE), rows 8h..8h+7, looked up where they have codes.
+ * Layouts: formats.def.
+ */
+INLINE __m256i load_quants(int layout, code_book codes, const uint8_t *block, int plane, int g, int h)
 {
     if (layout >= 8) return load_256(block + 512 * plane + 64 * g + 32 * h);
     const int i = g % 4;
     const bool upper = g >= 4;
-    if (layout == 2)
-        return _mm256_and_si256(_mm256_srli_epi16(load_256(block + 64 * upper + 32 * h), 2 * i), bytes(0x03));
+    if (layout <= 3) {
+        __m256i q = _mm256_srli_epi16(load_256(block + 64 * upper + 32 * h), 2 * i);
+        q = _mm256_and_si256(q, bytes(0x03));
+        if (layout == 2) return q;
+        __m256i third = load_256(block + 128 + 32 * h);
+        third = g < 2 ? _mm256_slli_epi16(third, 2 - g) : _mm256_srli_epi16(third, g - 2);
+        q = _mm256_or_si256(q, _mm256_and_si256(third, bytes(0x04)));
+        return codes.is_there ? _mm256_shuffle_epi8(codes.values, q) : q;
+    }
     __m256i w = load_256(block + 64 * i + 32 * h);
     if (layout == 6) {
         __m256i rest = load_256(block + 256 + 64 * (i / 2) + 32 * h);
@@ -114,8 +140,7 @@ INLINE __m256i load_quants(int layout, cpu_scales kind, const uint8_t *block, in
     }
     if (upper) w = _mm256_srli_epi16(w, 4);
     w = _mm256_and_si256(w, bytes(0x0F));
-    if (kind == CPU_SCALES_E)
-        w = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)cpu_fp4)), w);
+    if (codes.is_there) return _mm256_shuffle_epi8(codes.values, w);
     if (layout == 5) {
         __m256i fifth = load_256(block + 256 + 32 * h);
         fifth = upper ? _mm256_srli_epi16(fifth, i) : _mm256_slli_epi16(fifth, 4 - i);
@@ -161,7 +186,7 @@ INLINE __m256 add_block(cpu_scales kind, __m256 acc, __m256i dot0, __m256i dot1,
             _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot1), second, _mm256_mul_ps(_mm256_cvtepi32_ps(dot0), first));
     else if (kind == CPU_SCALES_F)
         value = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_slli_epi32(dot0, 8), dot1)), first);
-    else if (kind == CPU_SCALES_D || kind == CPU_SCALES_E)
+    else if (kind == CPU_SCALES_D || kind == CPU_SCALES_E || kind == CPU_SCALES_K32)
         value = _mm256_mul_ps(_mm256_cvtepi32_ps(dot0), first);
     else
         value = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot0), first, _mm256_mul_ps(second, _mm256_set1_ps(sum)));
@@ -193,8 +218,8 @@ INLINE void place_next(place *x, uint32_t c)
 }
 
 /* acc[i] += one block times column i, for n columns. */
-INLINE void multiply_block(int layout, int bits, cpu_scales kind, int shift, int n, uint32_t c,
-    const uint8_t *block, __m256 (*scales)[2], place x, __m256 (*acc)[2])
+INLINE void multiply_block(int layout, int bits, cpu_scales kind, int shift, code_book codes, int n,
+    uint32_t c, const uint8_t *block, __m256 (*scales)[2], place x, __m256 (*acc)[2])
 {
     const int n_parts = has_halves(kind) || kind == CPU_SCALES_F ? 2 : 1;
     const int n_groups = has_halves(kind) ? 4 : 8;
@@ -210,8 +235,8 @@ INLINE void multiply_block(int layout, int bits, cpu_scales kind, int shift, int
             for (int i = 0; i < n; i++) pairs[i][0] = pairs[i][1] = _mm256_setzero_si256();
             UNROLL
             for (int k = g; k < g + at_once; k++) {
-                const __m256i w0 = load_quants(layout, kind, block, plane, k, 0),
-                              w1 = load_quants(layout, kind, block, plane, k, 1);
+                const __m256i w0 = load_quants(layout, codes, block, plane, k, 0),
+                              w1 = load_quants(layout, codes, block, plane, k, 1);
                 for (int i = 0; i < n; i++) {
                     __m256i four = broadcast_four(x.q + 4 * ((size_t)k * c + (size_t)i));
                     pairs[i][0] = _mm256_add_epi16(pairs[i][0], multiply_pairs(bits, w0, four));
@@ -239,10 +264,12 @@ INLINE void store_columns(int n, __m256 (*acc)[2], float *out)
 /* ---- straight from the packed bytes ---- */
 
 /* Columns [at, at + n) of c. */
-INLINE void tile_columns(int layout, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift, int n,
-    uint32_t at, uint32_t c, const uint8_t *tile, uint32_t n_super, const cpu_columns *columns, float *out)
+INLINE void tile_columns(int layout, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift,
+    const int8_t *table, int n, uint32_t at, uint32_t c, const uint8_t *tile, uint32_t n_super,
+    const cpu_columns *columns, float *out)
 {
-    const int bits = layout == 16 ? 8 : kind == CPU_SCALES_E ? 5 : layout == 2 ? 4 : layout;
+    const int bits = layout == 16 ? 8 : table ? shift + 1 : layout < 4 ? 4 : layout;
+    const code_book codes = load_codes(table, shift);
     place x = place_of(columns, at);
     __m256 acc[COLUMNS][2];
     for (int i = 0; i < n; i++) acc[i][0] = acc[i][1] = _mm256_setzero_ps();
@@ -256,7 +283,7 @@ INLINE void tile_columns(int layout, cpu_scales kind, uint32_t blocks, uint32_t 
             for (int line = 0; line < layout; line++)
                 _mm_prefetch((const char *)tile + AHEAD + 64 * line, _MM_HINT_T0);
             for (int h = 0; h < 2; h++) load_scales(kind, head, b, blocks, h, scales);
-            multiply_block(layout, bits, kind, shift, n, c, tile, scales, x, acc);
+            multiply_block(layout, bits, kind, shift, codes, n, c, tile, scales, x, acc);
         }
     }
     store_columns(n, acc, out + (size_t)CPU_LANES * at);
@@ -264,17 +291,24 @@ INLINE void tile_columns(int layout, cpu_scales kind, uint32_t blocks, uint32_t 
 
 /* All c columns, four at a time. A single one's stride is a constant: a decode. */
 INLINE void tile_all(int layout, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift,
-    const uint8_t *tile, uint32_t n_super, const cpu_columns *x, uint32_t c, float *out)
+    const int8_t *table, const uint8_t *tile, uint32_t n_super, const cpu_columns *x, uint32_t c, float *out)
 {
     if (c == 1) {
-        tile_columns(layout, kind, blocks, head_bytes, shift, 1, 0, 1, tile, n_super, x, out);
+        tile_columns(layout, kind, blocks, head_bytes, shift, table, 1, 0, 1, tile, n_super, x, out);
         return;
     }
     for (uint32_t at = 0; at < c; at += COLUMNS) switch (c - at) {
-        case 1: tile_columns(layout, kind, blocks, head_bytes, shift, 1, at, c, tile, n_super, x, out); break;
-        case 2: tile_columns(layout, kind, blocks, head_bytes, shift, 2, at, c, tile, n_super, x, out); break;
-        case 3: tile_columns(layout, kind, blocks, head_bytes, shift, 3, at, c, tile, n_super, x, out); break;
-        default: tile_columns(layout, kind, blocks, head_bytes, shift, 4, at, c, tile, n_super, x, out);
+        case 1:
+            tile_columns(layout, kind, blocks, head_bytes, shift, table, 1, at, c, tile, n_super, x, out);
+            break;
+        case 2:
+            tile_columns(layout, kind, blocks, head_bytes, shift, table, 2, at, c, tile, n_super, x, out);
+            break;
+        case 3:
+            tile_columns(layout, kind, blocks, head_bytes, shift, table, 3, at, c, tile, n_super, x, out);
+            break;
+        default:
+            tile_columns(layout, kind, blocks, head_bytes, shift, table, 4, at, c, tile, n_super, x, out);
         }
 }
 
@@ -293,14 +327,16 @@ INLINE void panel_columns(int bits, cpu_scales kind, int shift, int n, uint32_t 
             {_mm256_loadu_ps(from + 16), _mm256_loadu_ps(from + 24)}};
         for (int i = 2; kind == CPU_SCALES_KM16 && i < 4; i++)
             for (int h = 0; h < 2; h++) scales[i][h] = _mm256_loadu_ps(from + 16 * i + 8 * h);
-        multiply_block(layout, bits, kind, shift, n, c, panel + cpu_panel_scales_bytes(kind), scales, x, acc);
+        multiply_block(layout, bits, kind, shift, load_codes(NULL, 0), n, c,
+            panel + cpu_panel_scales_bytes(kind), scales, x, acc);
     }
     store_columns(n, acc, out + (size_t)CPU_LANES * at);
 }
 
-INLINE void expand_tile(int layout, cpu_scales kind, uint32_t blocks, uint32_t head_bytes,
-    const uint8_t *tile, uint32_t n_super, uint8_t *panel)
+INLINE void expand_tile(int layout, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift,
+    const int8_t *table, const uint8_t *tile, uint32_t n_super, uint8_t *panel)
 {
+    const code_book codes = load_codes(table, shift);
     const int n_planes = layout == 16 ? 2 : 1; /* quants of 8 bits or fewer become one byte */
     for (uint32_t s = 0; s < n_super; s++) {
         const uint8_t *head = tile;
@@ -318,7 +354,7 @@ INLINE void expand_tile(int layout, cpu_scales kind, uint32_t blocks, uint32_t h
                 for (int g = 0; g < 8; g++)
                     for (int h = 0; h < 2; h++)
                         _mm256_storeu_si256(
-                            (void *)(panel + 64 * g + 32 * h), load_quants(layout, kind, tile, plane, g, h));
+                            (void *)(panel + 64 * g + 32 * h), load_quants(layout, codes, tile, plane, g, h));
         }
     }
 }
@@ -336,20 +372,20 @@ INLINE void panel_all(int bits, cpu_scales kind, int shift, const uint8_t *panel
 
 /* ---- instances ---- */
 
-#define CPU_FORMAT(name, layout, scales, blocks, head, shift)                                                \
+#define CPU_FORMAT(name, layout, scales, blocks, head, shift, codes)                                         \
     static void expand_##name(const uint8_t *tile, uint32_t n_super, uint8_t *panel)                         \
     {                                                                                                        \
-        expand_tile(layout, CPU_SCALES_##scales, blocks, head, tile, n_super, panel);                        \
+        expand_tile(layout, CPU_SCALES_##scales, blocks, head, shift, codes, tile, n_super, panel);          \
     }                                                                                                        \
     static void tile_##name(                                                                                 \
         const uint8_t *tile, uint32_t n_super, const cpu_columns *x, uint32_t c, float *out)                 \
     {                                                                                                        \
-        tile_all(layout, CPU_SCALES_##scales, blocks, head, shift, tile, n_super, x, c, out);                \
+        tile_all(layout, CPU_SCALES_##scales, blocks, head, shift, codes, tile, n_super, x, c, out);         \
     }
 #include "model/cpu/formats.def"
 #undef CPU_FORMAT
 
-/* The offset of a quant says how many bits it has; where there is none, five at most. */
+/* The offset of a quant says how many bits it has (Q3_K counts as four); where there is none, five at most. */
 #define PANEL(kind, other, ...)                                                                              \
     static void panel_##kind(                                                                                \
         const uint8_t *panel, uint32_t n_blocks, int shift, const cpu_columns *x, uint32_t c, float *out)    \
@@ -361,15 +397,15 @@ INLINE void panel_all(int bits, cpu_scales kind, int shift, const uint8_t *panel
     }
 #define PANEL_CASE(kind, offset, bits)                                                                       \
     case offset: panel_all(bits, CPU_SCALES_##kind, offset, panel, n_blocks, x, c, out); break;
-PANEL(D, 8, PANEL_CASE(D, 3, 4) PANEL_CASE(D, 4, 5))
+PANEL(D, 8, PANEL_CASE(D, 3, 4) PANEL_CASE(D, 4, 5) PANEL_CASE(D, 5, 6) PANEL_CASE(D, 6, 7))
 PANEL(DM, 5)
-PANEL(K16, 8, PANEL_CASE(K16, 2, 4) PANEL_CASE(K16, 5, 6))
+PANEL(K16, 8, PANEL_CASE(K16, 2, 4) PANEL_CASE(K16, 4, 5) PANEL_CASE(K16, 5, 6) PANEL_CASE(K16, 6, 7))
 PANEL(KM16, 4)
 PANEL(F, 8)
 
 void cpu_matmul_avx2(cpu_kernels *k)
 {
-#define CPU_FORMAT(name, layout, scales, blocks, head, shift)                                                \
+#define CPU_FORMAT(name, layout, scales, blocks, head, shift, codes)                                         \
     k->tile[CPU_##name] = tile_##name;                                                                       \
     k->expand[CPU_##name] = expand_##name;
 #include "model/cpu/formats.def"
@@ -379,6 +415,7 @@ void cpu_matmul_avx2(cpu_kernels *k)
     k->panel[CPU_SCALES_KM] = panel_DM; /* an expanded block looks the same */
     k->panel[CPU_SCALES_K16] = panel_K16;
     k->panel[CPU_SCALES_KM16] = panel_KM16;
-    k->panel[CPU_SCALES_E] = panel_D; /* as this one's */
+    k->panel[CPU_SCALES_K32] = panel_D; /* as these two's */
+    k->panel[CPU_SCALES_E] = panel_D;
     k->panel[CPU_SCALES_F] = panel_F;
 }

@@ -10,6 +10,7 @@
  */
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx512.h"
+#include "model/file/quant.h"
 
 INLINE __m512i load(const uint8_t *p)
 {
@@ -90,25 +91,51 @@ INLINE void load_scales(cpu_scales kind, const uint8_t *head, uint32_t b, uint32
             scales[half] = _mm512_mul_ps(f16_lanes(head), _mm512_cvtepi32_ps(sc));
             scales[2 + half] = _mm512_mul_ps(f16_lanes(head + 32), _mm512_cvtepi32_ps(mn));
         }
+    } else if (kind == CPU_SCALES_K32) {
+        *first = _mm512_mul_ps(_mm512_loadu_ps(head), i8_lanes(head + 64 + 16 * b));
     } else {
-        *first = _mm512_mul_ps(f16_lanes(head), i8_lanes(head + 64 + 32 * b));
-        *second = _mm512_mul_ps(f16_lanes(head), i8_lanes(head + 64 + 32 * b + 16));
+        *first = _mm512_mul_ps(_mm512_loadu_ps(head), i8_lanes(head + 64 + 32 * b));
+        *second = _mm512_mul_ps(_mm512_loadu_ps(head), i8_lanes(head + 64 + 32 * b + 16));
     }
 }
 
-/* Quants of k-groups i and 4 + i (i < 4), the second as they lie: times 16 (4 bits), 4 (6 bits) or 1. */
-INLINE void load_pair(int bits, cpu_scales kind, const uint8_t *block, int i, __m512i *low, __m512i *high)
+/* What quants stand for, + 2^shift: a table for load_pair. */
+typedef struct code_book {
+    bool is_there;
+    __m512i values;
+} code_book;
+
+INLINE code_book load_codes(const int8_t *codes, int shift)
 {
-    if (bits == 2) {
+    if (!codes) return (code_book){.values = _mm512_setzero_si512()};
+    __m512i values = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)codes));
+    return (code_book){true, _mm512_add_epi8(values, bytes(1 << shift))};
+}
+
+/*
+ * Quants of k-groups i and 4 + i (i < 4), looked up where they have codes. The second are as they lie: times
+ * 16 (4 bits), 4 (6 bits) or 1.
+ */
+INLINE void load_pair(int bits, code_book codes, const uint8_t *block, int i, __m512i *low, __m512i *high)
+{
+    if (bits <= 3) {
         *low = _mm512_and_si512(_mm512_srli_epi32(load(block), (unsigned)(2 * i)), bytes(0x03));
         *high = _mm512_and_si512(_mm512_srli_epi32(load(block + 64), (unsigned)(2 * i)), bytes(0x03));
+        if (bits == 2) return;
+        __m512i third = load(block + 128);
+        __m512i down =
+            i < 2 ? _mm512_slli_epi32(third, (unsigned)(2 - i)) : _mm512_srli_epi32(third, (unsigned)(i - 2));
+        *low = and_or(down, bytes(0x04), *low);
+        *high = and_or(_mm512_srli_epi32(third, (unsigned)(2 + i)), bytes(0x04), *high);
+        if (!codes.is_there) return;
+        *low = _mm512_shuffle_epi8(codes.values, *low);
+        *high = _mm512_shuffle_epi8(codes.values, *high);
         return;
     }
     __m512i w = load(block + 64 * i);
-    if (kind == CPU_SCALES_E) {
-        __m512i values = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)cpu_fp4));
-        *low = _mm512_shuffle_epi8(values, _mm512_and_si512(w, bytes(0x0F)));
-        *high = _mm512_shuffle_epi8(values, _mm512_and_si512(_mm512_srli_epi32(w, 4), bytes(0x0F)));
+    if (codes.is_there) {
+        *low = _mm512_shuffle_epi8(codes.values, _mm512_and_si512(w, bytes(0x0F)));
+        *high = _mm512_shuffle_epi8(codes.values, _mm512_and_si512(_mm512_srli_epi32(w, 4), bytes(0x0F)));
     } else if (bits == 4) {
         *low = _mm512_and_si512(w, bytes(0x0F));
         *high = _mm512_and_si512(w, bytes(0xF0));
@@ -130,9 +157,9 @@ INLINE void load_pair(int bits, cpu_scales kind, const uint8_t *block, int i, __
 }
 
 /* How far load_pair's second quants are shifted up. */
-INLINE int high_shift(int bits, cpu_scales kind)
+INLINE int high_shift(int bits, code_book codes)
 {
-    return kind == CPU_SCALES_E ? 0 : bits == 4 ? 4 : bits == 6 ? 2 : 0;
+    return codes.is_there ? 0 : bits == 4 ? 4 : bits == 6 ? 2 : 0;
 }
 
 /*
@@ -148,7 +175,7 @@ INLINE __m512 add_block(cpu_scales kind, __m512 acc, __m512i dot0, __m512i dot1,
             _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot1), second, _mm512_mul_ps(_mm512_cvtepi32_ps(dot0), first));
     else if (kind == CPU_SCALES_F)
         value = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(dot0, 8), dot1)), first);
-    else if (kind == CPU_SCALES_D || kind == CPU_SCALES_E)
+    else if (kind == CPU_SCALES_D || kind == CPU_SCALES_E || kind == CPU_SCALES_K32)
         value = _mm512_mul_ps(_mm512_cvtepi32_ps(dot0), first);
     else
         value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot0), first, _mm512_mul_ps(second, _mm512_set1_ps(sum)));
@@ -172,10 +199,10 @@ INLINE __m512i start(cpu_scales kind, int shift, int up, const int32_t *nsum, in
 
 /* ---- straight from the packed bytes ---- */
 
-INLINE void tile_block(int bits, cpu_scales kind, int shift, int c, const uint8_t *block,
+INLINE void tile_block(int bits, cpu_scales kind, int shift, code_book codes, int c, const uint8_t *block,
     const __m512 *scales, const int8_t *q, const float *d, const float *sum, const int32_t *nsum, __m512 *acc)
 {
-    const int up = high_shift(bits, kind);
+    const int up = high_shift(bits, codes);
     __m512i low[CPU_GROUP], high[CPU_GROUP];
     for (int i = 0; i < c; i++) {
         low[i] = start(kind, shift, 0, nsum + i, c, 0);
@@ -193,7 +220,7 @@ INLINE void tile_block(int bits, cpu_scales kind, int shift, int c, const uint8_
     } else {
         for (int g = 0; g < 4; g++) {
             __m512i w0, w1;
-            load_pair(bits, kind, block, g, &w0, &w1);
+            load_pair(bits, codes, block, g, &w0, &w1);
             for (int i = 0; i < c; i++) {
                 low[i] = dot(low[i], w0, q + 4 * (g * c + i));
                 high[i] = dot(high[i], w1, q + 4 * ((4 + g) * c + i));
@@ -207,9 +234,10 @@ INLINE void tile_block(int bits, cpu_scales kind, int shift, int c, const uint8_
     }
 }
 
-INLINE void tile_columns(int bits, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift, int c,
-    const uint8_t *tile, uint32_t n_super, const cpu_columns *x, float *out)
+INLINE void tile_columns(int bits, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift,
+    const int8_t *table, int c, const uint8_t *tile, uint32_t n_super, const cpu_columns *x, float *out)
 {
+    const code_book codes = load_codes(table, shift);
     const int8_t *q = x->q;
     const float *d = x->d, *sum = x->sum;
     const int32_t *nsum = x->nsum;
@@ -221,7 +249,7 @@ INLINE void tile_columns(int bits, cpu_scales kind, uint32_t blocks, uint32_t he
         for (uint32_t b = 0; b < blocks; b++) {
             __m512 scales[4];
             load_scales(kind, head, b, blocks, scales);
-            tile_block(bits, kind, shift, c, tile, scales, q, d, sum, nsum, acc);
+            tile_block(bits, kind, shift, codes, c, tile, scales, q, d, sum, nsum, acc);
             tile += 64 * bits;
             q += CPU_BLOCK * c;
             d += c;
@@ -278,9 +306,10 @@ INLINE void panel_columns(cpu_scales kind, int c, const uint8_t *panel, uint32_t
     for (int i = 0; i < c; i++) _mm512_storeu_ps(out + CPU_LANES * i, acc[i]);
 }
 
-INLINE void expand_tile(int bits, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, const uint8_t *tile,
-    uint32_t n_super, uint8_t *panel)
+INLINE void expand_tile(int bits, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift,
+    const int8_t *table, const uint8_t *tile, uint32_t n_super, uint8_t *panel)
 {
+    const code_book codes = load_codes(table, shift);
     for (uint32_t s = 0; s < n_super; s++) {
         const uint8_t *head = tile;
         tile += head_bytes;
@@ -297,9 +326,9 @@ INLINE void expand_tile(int bits, cpu_scales kind, uint32_t blocks, uint32_t hea
             }
             for (int g = 0; g < 4; g++) {
                 __m512i low, high;
-                load_pair(bits, kind, tile, g, &low, &high);
-                if (high_shift(bits, kind)) {
-                    high = _mm512_srli_epi32(high, (unsigned)high_shift(bits, kind));
+                load_pair(bits, codes, tile, g, &low, &high);
+                if (high_shift(bits, codes)) {
+                    high = _mm512_srli_epi32(high, (unsigned)high_shift(bits, codes));
                     high = _mm512_and_si512(high, bytes(bits == 4 ? 0x0F : 0x3F));
                 }
                 _mm512_storeu_si512(panel + 64 * g, low);
@@ -312,31 +341,31 @@ INLINE void expand_tile(int bits, cpu_scales kind, uint32_t blocks, uint32_t hea
 
 /* ---- instances ---- */
 
-#define CPU_FORMAT(name, bits, scales, blocks, head, shift)                                                  \
+#define CPU_FORMAT(name, bits, scales, blocks, head, shift, codes)                                           \
     static void expand_##name(const uint8_t *tile, uint32_t n_super, uint8_t *panel)                         \
     {                                                                                                        \
-        expand_tile(bits, CPU_SCALES_##scales, blocks, head, tile, n_super, panel);                          \
+        expand_tile(bits, CPU_SCALES_##scales, blocks, head, shift, codes, tile, n_super, panel);            \
     }
 #include "model/cpu/formats.def"
 #undef CPU_FORMAT
 
-#define TILE_CASE(C, bits, scales, blocks, head, shift)                                                      \
+#define TILE_CASE(C, bits, scales, blocks, head, shift, codes)                                               \
     case C:                                                                                                  \
-        tile_columns(bits, CPU_SCALES_##scales, blocks, head, shift, C, tile, n_super, x, out);              \
+        tile_columns(bits, CPU_SCALES_##scales, blocks, head, shift, codes, C, tile, n_super, x, out);       \
         break;
-#define CPU_FORMAT(name, bits, scales, blocks, head, shift)                                                  \
+#define CPU_FORMAT(name, bits, scales, blocks, head, shift, codes)                                           \
     static void tile_##name(                                                                                 \
         const uint8_t *tile, uint32_t n_super, const cpu_columns *x, uint32_t c, float *out)                 \
     {                                                                                                        \
         switch (c) {                                                                                         \
-            TILE_CASE(1, bits, scales, blocks, head, shift)                                                  \
-            TILE_CASE(2, bits, scales, blocks, head, shift)                                                  \
-            TILE_CASE(3, bits, scales, blocks, head, shift)                                                  \
-            TILE_CASE(4, bits, scales, blocks, head, shift)                                                  \
-            TILE_CASE(5, bits, scales, blocks, head, shift)                                                  \
-            TILE_CASE(6, bits, scales, blocks, head, shift)                                                  \
-            TILE_CASE(7, bits, scales, blocks, head, shift)                                                  \
-            TILE_CASE(8, bits, scales, blocks, head, shift)                                                  \
+            TILE_CASE(1, bits, scales, blocks, head, shift, codes)                                           \
+            TILE_CASE(2, bits, scales, blocks, head, shift, codes)                                           \
+            TILE_CASE(3, bits, scales, blocks, head, shift, codes)                                           \
+            TILE_CASE(4, bits, scales, blocks, head, shift, codes)                                           \
+            TILE_CASE(5, bits, scales, blocks, head, shift, codes)                                           \
+            TILE_CASE(6, bits, scales, blocks, head, shift, codes)                                           \
+            TILE_CASE(7, bits, scales, blocks, head, shift, codes)                                           \
+            TILE_CASE(8, bits, scales, blocks, head, shift, codes)                                           \
         }                                                                                                    \
     }
 #include "model/cpu/formats.def"
@@ -369,7 +398,7 @@ PANEL(F)
 
 void cpu_matmul_avx512(cpu_kernels *k)
 {
-#define CPU_FORMAT(name, bits, scales, blocks, head, shift)                                                  \
+#define CPU_FORMAT(name, bits, scales, blocks, head, shift, codes)                                           \
     k->tile[CPU_##name] = tile_##name;                                                                       \
     k->expand[CPU_##name] = expand_##name;
 #include "model/cpu/formats.def"
@@ -379,6 +408,7 @@ void cpu_matmul_avx512(cpu_kernels *k)
     k->panel[CPU_SCALES_KM] = panel_DM; /* an expanded block looks the same */
     k->panel[CPU_SCALES_K16] = panel_K16;
     k->panel[CPU_SCALES_KM16] = panel_KM16;
-    k->panel[CPU_SCALES_E] = panel_D; /* as this one's */
+    k->panel[CPU_SCALES_K32] = panel_D; /* as these two's */
+    k->panel[CPU_SCALES_E] = panel_D;
     k->panel[CPU_SCALES_F] = panel_F;
 }

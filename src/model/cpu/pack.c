@@ -31,7 +31,7 @@ typedef struct pack_super {
     uint32_t words[CPU_SUPER_MAX][GROUPS][CPU_LANES]; /* k-groups: the 4 quants of a row */
     uint32_t lower[CPU_SUPER_MAX][GROUPS][CPU_LANES]; /* WIDE: lower bytes */
     uint16_t d[2][CPU_LANES], m[CPU_LANES];
-    float wide_d[CPU_LANES];
+    float single_d[CPU_LANES]; /* F, K16, K32 */
     uint8_t sc[CPU_SUPER_MAX][2][CPU_LANES], mn[CPU_SUPER_MAX][CPU_LANES];
 } pack_super;
 
@@ -43,6 +43,9 @@ static bool format_of(gguf_tensor_type type, cpu_format *ret)
         {GGUF_TENSOR_Q8_0, CPU_Q8_0}, {GGUF_TENSOR_Q4_K, CPU_Q4_K}, {GGUF_TENSOR_Q5_K, CPU_Q5_K}, {GGUF_TENSOR_Q6_K, CPU_Q6_K},
         {GGUF_TENSOR_Q3_K, CPU_Q3_K}, {GGUF_TENSOR_IQ4_NL, CPU_IQ4_NL}, {GGUF_TENSOR_IQ4_XS, CPU_IQ4_XS},
         {GGUF_TENSOR_MXFP4, CPU_MXFP4}, {GGUF_TENSOR_Q2_K, CPU_Q2_K},
+        {GGUF_TENSOR_IQ3_S, CPU_IQ3_S}, {GGUF_TENSOR_IQ3_XXS, CPU_IQ3_XXS}, {GGUF_TENSOR_IQ2_S, CPU_IQ2_S},
+        {GGUF_TENSOR_IQ2_XS, CPU_IQ2_S}, {GGUF_TENSOR_IQ2_XXS, CPU_IQ2_XXS}, {GGUF_TENSOR_IQ1_M, CPU_IQ1_M},
+        {GGUF_TENSOR_IQ1_S, CPU_IQ1_S},
         {GGUF_TENSOR_F32, CPU_WIDE},  {GGUF_TENSOR_F16, CPU_WIDE},  {GGUF_TENSOR_BF16, CPU_WIDE},
     };
     /* clang-format on */
@@ -61,7 +64,7 @@ static void take_wide(const pack_job *job, const uint8_t *src, uint32_t row, pac
     for (int i = 0; i < CPU_BLOCK; i++) largest = fmaxf(largest, fabsf(x[i]));
     const float levels = 127 * 256 + 127;
     float d = largest / levels, inverse = d >= 0x1p-126f ? levels / largest : 0;
-    s->wide_d[row] = inverse > 0 ? d : 0;
+    s->single_d[row] = inverse > 0 ? d : 0;
     for (int i = 0; i < CPU_BLOCK; i++) {
         int v = (int)lrintf(x[i] * inverse), upper = (v + 128) >> 8;
         int shift = 8 * (i % 4);
@@ -99,6 +102,7 @@ static void take_row(const pack_job *job, const uint8_t *src, uint32_t super, ui
         }
     }
     if (f->scales != CPU_SCALES_D) s->d[0][row] = b.d;
+    s->single_d[row] = ldexpf(quant_f16_to_f32(b.d), -q->down);
 }
 
 static void put_head(const cpu_format_info *f, const pack_super *s, uint8_t *out)
@@ -107,7 +111,7 @@ static void put_head(const cpu_format_info *f, const pack_super *s, uint8_t *out
     memset(out, 0, f->head_bytes);
     switch (f->scales) {
     case CPU_SCALES_D: memcpy(out, s->d, 2 * halves); break;
-    case CPU_SCALES_F: memcpy(out, s->wide_d, sizeof s->wide_d); break;
+    case CPU_SCALES_F: memcpy(out, s->single_d, sizeof s->single_d); break;
     case CPU_SCALES_E:
         for (uint32_t i = 0; i < f->blocks; i++) memcpy(out + CPU_LANES * i, s->sc[i][0], CPU_LANES);
         break;
@@ -124,9 +128,16 @@ static void put_head(const cpu_format_info *f, const pack_super *s, uint8_t *out
         }
         break;
     case CPU_SCALES_K16:
+        memcpy(out, s->single_d, sizeof s->single_d);
+        memcpy(out + 64, s->sc, 2 * CPU_LANES * f->blocks);
+        break;
+    case CPU_SCALES_K32:
+        memcpy(out, s->single_d, sizeof s->single_d);
+        for (uint32_t i = 0; i < f->blocks; i++) memcpy(out + 64 + CPU_LANES * i, s->sc[i][0], CPU_LANES);
+        break;
     case CPU_SCALES_KM16:
         memcpy(out, s->d[0], halves);
-        memcpy(out + halves, s->m, halves); /* of K16: zeros */
+        memcpy(out + halves, s->m, halves);
         memcpy(out + 64, s->sc, 2 * CPU_LANES * f->blocks);
         break;
     }
@@ -142,10 +153,13 @@ static void put_block(
         return;
     }
     uint32_t plane[6][CPU_LANES] = {0};
-    if (bits == 2) {
+    if (bits <= 3) {
         for (int g = 0; g < GROUPS; g++)
-            for (int r = 0; r < CPU_LANES; r++) plane[g / 4][r] |= w[g][r] << 2 * (g % 4);
-        memcpy(out, plane, 128);
+            for (int r = 0; r < CPU_LANES; r++) {
+                plane[g / 4][r] |= (w[g][r] & 0x03030303u) << 2 * (g % 4);
+                plane[2][r] |= (w[g][r] >> 2 & 0x01010101u) << g;
+            }
+        memcpy(out, plane, 64 * (size_t)bits);
         return;
     }
     int down = bits == 6 ? 2 : 0;

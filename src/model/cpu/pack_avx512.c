@@ -215,8 +215,8 @@ static void pack_q5_k(const uint8_t *const *rows, uint8_t *out)
 static void pack_q6_k(const uint8_t *const *rows, uint8_t *out)
 {
     __m512i sc[4], low[16], high[16], w[8];
-    memset(out, 0, 64);
     put_halves(rows, 208, out);
+    _mm512_storeu_ps(out, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)out)));
     load_4_words(rows, 192, sc);
     for (int i = 0; i < 4; i++) put_byte_rows(sc[i], out + 64 + 64 * i);
     out += 320;

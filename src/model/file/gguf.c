@@ -52,6 +52,9 @@ static const struct {
     {GGUF_TENSOR_Q5_K, "Q5_K", 256, 176}, {GGUF_TENSOR_Q6_K, "Q6_K", 256, 210}, {GGUF_TENSOR_Q3_K, "Q3_K", 256, 110},
     {GGUF_TENSOR_IQ4_NL, "IQ4_NL", 32, 18}, {GGUF_TENSOR_IQ4_XS, "IQ4_XS", 256, 136},
     {GGUF_TENSOR_MXFP4, "MXFP4", 32, 17}, {GGUF_TENSOR_Q2_K, "Q2_K", 256, 84},
+    {GGUF_TENSOR_IQ3_S, "IQ3_S", 256, 110}, {GGUF_TENSOR_IQ3_XXS, "IQ3_XXS", 256, 98},
+    {GGUF_TENSOR_IQ2_S, "IQ2_S", 256, 82}, {GGUF_TENSOR_IQ2_XS, "IQ2_XS", 256, 74}, {GGUF_TENSOR_IQ2_XXS, "IQ2_XXS", 256, 66},
+    {GGUF_TENSOR_IQ1_M, "IQ1_M", 256, 56}, {GGUF_TENSOR_IQ1_S, "IQ1_S", 256, 50},
 };
 
 /* Formats that occur and are refused, by the file's numbers. */
@@ -59,8 +62,9 @@ static const struct {
     uint32_t type;
     const char *name;
 } refused_types[] = {
-    {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"}, {22, "IQ2_S"},
-    {29, "IQ1_M"},   {34, "TQ1_0"},  {35, "TQ2_0"},   {40, "NVFP4"},
+    {34, "TQ1_0"},
+    {35, "TQ2_0"},
+    {40, "NVFP4"},
 };
 
 /* clang-format on */

@@ -4,7 +4,10 @@
  */
 #include "model/file/quant.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "model/file/quant_iq.h"
 
 float quant_f16_to_f32(uint16_t h)
 {
@@ -41,7 +44,6 @@ static uint16_t read_u16(const uint8_t *p)
 /* 32 low nibbles, then the 5th bits if there are any. */
 static void unpack_32(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
-    ret->d = read_u16(p);
     p += 2;
     if (f->kind == QUANT_MIN) {
         ret->m = read_u16(p);
@@ -61,14 +63,12 @@ static void unpack_32(const quant_format *f, const uint8_t *p, quant_block *ret)
 static void unpack_q8_0(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
     (void)f;
-    ret->d = read_u16(p);
     for (int i = 0; i < 32; i++) ret->q[i] = p[2 + i] ^ 0x80;
 }
 
 /* Q4_K and Q5_K: eight sub-blocks with 6-bit scales and minima. */
 static void unpack_super_min(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
-    ret->d = read_u16(p);
     ret->m = read_u16(p + 2);
     const uint8_t *s = p + 4, *fifth = p + 16, *qs = f->bits == 5 ? p + 48 : p + 16;
     for (int j = 0; j < 4; j++) {
@@ -94,7 +94,6 @@ static void unpack_super_min(const quant_format *f, const uint8_t *p, quant_bloc
 static void unpack_q6_k(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
     memcpy(ret->sc, p + 192, 16);
-    ret->d = read_u16(p + f->d_at);
     for (int half = 0; half < 2; half++) {
         const uint8_t *low = p + 64 * half, *high = p + 128 + 32 * half;
         uint8_t *q = ret->q + 128 * half;
@@ -114,7 +113,6 @@ static void unpack_q6_k(const quant_format *f, const uint8_t *p, quant_block *re
 static void unpack_q3_k(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
     const uint8_t *third = p, *low = p + 32, *s = p + 96;
-    ret->d = read_u16(p + f->d_at);
     for (int j = 0; j < 16; j++) {
         int lower = j < 8 ? s[j] & 15 : s[j - 8] >> 4, upper = s[8 + j % 4] >> (2 * (j / 4)) & 3;
         ret->sc[j] = (uint8_t)((lower | upper << 4) - 32);
@@ -129,7 +127,6 @@ static void unpack_q3_k(const quant_format *f, const uint8_t *p, quant_block *re
 /* A byte for each 16 quants, its scale below its minimum; then 2 bits a quant, four parts of 32 in each byte. */
 static void unpack_q2_k(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
-    ret->d = read_u16(p + f->d_at);
     ret->m = read_u16(p + f->d_at + 2);
     for (int j = 0; j < 16; j++) {
         ret->sc[j] = p[j] & 15;
@@ -138,49 +135,42 @@ static void unpack_q2_k(const quant_format *f, const uint8_t *p, quant_block *re
     for (int i = 0; i < 256; i++) ret->q[i] = p[16 + 32 * (i / 128) + i % 32] >> (2 * (i / 32 % 4)) & 3;
 }
 
-/* The sixteen values that a quant of IQ4_NL or IQ4_XS can mean, + 128. */
-static const uint8_t code_book[16] = {
-    1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
+const int8_t quant_codes_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
-static void unpack_codes(const uint8_t *p, uint8_t *q)
+static void unpack_nibbles(const uint8_t *p, uint8_t *q)
 {
     for (int i = 0; i < 16; i++) {
-        q[i] = code_book[p[i] & 15];
-        q[16 + i] = code_book[p[i] >> 4];
+        q[i] = p[i] & 15;
+        q[16 + i] = p[i] >> 4;
     }
 }
 
 static void unpack_iq4_nl(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
     (void)f;
-    ret->d = read_u16(p);
-    unpack_codes(p + 2, ret->q);
+    unpack_nibbles(p + 2, ret->q);
 }
 
 /* Eight 6-bit scales, less 32: two upper bits of each in 16 bits, then the nibbles. */
 static void unpack_iq4_xs(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
     (void)f;
-    ret->d = read_u16(p);
     uint32_t upper = read_u16(p + 2);
     for (int j = 0; j < 8; j++) {
         int scale = (p[4 + j / 2] >> (4 * (j % 2)) & 15) | (int)(upper >> (2 * j) & 3) << 4;
         ret->sc[2 * j] = ret->sc[2 * j + 1] = (uint8_t)(scale - 32);
-        unpack_codes(p + 8 + 16 * j, ret->q + 32 * j);
+        unpack_nibbles(p + 8 + 16 * j, ret->q + 32 * j);
     }
 }
 
-const int8_t quant_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+const int8_t quant_codes_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /* One power of two, then 32 nibbles. */
 static void unpack_mxfp4(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
     (void)f;
     ret->sc[0] = p[0];
-    for (int i = 0; i < 16; i++) {
-        ret->q[i] = p[1 + i] & 15;
-        ret->q[16 + i] = p[1 + i] >> 4;
-    }
+    unpack_nibbles(p + 1, ret->q);
 }
 
 typedef void unpack_fn(const quant_format *f, const uint8_t *p, quant_block *ret);
@@ -195,14 +185,21 @@ static const struct { gguf_tensor_type type; quant_format format; unpack_fn *unp
     {GGUF_TENSOR_Q5_0,   {QUANT_OFFSET,     32,  22,  5,  16,   0}, unpack_32},
     {GGUF_TENSOR_Q5_1,   {QUANT_MIN,        32,  24,  5,   0,   0}, unpack_32},
     {GGUF_TENSOR_Q8_0,   {QUANT_OFFSET,     32,  34,  8, 128,   0}, unpack_q8_0},
-    {GGUF_TENSOR_IQ4_NL, {QUANT_OFFSET,     32,  18,  8, 128,   0}, unpack_iq4_nl},
     {GGUF_TENSOR_Q4_K,   {QUANT_SUPER_MIN, 256, 144,  4,   0,   0}, unpack_super_min},
     {GGUF_TENSOR_Q5_K,   {QUANT_SUPER_MIN, 256, 176,  5,   0,   0}, unpack_super_min},
     {GGUF_TENSOR_Q2_K,   {QUANT_SUPER_MIN_16, 256, 84, 2,  0,  80}, unpack_q2_k},
     {GGUF_TENSOR_Q3_K,   {QUANT_SUPER_16,  256, 110,  3,   4, 108}, unpack_q3_k},
     {GGUF_TENSOR_Q6_K,   {QUANT_SUPER_16,  256, 210,  6,  32, 208}, unpack_q6_k},
-    {GGUF_TENSOR_IQ4_XS, {QUANT_SUPER_16,  256, 136,  8, 128,   0}, unpack_iq4_xs},
-    {GGUF_TENSOR_MXFP4,  {QUANT_FP4,        32,  17,  4,   0,   0}, unpack_mxfp4},
+    {GGUF_TENSOR_MXFP4,  {QUANT_FP4,        32,  17,  4,   0,   0, quant_codes_fp4}, unpack_mxfp4},
+    {GGUF_TENSOR_IQ4_NL, {QUANT_OFFSET,     32,  18,  4,   0,   0, quant_codes_iq4}, unpack_iq4_nl},
+    {GGUF_TENSOR_IQ4_XS, {QUANT_SUPER_16,  256, 136,  4,   0,   0, quant_codes_iq4}, unpack_iq4_xs},
+    {GGUF_TENSOR_IQ3_S,  {QUANT_SUPER_16,  256, 110,  4,   0,   0, quant_codes_iq3_s}, quant__unpack_iq3_s},
+    {GGUF_TENSOR_IQ3_XXS,{QUANT_SUPER_16,  256,  98,  4,   0,   0, quant_codes_iq3_xxs, 1}, quant__unpack_iq3_xxs},
+    {GGUF_TENSOR_IQ2_S,  {QUANT_SUPER_16,  256,  82,  3,   0,   0, quant_codes_iq2, 3}, quant__unpack_iq2_s},
+    {GGUF_TENSOR_IQ2_XS, {QUANT_SUPER_16,  256,  74,  3,   0,   0, quant_codes_iq2, 3}, quant__unpack_iq2_xs},
+    {GGUF_TENSOR_IQ2_XXS,{QUANT_SUPER_16,  256,  66,  3,   0,   0, quant_codes_iq2, 3}, quant__unpack_iq2_xxs},
+    {GGUF_TENSOR_IQ1_M,  {QUANT_SUPER_16,  256,  56,  3,   0,  48, quant_codes_iq1, 3, true}, quant__unpack_iq1_m},
+    {GGUF_TENSOR_IQ1_S,  {QUANT_SUPER_16,  256,  50,  3,   0,   0, quant_codes_iq1, 3}, quant__unpack_iq1_s},
 };
 /* clang-format on */
 
@@ -228,9 +225,18 @@ bool quant_type_at(size_t i, gguf_tensor_type *ret)
     return true;
 }
 
+/* The outer scale of a block, F16. */
+static uint16_t outer_scale(const quant_format *f, const uint8_t *block)
+{
+    const uint8_t *p = block + f->d_at;
+    if (!f->is_spread) return read_u16(p);
+    return (uint16_t)(p[1] >> 4 | (p[3] >> 4) << 4 | (p[5] >> 4) << 8 | (p[7] >> 4) << 12);
+}
+
 void quant_unpack(gguf_tensor_type type, const uint8_t *block, quant_block *ret)
 {
     size_t i = index_of(type);
+    ret->d = outer_scale(&formats[i].format, block);
     formats[i].unpack(&formats[i].format, block, ret);
 }
 
@@ -248,16 +254,16 @@ static void floats_to_f32(gguf_tensor_type type, const uint8_t *src, size_t n, f
 
 static void block_to_f32(const quant_format *f, const quant_block *b, float *dst)
 {
-    float d = quant_f16_to_f32(b->d), m = quant_f16_to_f32(b->m);
+    float d = ldexpf(quant_f16_to_f32(b->d), -f->down), m = quant_f16_to_f32(b->m);
     for (uint32_t i = 0; i < f->n; i++) {
-        int q = b->q[i] - f->offset;
+        int q = f->codes ? f->codes[b->q[i]] : b->q[i] - f->offset;
         switch (f->kind) {
         case QUANT_OFFSET: dst[i] = d * (float)q; break;
         case QUANT_MIN: dst[i] = d * (float)q + m; break;
         case QUANT_SUPER_MIN: dst[i] = d * b->sc[i / 32] * (float)q - m * b->mn[i / 32]; break;
         case QUANT_SUPER_16: dst[i] = d * (float)(int8_t)b->sc[i / 16] * (float)q; break;
         case QUANT_SUPER_MIN_16: dst[i] = d * b->sc[i / 16] * (float)q - m * b->mn[i / 16]; break;
-        case QUANT_FP4: dst[i] = quant_scale_of_power(b->sc[0]) * (float)quant_fp4[b->q[i]]; break;
+        case QUANT_FP4: dst[i] = quant_scale_of_power(b->sc[0]) * (float)q; break;
         case QUANT_FLOAT: break;
         }
     }
@@ -301,7 +307,7 @@ bool quant_is_finite(gguf_tensor_type type, const uint8_t *src, size_t n)
                 return false;
             continue;
         }
-        if (!f16_is_finite(read_u16(src + f->d_at))) return false;
+        if (!f16_is_finite(outer_scale(f, src))) return false;
         bool has_min = f->kind == QUANT_MIN || f->kind == QUANT_SUPER_MIN || f->kind == QUANT_SUPER_MIN_16;
         if (has_min && !f16_is_finite(read_u16(src + f->d_at + 2))) return false;
     }

@@ -22,7 +22,7 @@ typedef enum quant_kind {
     QUANT_SUPER_MIN,    /* per 32: d * sc * q - m * mn */
     QUANT_SUPER_16,     /* per 16: d * (int8)sc * (q - offset) */
     QUANT_SUPER_MIN_16, /* per 16: d * sc * q - m * mn */
-    QUANT_FP4,          /* quant_scale_of_power(sc) * quant_fp4[q] */
+    QUANT_FP4,          /* quant_scale_of_power(sc) * q */
 } quant_kind;
 
 typedef struct quant_format {
@@ -30,7 +30,10 @@ typedef struct quant_format {
     uint32_t n, n_bytes; /* elements and bytes of a block */
     int bits;            /* of a quant, as unpacked */
     int offset;
-    uint32_t d_at; /* where the block keeps its F16 scale (FP4: a power); a minimum lies behind it */
+    uint32_t d_at;       /* where the block keeps its F16 scale (FP4: a power); a minimum lies behind it */
+    const int8_t *codes; /* a quant q stands for codes[q]; NULL: for itself */
+    int down;            /* the outer scale counts 2^-down times */
+    bool is_spread;      /* F16 in the upper four bits of each of four 16-bit words at d_at */
 } quant_format;
 
 typedef struct quant_block {
@@ -39,8 +42,12 @@ typedef struct quant_block {
     uint8_t sc[16], mn[16];
 } quant_block;
 
-/* What the sixteen quants of MXFP4 mean, twice (a sign, two bits of exponent, one of fraction). */
-extern const int8_t quant_fp4[16];
+/*
+ * What quants of these formats stand for. FP4 (MXFP4): a sign, two bits of exponent, one of fraction, twice. IQ4: the
+ * sixteen values of IQ4_NL and IQ4_XS. Of the others two or three bits of magnitude, then a sign: quant_iq.c.
+ */
+extern const int8_t quant_codes_fp4[16], quant_codes_iq4[16], quant_codes_iq3_s[16], quant_codes_iq3_xxs[16],
+    quant_codes_iq2[16], quant_codes_iq1[16];
 
 /* NULL for a type that is not in the table. */
 const quant_format *quant_format_of(gguf_tensor_type type);
@@ -49,8 +56,7 @@ const quant_format *quant_format_of(gguf_tensor_type type);
 bool quant_type_at(size_t i, gguf_tensor_type *ret);
 
 /*
- * Takes one block of a quantised type apart. Signed quants become unsigned by the format's offset: Q8_0's q +
- * 128, of IQ4_NL and IQ4_XS the value in their code book + 128.
+ * Takes one block of a quantised type apart. Signed quants become unsigned by the format's offset: Q8_0's q + 128.
  */
 void quant_unpack(gguf_tensor_type type, const uint8_t *block, quant_block *ret);
 
@@ -71,7 +77,7 @@ static inline float quant_float_of_bits(uint32_t bits)
     return f;
 }
 
-/* MXFP4's scale: 2^(power - 127) / 2, since quant_fp4 is doubled. The two smallest are subnormal. */
+/* MXFP4's scale: 2^(power - 127) / 2, since quant_codes_fp4 is doubled. The two smallest are subnormal. */
 static inline float quant_scale_of_power(uint8_t power)
 {
     return quant_float_of_bits(power < 2 ? 0x00200000u << power : (uint32_t)(power - 1) << 23);
