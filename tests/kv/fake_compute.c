@@ -76,15 +76,50 @@ static uint64_t get_state(const float *state)
     return hash;
 }
 
+static uint16_t signs_of(const uint16_t *key)
+{
+    uint16_t signs = 0;
+    for (uint32_t d = 0; d < FAKE_DIM; d++) signs |= (uint16_t)(key[d] >> 15 << d);
+    return signs;
+}
+
+/*
+ * Which of a lane's rows have keys of the same signs: row o is of kind kinds[o], key[kind] the first row's key. There are few
+ * (FAKE_CLASSES), so what a query makes of a key is computed once a kind and not once a row. `seen` is a kind + 1 by signs; left as zeros.
+ */
+static uint32_t kinds_of_rows(
+    const model_rows_view *v, uint32_t lane, uint16_t *seen, uint16_t *kinds, const uint16_t **key)
+{
+    const model_lane_list *list = &v->lanes[lane];
+    uint32_t n = 0;
+    for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
+        for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
+            const uint16_t *k = model_rows_key(v, lane, list->runs[r].slot + i);
+            uint16_t *its = &seen[signs_of(k)];
+            if (!*its) {
+                key[n] = k;
+                *its = (uint16_t)++n;
+            }
+            kinds[o] = (uint16_t)(*its - 1);
+        }
+    for (uint32_t kind = 0; kind < n; kind++) seen[signs_of(key[kind])] = 0;
+    return n;
+}
+
 static int score(void *user, const model_score *s, base_err *err)
 {
     fake_model *m = user;
     enum { G = FAKE_HEADS / FAKE_HEADS_KV };
     if (s->cancel && atomic_load(s->cancel)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
+    uint16_t *seen = calloc(1 << FAKE_DIM, sizeof *seen);
     for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
         const model_lane_list *list = &s->rows->lanes[lane];
         if (!s->mass[lane]) continue;
-        double *p = calloc(list->n_rows + 1, sizeof *p), *pool = calloc(list->n_rows + 1, sizeof *pool);
+        double *p = calloc(list->n_rows + 1, sizeof *p), *pool = calloc(list->n_rows + 1, sizeof *pool),
+               *weight = calloc(list->n_rows + 1, sizeof *weight);
+        uint16_t *kind = calloc(list->n_rows + 1, sizeof *kind);
+        const uint16_t **key = calloc(list->n_rows + 1, sizeof *key);
+        const uint32_t n_kinds = kinds_of_rows(s->rows, lane, seen, kind, key);
         uint32_t n_heads = 0;
         memset(s->mass[lane], 0, list->n_rows * sizeof(float));
         for (uint32_t g = 0; g < G; g++) {
@@ -95,13 +130,12 @@ static int score(void *user, const model_score *s, base_err *err)
             for (uint32_t t = 0; t < s->n_queries; t++) {
                 const float *q = s->queries + ((size_t)lh * s->n_queries + t) * FAKE_DIM;
                 double total = 0;
-                for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
-                    for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
-                        const uint16_t *k = model_rows_key(s->rows, lane, list->runs[r].slot + i);
-                        double dot = 0;
-                        for (uint32_t d = 0; d < FAKE_DIM; d++) dot += q[d] * sign_of_half(k[d]);
-                        total += p[o] = exp(dot / 4);
-                    }
+                for (uint32_t i = 0; i < n_kinds; i++) {
+                    double dot = 0;
+                    for (uint32_t d = 0; d < FAKE_DIM; d++) dot += q[d] * sign_of_half(key[i][d]);
+                    weight[i] = exp(dot / 4);
+                }
+                for (uint32_t o = 0; o < list->n_rows; o++) total += p[o] = weight[kind[o]];
                 for (uint32_t o = 0; o < list->n_rows; o++) {
                     const double mass = p[o] / total;
                     if (s->pool == MODEL_POOL_MEAN)
@@ -116,7 +150,11 @@ static int score(void *user, const model_score *s, base_err *err)
         m->n_scored += list->n_rows;
         free(p);
         free(pool);
+        free(weight);
+        free(kind);
+        free(key);
     }
+    free(seen);
     return 0;
 }
 
