@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "tools/guard/below.h"
 #include "tools/guard/git_index.h"
+#include "tools/guard/git_links.h"
 #include "tools/guard/git_mend.h"
 #include "tools/guard/git_obeys.h"
 #include "tools/guard/git_repos.h"
@@ -235,6 +236,7 @@ void tool__git_guard_check(tool_workspace *w, base_buf *told)
     check_kept(&c);
     check_for_new(&c);
     check_steps(&c);
+    tool__git_links_check(&c);
     check_indexes(&c);
     check_pipes(&c);
     check_orders(&c);

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "tools/guard/below.h"
+#include "tools/guard/git_links.h"
 #include "tools/guard/orders.h"
 
 void tool__git_guard_take(tool_workspace *w)
@@ -23,6 +24,7 @@ void tool__git_guard_take(tool_workspace *w)
     tool__git_walk(&w->root, old ? &old->walk : NULL, false, &g->walk);
     tool__git_guarded_take(&w->root, &g->walk, old ? &old->kept : NULL, &g->kept, &g->places);
     tool__git_steps_keep(&w->root, &g->walk, old ? &old->steps : NULL, &g->steps);
+    tool__git_links_keep(&w->root, &g->walk, &g->links);
     tool__orders_keep(&w->root, old ? &old->orders : NULL, &g->orders);
     if (old) {
         g->own_states = old->own_states;
@@ -39,6 +41,7 @@ void tool__git_guard_free(tool_git_guard *g)
     tool__git_walk_free(&g->walk);
     tool__kept_free(&g->kept);
     tool__kept_free(&g->steps);
+    tool__kept_free(&g->links);
     tool__kept_free(&g->orders);
     tool__git_places_free(&g->places);
     tool__git_states_free(&g->states);

@@ -18,6 +18,7 @@ typedef struct tool_git_guard {
     tool_git_walk walk;
     tool_kept_list kept;        /* what git runs or obeys */
     tool_kept_list steps;       /* lists of steps and strategies (git_rebase.h) */
+    tool_kept_list links;       /* where git writes (git_links.h) */
     tool_kept_list orders;      /* what kvist or another agent obeys in its next session (orders.h) */
     tool_git_places places;     /* what of `kept` lies outside of the repositories */
     tool_git_states states;     /* rebases that had begun before the command */
