@@ -584,6 +584,54 @@ static void test_judge__a_new_test_gives_a_string_where_one_is_wanted(void **sta
     free_host(&h);
 }
 
+/* Where the subject says so itself, the first one is; and "Type.member" is the member, whoever else has one of its name. */
+static void test_judge__a_new_test_knows_its_subject(void **state)
+{
+    if (!has_pytest()) skip();
+    static const struct {
+        const char *request, *answer, *has;
+    } cases[] = {
+        {"Add a test for shout", "b') == 'ab'", "def test_shout():\n    assert shout('b') == 'ab'\n"},
+        {"Add a test for Box.low.", "):\n    assert Box().low() == 0",
+            "def test_low():\n    assert Box().low() == 0\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("text.py",
+            "def shout(s: str, n: int = 1) -> str:\n    return 'a' + s\n\n\nclass Top:\n    def "
+            "low(self):\n        return 1\n\n\nclass Box:\n    def low(self):\n        return 0\n");
+        put_file("test_text.py", "from text import Box\n\n\ndef test_box():\n    assert Box()\n");
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script, "answer <<X\n%s\n```\nX\nanswer Added.\nanswer Added.\n", cases[i].answer);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        char *text = get_file("test_text.py");
+        if (!strstr(text, cases[i].has)) fail_msg("%s\n%s", text, h.json.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
+/* A word of a docstring is no operator: with that turned nothing is broken. */
+static void test_judge__a_docstring_is_not_broken(void **state)
+{
+    if (!has_pytest()) skip();
+    put_file("even.py",
+        "def is_even(n):\n    return n % 2 == 0\n\n\ndef is_odd(n):\n    \"\"\"Whole and odd == "
+        "odd.\"\"\"\n    return n % 2 == 1  # and == so\n");
+    put_file("test_even.py", TESTS);
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "answer <<X\n3)\n```\nX\nanswer Added.\n", AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Add a test for is_odd"), 0);
+    if (!told(&h, "in is_odd the test file fails, as it should")) fail_msg("%s", h.json.data);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* A candidate that fails for such a value only is taken: it needs no other. */
 static void test_judge__a_candidate_s_expectation_is_put_right(void **state)
 {
@@ -756,6 +804,8 @@ int main(void)
         TEST_CASE(test_judge__a_new_test_that_notices_nothing_is_told),
         TEST_CASE(test_judge__what_a_new_test_expects_is_what_the_code_gives),
         TEST_CASE(test_judge__a_new_test_gives_a_string_where_one_is_wanted),
+        TEST_CASE(test_judge__a_new_test_knows_its_subject),
+        TEST_CASE(test_judge__a_docstring_is_not_broken),
         TEST_CASE(test_judge__a_candidate_s_expectation_is_put_right),
         TEST_CASE(test_judge__what_the_request_expects_stays),
         TEST_CASE(test_judge__values_of_the_request_judge),

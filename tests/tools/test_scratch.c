@@ -185,6 +185,31 @@ static void test_scratch__only_what_changed_is_copied_again(void **state)
 }
 
 /* Commands write the copy: what they put there leads nowhere. */
+/* A copy of its own has what git ignores by a link, which a command may not write; what runners write there, it makes itself. */
+static void test_scratch__caches_are_no_links(void **state)
+{
+    stage s;
+    tool_scratch *copy = NULL;
+    tool_result result = {.exit_code = -1};
+    tool_limits limits = {.result_bytes = 400, .shell_ms = 20000};
+    begin(&s, true);
+    tree_put(&s.t, ".gitignore", "build/\n.pytest_cache/\n");
+    tree_put(&s.t, ".pytest_cache/README.md", "the person's\n");
+    if (tool_scratch_make(s.t.w, false, &copy, NULL, NULL)) { /* no walls on this machine */
+        tree_remove(&s.t);
+        skip();
+    }
+    assert_int_equal(
+        tool_scratch_run(copy,
+            "test -L build && test ! -e .pytest_cache && mkdir .pytest_cache && echo a > .pytest_cache/v",
+            &limits, &result, NULL),
+        0);
+    assert_int_equal(result.status, TOOL_OK);
+    tool_result_free(&result);
+    tool_scratch_free(copy);
+    tree_remove(&s.t);
+}
+
 static void test_scratch__links_in_the_copy_are_not_followed(void **state)
 {
     stage s;
@@ -266,6 +291,7 @@ int main(void)
         cmocka_unit_test(test_scratch__the_kept_copy_follows_the_tree),
         cmocka_unit_test(test_scratch__the_person_s_build_folder_is_left_alone),
         cmocka_unit_test(test_scratch__only_what_changed_is_copied_again),
+        cmocka_unit_test(test_scratch__caches_are_no_links),
         cmocka_unit_test(test_scratch__links_in_the_copy_are_not_followed),
         cmocka_unit_test(test_scratch__links_modes_and_nested_repositories_come_along),
     };

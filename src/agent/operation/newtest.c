@@ -14,6 +14,7 @@
 #include "agent/retrieve/retrieve.h"
 #include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"
+#include "agent/words/request_words.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "tools/run/scratch.h"
@@ -30,11 +31,34 @@ static bool is_code(const code_place *p)
            strcmp(p->what, "field") != 0;
 }
 
+/* "Signer.validate": a member that the request names with its type. The caller frees; NULL: none. */
+static char *find_member(const agent *a, const char *request, char **ret_path)
+{
+    char *member = NULL;
+    agent_word w;
+    for (size_t at = 0; !member && agent__next_mention(request, at, &w); at = w.to > at ? w.to : at + 1) {
+        char *name = agent__copy_word(request, w);
+        code_place *places = NULL;
+        const char *last = code_last_name(name);
+        const uint32_t n =
+            last > name ? code_index_define(tool_workspace_index(a->workspace), name, &places) : 0;
+        for (uint32_t i = 0; i < n && !member; i++) {
+            if (!is_code(&places[i]) || !*places[i].parent) continue;
+            member = base_xstrdup(name);
+            *ret_path = base_xstrdup(places[i].path);
+        }
+        code_places_free(places, n);
+        free(name);
+    }
+    return member;
+}
+
 /* The definition that the request is about: one it names or describes, else the best that retrieval finds. */
 static char *find_subject(const agent *a, const char *request, char **ret_path)
 {
     code_index *x = tool_workspace_index(a->workspace);
-    char *subject = NULL;
+    char *subject = find_member(a, request, ret_path);
+    if (subject) return subject;
     agent_named named;
     agent__find_named(a, request, &named);
     for (uint32_t k = 0; k < named.n && named.items[k].score >= AGENT_NAMED_SURE && !subject; k++) {
@@ -218,6 +242,26 @@ static void put_module(const base_buf *file, const char *subject, const char *su
     free(module);
 }
 
+/* Does the function declare its first parameter as a string ("text: str")? */
+static bool takes_string(const agent *a, const code_place *p)
+{
+    static const char *const types[] = {"str", "&str", "string"};
+    base_buf text = {0};
+    bool is_so = false;
+    if (!tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len) {
+        const char *open = memchr(text.data + p->from, '(', p->to - p->from), *end = text.data + p->to;
+        const size_t n = open ? (size_t)(end - open - 1) : 0, list = n ? strcspn(open + 1, ",)=") : 0;
+        const char *colon = list && list < n ? memchr(open + 1, ':', list) : NULL;
+        const char *type = colon ? colon + 1 + strspn(colon + 1, " ") : NULL;
+        size_t length = type ? (size_t)(open + 1 + list - type) : 0;
+        while (length && isspace((unsigned char)type[length - 1])) length--;
+        for (size_t i = 0; i < sizeof types / sizeof *types && type; i++)
+            is_so |= strlen(types[i]) == length && !memcmp(type, types[i], length);
+    }
+    base_buf_free(&text);
+    return is_so;
+}
+
 /*
  * "self.assertEqual(set_title(" for a function of Python: a small model that begins a test without its subject
  * copies the example. NULL: not known.
@@ -229,6 +273,7 @@ static char *assertion_like(const agent *a, const base_buf *file, const char *ex
     code_place *places = NULL;
     uint32_t n_places = code_index_define(tool_workspace_index(a->workspace), subject, &places);
     bool is_function = n_places && !strcmp(places[0].what, "function") && !*places[0].parent;
+    const bool is_string = is_function && takes_string(a, &places[0]);
     code_places_free(places, n_places);
     base_buf out = {0}, path = {0};
     for (size_t i = 0; is_function && i < sizeof forms / sizeof *forms && !out.len; i++)
@@ -241,6 +286,7 @@ static char *assertion_like(const agent *a, const base_buf *file, const char *ex
         !memmem(file->data, file->len, path.data, path.len))
         base_buf_puts(&out, "super::");
     base_buf_printf(&out, "%s(", subject);
+    if (is_string) base_buf_putc(&out, base_ends_with(subject_path, ".py") ? '\'' : '"');
     base_buf_free(&path);
     return base_buf_take(&out);
 }
@@ -443,7 +489,8 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     int rc = 0;
     if (!a->asked.test) return 0;
     char *subject = find_subject(a, request, &subject_path);
-    char *path = subject ? find_test_file(a, request, subject, subject_path, &example) : NULL;
+    const char *plain = subject ? code_last_name(subject) : NULL;
+    char *path = subject ? find_test_file(a, request, plain, subject_path, &example) : NULL;
     if (path && !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len) {
         code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
         const code_definition *d = example_in(f, path, &text, example);
@@ -456,7 +503,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             }
             uint32_t line_end = d->line;
             for (size_t i = d->from; i + 1 < to; i++) line_end += text.data[i] == '\n';
-            char *rows = rows_of(&text, d, subject);
+            char *rows = rows_of(&text, d, plain);
             base_buf_printf(&behind,
                 rows ? "\n\nThe new test is rows of its table: %s, %s.\n\n"
                      : "\n\nThe new test goes into %s, beside %s.\n\n",
@@ -468,16 +515,17 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             base_sha256_hex(text.data, text.len, version);
             tool_workspace_mark_shown(a->workspace, path, version);
             *t = (agent_new_test){.path = base_xstrdup(path),
-                .name = rows ? base_xstrdup(d->name)
-                             : name_like(a, d->name, subject, base_ends_with(path, ".rs")),
+                .name =
+                    rows ? base_xstrdup(d->name) : name_like(a, d->name, plain, base_ends_with(path, ".rs")),
                 .rows = rows,
                 .example = base_xstrdup(d->name),
                 .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
                 .subject = base_xstrdup(subject),
                 .assertion = assertion_like(a, &text, text.data + from, to - from, subject, subject_path)};
+            t->is_string = t->assertion && strchr("'\"", t->assertion[strlen(t->assertion) - 1]);
             if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
         } else if (is_script(path)) {
-            rc = append_script_test(a, path, &text, subject, request, err);
+            rc = append_script_test(a, path, &text, plain, request, err);
         }
         code_file_free(f);
     }
@@ -576,20 +624,21 @@ int agent__open_further(agent *a, bool further, agent_opening *opening, base_err
 
 /* --- does it notice? ------------------------------------------------------------------------------------ */
 
-/* One operator of the body turned into another; false: it has none that is known. */
-static bool break_body(base_buf *text, size_t from, size_t to, base_buf *what)
+/* One operator of the body turned into another, in no comment; false: it has none that is known. */
+static bool break_body(const char *language, base_buf *text, size_t from, size_t to, base_buf *what)
 {
     static const char *const turns[][2] = {{" == ", " != "}, {" != ", " == "}, {" >= ", " < "},
         {" <= ", " > "}, {" > ", " <= "}, {" < ", " >= "}, {" + ", " - "}, {" - ", " + "}, {" and ", " or "},
         {" && ", " || "}, {" || ", " && "}, {" % ", " + "}, {" * ", " + "}, {" is None", " is not None"},
         {" not in ", " in "}, {"return True", "return False"}, {"return False", "return True"},
         {"return true", "return false"}, {"return false", "return true"}};
-    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+    char *plain = code_blank_comments(language, text->data, text->len);
+    bool is_broken = false;
+    for (size_t i = 0; !is_broken && i < sizeof turns / sizeof *turns; i++) {
         size_t n = strlen(turns[i][0]);
-        const char *at =
-            to > from && to - from >= n ? memmem(text->data + from, to - from, turns[i][0], n) : NULL;
+        const char *at = memmem(plain + from, to - from, turns[i][0], n);
         if (!at) continue;
-        size_t byte = (size_t)(at - text->data);
+        size_t byte = (size_t)(at - plain);
         base_buf out = {0};
         base_buf_add(&out, text->data, byte);
         base_buf_puts(&out, turns[i][1]);
@@ -597,9 +646,10 @@ static bool break_body(base_buf *text, size_t from, size_t to, base_buf *what)
         base_buf_free(text);
         *text = out;
         base_buf_printf(what, "\"%s\" for \"%s\"", turns[i][1], turns[i][0]);
-        return true;
+        is_broken = true;
     }
-    return false;
+    free(plain);
+    return is_broken;
 }
 
 /* The test runs in a copy of the tree in which its subject is broken: does it fail there? */
@@ -630,7 +680,7 @@ void agent__try_new_test(agent *a)
         if (is_code(&places[i])) p = &places[i];
     bool fails = false;
     if (p && !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len &&
-        break_body(&text, p->from, p->to, &what)) {
+        break_body(code_language(p->path, text.data, text.len), &text, p->from, p->to, &what)) {
         if (run_broken(a, p->path, &text, &fails, &why))
             agent__notice(
                 a, "whether the new test notices a broken %s could not be tried: %s", t->subject, why.msg);

@@ -47,6 +47,15 @@ void tool_scratch_free(tool_scratch *s)
     if (s && !s->is_kept) remove_scratch(s);
 }
 
+/* What runners write at each run: read-only, it is a warning to pytest, and to a project that allows none an error. */
+static bool is_cache(const char *name)
+{
+    static const char *const names[] = {".pytest_cache", ".mypy_cache", ".ruff_cache", "__pycache__"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
 /*
  * What git ignores at the top (installed packages, build folders) is there by a link; a confined command
  * cannot write it.
@@ -60,6 +69,7 @@ static void link_ignored(const tool_scratch *s, const tool_root *root)
     for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
         struct stat st;
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, ".git")) continue;
+        if (is_cache(e->d_name)) continue;
         if (fstatat(to, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) continue;
         char *target = base_fs_join(root->path, e->d_name);
         if (symlinkat(target, to, e->d_name)) {
