@@ -361,6 +361,19 @@ static bool is_left_out(check *c, gguf_tensor_type type)
     return true;
 }
 
+/* What a load asks memory for is what it takes. */
+static void check_packed_bytes(check *c, gguf_tensor_type type)
+{
+    base_err err;
+    ops_weight *w = NULL;
+    gguf_tensor t = tensor_new(type, 512, 48);
+    expect_ok(c, "pack", c->b->pack(c->b, &w, &t, &err), &err);
+    if (strncmp(c->b->backend, "cuda", 4) != 0 && c->b->weight_bytes(w) != cpu_packed_bytes(&t))
+        fail(c, "takes other bytes than were asked for", "pack", 0, 0, 0);
+    c->b->weight_free(c->b, w);
+    tensor_free(t);
+}
+
 static void cases_matmul(check *c)
 {
     gguf_tensor_type type;
@@ -369,6 +382,7 @@ static void cases_matmul(check *c)
         c->what = gguf_tensor_type_name(type);
         if (is_left_out(c, type)) continue;
         check_product_truth(c, type, super ? 1024 : 576, 40);
+        check_packed_bytes(c, type);
         check_product_extremes(c, type);
         check_product_only(c, type, super ? 512 : 288, 1);
         check_product_only(c, type, super ? 256 : 32, 12);

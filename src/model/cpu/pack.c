@@ -217,6 +217,16 @@ static void pack_run(void *arg, int thread, int n_threads)
     }
 }
 
+uint64_t cpu_packed_bytes(const gguf_tensor *t)
+{
+    cpu_format format;
+    const quant_format *source = quant_format_of(t->type);
+    if (!source || !format_of(t->type, &format)) return t->n_bytes;
+    const cpu_format_info *f = &cpu_formats[format];
+    const uint64_t super_bytes = f->head_bytes + (uint64_t)f->blocks * f->block_bytes;
+    return t->n_bytes / source->n_bytes * source->n / CPU_BLOCK * super_bytes / (CPU_LANES * f->blocks);
+}
+
 int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *err)
 {
     cpu_ops *cpu = (cpu_ops *)ops;

@@ -136,10 +136,12 @@ static int check_memory(const model *m, base_err *err)
 {
     uint64_t weights = 0, scratch = forward_scratch_bytes(&m->hyper), available = model_memory_available();
     uint64_t rows = (uint64_t)ROWS_AT_LEAST * m->info.row_bytes;
-    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++)
-        if (!model_arch_is_left_out(&m->hyper, gguf_tensor_at(m->file, i)))
-            weights += gguf_tensor_at(m->file, i)->n_bytes;
-    weights += weights / 16; /* packed forms are a little wider than the file's */
+    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) {
+        const gguf_tensor *t = gguf_tensor_at(m->file, i);
+        if (model_arch_is_left_out(&m->hyper, t)) continue;
+        const uint64_t packed = cpu_packed_bytes(t), least = t->n_bytes + t->n_bytes / 16;
+        weights += packed > least ? packed : least; /* a little wider than the file's; of some formats much */
+    }
     rows += STATES_AT_LEAST * m->info.state_bytes;
     uint64_t need = weights + scratch + rows + REST_BYTES;
     if (need > available)

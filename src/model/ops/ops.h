@@ -370,6 +370,9 @@ struct model_ops {
 /* n_threads: the pool that the operations run on (1..64). cpu_mask: OPS_CPU_* bits of levels to leave out. */
 int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *err);
 
+/* What a matrix of the file takes in memory when it is packed for the CPU, by its format alone. */
+uint64_t cpu_packed_bytes(const gguf_tensor *t);
+
 /*
  * The GPU's operations (src/cuda, where the build has it), with the CPU's bits; with `bf16` batches of 64
  * tokens and more are computed by cuBLAS in BF16, with other bits. memory_bytes bounds what is taken of its
