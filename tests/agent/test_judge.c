@@ -540,6 +540,74 @@ static void test_judge__a_new_test_that_notices_nothing_is_told(void **state)
     check_new_test("3) or True", "in is_odd: it may test nothing", "The new test does not notice a fault");
 }
 
+#define STACK                                                                                                \
+    "class Stack:\n    def __init__(self):\n        self.items = []\n\n    def push(self, item):\n        "  \
+    "self.items.append(item)\n\n    def size(self):\n        return len(self.items)\n\n    def "             \
+    "is_empty(self):\n"                                                                                      \
+    "        return self.size() == 0\n"
+
+static host ask_for_test(const char *tests, const char *script, char **ret_text)
+{
+    host h = new_host();
+    put_file("stack.py", STACK);
+    put_file("test_stack.py", tests);
+    agent_session *s = open_session(&h, script, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a test for is_empty");
+    *ret_text = get_file("test_stack.py");
+    agent_session_close(s);
+    return h;
+}
+
+/* No test calls the method: the one that makes such an object shows how, and not the file's last. */
+static void test_judge__a_new_test_of_a_method_begins_like_the_nearest(void **state)
+{
+    if (!has_pytest()) skip();
+    char *text;
+    host h = ask_for_test(
+        "from stack import Stack\n\n\ndef test_size():\n    stack = Stack()\n    stack.push(1)\n    assert "
+        "stack.size() == 1\n\n\ndef test_nothing():\n    assert True\n",
+        "answer <<X\n) is False\n```\nX\nanswer Added.\n", &text);
+    if (!strstr(text, "def test_is_empty():\n    stack = Stack()\n    stack.push(1)\n    assert "
+                      "stack.is_empty() is False\n"))
+        fail_msg("%s\n%s", text, h.json.data);
+    assert_true(told(&h, "in is_empty the test file fails, as it should"));
+    free(text);
+    free_host(&h);
+}
+
+static void test_judge__a_new_test_that_leaves_its_subject_out_is_told(void **state)
+{
+    if (!has_pytest()) skip();
+    char *text;
+    host h = ask_for_test("from stack import Stack\n\n\ndef test_nothing():\n    assert True\n",
+        "answer <<X\n):\n    assert Stack().size() == 0\n```\nX\nanswer Added.\n", &text);
+    assert_true(told(&h, "the new test does not write is_empty: it tests something else"));
+    assert_true(told(&h, "The new test does not notice a fault"));
+    free(text);
+    free_host(&h);
+}
+
+/* What fails in a copy of the tree for a reason of its own is no proof. */
+static void test_judge__a_test_file_that_fails_in_every_copy_proves_nothing(void **state)
+{
+    if (!has_pytest()) skip();
+    char *text;
+    base_buf tests = {0};
+    base_buf_printf(&tests,
+        "import os\nfrom stack import Stack\n\n\ndef test_here():\n    assert os.getcwd() == '%s'\n\n\ndef "
+        "test_size():\n    stack "
+        "= Stack()\n    assert stack.size() == 0\n",
+        tree);
+    host h = ask_for_test(tests.data, "answer <<X\n) is True\n```\nX\nanswer Added.\n", &text);
+    assert_non_null(strstr(text, "assert stack.is_empty() is True\n"));
+    if (!told(&h, "could not be tried: its test file fails in a copy of the tree as it is"))
+        fail_msg("%s", h.json.data);
+    free(text);
+    free_host(&h);
+    base_buf_free(&tests);
+}
+
 /* The call is the model's, what it gives is the code's: told, and no proof. */
 static void test_judge__what_a_new_test_expects_is_what_the_code_gives(void **state)
 {
@@ -802,6 +870,9 @@ int main(void)
         TEST_CASE(test_judge__a_new_test_fails_where_its_subject_is_broken),
         TEST_CASE(test_judge__a_new_test_calls_its_subject_by_the_module),
         TEST_CASE(test_judge__a_new_test_that_notices_nothing_is_told),
+        TEST_CASE(test_judge__a_new_test_of_a_method_begins_like_the_nearest),
+        TEST_CASE(test_judge__a_new_test_that_leaves_its_subject_out_is_told),
+        TEST_CASE(test_judge__a_test_file_that_fails_in_every_copy_proves_nothing),
         TEST_CASE(test_judge__what_a_new_test_expects_is_what_the_code_gives),
         TEST_CASE(test_judge__a_new_test_gives_a_string_where_one_is_wanted),
         TEST_CASE(test_judge__a_new_test_knows_its_subject),

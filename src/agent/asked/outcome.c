@@ -255,6 +255,7 @@ void agent__asked_free(agent *a)
     free(t->holder);
     free(t->subject);
     free(t->assertion);
+    free(t->begins);
     free(t->rows);
     *x = (agent_asked){0};
 }

@@ -92,23 +92,6 @@ static bool is_script(const char *path)
     return base_ends_with(path, ".js") || base_ends_with(path, ".mjs") || base_ends_with(path, ".cjs");
 }
 
-/* Rust: #[test] stands in front of it; a module of tests may have nothing but a macro that makes them. */
-static bool is_rust_test(const code_definition *d, const base_buf *text)
-{
-    static const char mark[] = "#[test]";
-    const bool in_tests = !strcmp(d->parent, "tests") || !strcmp(d->parent, "test");
-    return (d->name_from <= text->len && d->name_from > d->from &&
-               memmem(text->data + d->from, d->name_from - d->from, mark, sizeof mark - 1)) ||
-           (in_tests && !strcmp(d->what, "macro"));
-}
-
-/* Is it a test, by what its language has as one? */
-static bool is_test(const code_definition *d, const char *path, const base_buf *text)
-{
-    if (base_ends_with(path, ".rs")) return is_rust_test(d, text);
-    return !strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0;
-}
-
 static char *find_test_file(
     const agent *a, const char *request, const char *subject, const char *subject_path, char **ret_example)
 {
@@ -142,20 +125,6 @@ static char *find_test_file(
     if (!path) path = agent__test_file_of(a, subject_path);
     /* Rust's tests stand in the file itself. */
     return path || !base_ends_with(subject_path, ".rs") ? path : base_xstrdup(subject_path);
-}
-
-/* The test of that name, else the file's last one. */
-static const code_definition *example_in(
-    const code_file *f, const char *path, const base_buf *text, const char *name)
-{
-    const code_definition *last = NULL;
-    for (uint32_t i = 0; i < f->n_definitions; i++) {
-        const code_definition *d = &f->definitions[i];
-        if (d->is_declaration || (d->body_to <= d->body_from && !base_ends_with(path, ".rs"))) continue;
-        if (name && !strcmp(d->name, name)) return d;
-        if (is_test(d, path, text)) last = d;
-    }
-    return last;
 }
 
 /* A name like the example's that the tree does not have: test_get_key, TestGetKey. */
@@ -485,7 +454,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
 {
     agent_new_test *t = &a->asked.new_test;
     base_buf text = {0}, behind = {0};
-    char *subject_path = NULL, *example = NULL, version[65];
+    char *subject_path = NULL, *example = NULL, *begins = NULL, version[65];
     int rc = 0;
     if (!a->asked.test) return 0;
     char *subject = find_subject(a, request, &subject_path);
@@ -493,8 +462,9 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     char *path = subject ? find_test_file(a, request, plain, subject_path, &example) : NULL;
     if (path && !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len) {
         code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
-        const code_definition *d = example_in(f, path, &text, example);
-        if (d && is_test(d, path, &text)) {
+        const code_definition *d =
+            agent__nearest_test(a, f, path, &text, example, subject, subject_path, &begins);
+        if (d && agent__is_test_definition(d, path, &text)) {
             size_t from = d->from, to = d->to < text.len ? d->to : text.len;
             while (from && text.data[from - 1] != '\n') from--;
             if (to - from > MAX_EXAMPLE) {
@@ -504,10 +474,11 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             uint32_t line_end = d->line;
             for (size_t i = d->from; i + 1 < to; i++) line_end += text.data[i] == '\n';
             char *rows = rows_of(&text, d, plain);
-            base_buf_printf(&behind,
-                rows ? "\n\nThe new test is rows of its table: %s, %s.\n\n"
-                     : "\n\nThe new test goes into %s, beside %s.\n\n",
-                path, d->name);
+            if (rows)
+                base_buf_printf(&behind, "\n\nThe new test is rows of its table: %s, %s.\n\n", path, d->name);
+            else
+                base_buf_printf(&behind, "\n\nThe new test goes into %s, beside %s, and calls %s.\n\n", path,
+                    d->name, plain);
             rc = append_subject(a, subject, request, err);
             if (!rc)
                 rc = append_lines(a, &(lines){path, d->name, &text, from, to, d->line, line_end}, behind.data,
@@ -521,8 +492,10 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
                 .example = base_xstrdup(d->name),
                 .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
                 .subject = base_xstrdup(subject),
+                .begins = rows ? NULL : begins,
                 .assertion = assertion_like(a, &text, text.data + from, to - from, subject, subject_path)};
             t->is_string = t->assertion && strchr("'\"", t->assertion[strlen(t->assertion) - 1]);
+            begins = rows ? begins : NULL;
             if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
         } else if (is_script(path)) {
             rc = append_script_test(a, path, &text, plain, request, err);
@@ -535,6 +508,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     free(subject_path);
     free(path);
     free(example);
+    free(begins);
     return rc;
 }
 
@@ -590,6 +564,8 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     agent__put_call(a, &like, &opening->call);
     if (t->rows)
         base_buf_puts(&body, t->rows);
+    else if (is_python && t->begins)
+        base_buf_printf(&body, "def %s(%s", t->name, t->begins);
     else if (is_python && t->assertion)
         base_buf_printf(&body, "def %s(%s):\n    %s", t->name, t->holder ? "self" : "", t->assertion);
     else if (is_python)
@@ -652,19 +628,45 @@ static bool break_body(const char *language, base_buf *text, size_t from, size_t
     return is_broken;
 }
 
-/* The test runs in a copy of the tree in which its subject is broken: does it fail there? */
-static int run_broken(agent *a, const char *path, const base_buf *text, bool *ret_fails, base_err *err)
+/*
+ * The test runs in a copy of the tree in which its subject is broken (text; NULL: as it is): does it fail there, and does
+ * what it prints name the test?
+ */
+static int run_in_copy(agent *a, const char *path, const base_buf *text, const char *name, bool *ret_fails,
+    bool *ret_names, base_err *err)
 {
     tool_scratch *scratch = NULL;
     tool_result result = {.exit_code = -1};
     tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
     int rc = tool_scratch_make(a->workspace, a->test.in_copy, &scratch, a->cancel, err);
-    if (!rc) rc = tool_scratch_put(scratch, path, text->data, text->len, err);
+    if (!rc && text) rc = tool_scratch_put(scratch, path, text->data, text->len, err);
     if (!rc) rc = tool_scratch_run(scratch, a->test.command, &limits, &result, err);
     *ret_fails = !rc && result.status != TOOL_OK;
+    *ret_names = !rc && result.text.data && strstr(result.text.data, name);
     tool_result_free(&result);
     tool_scratch_free(scratch);
     return rc;
+}
+
+/* Does the new test, as it stands in its file, write the subject's name? True where it is not found. */
+static bool mentions_subject(const agent *a, const agent_new_test *t)
+{
+    const char *name = code_last_name(t->subject);
+    base_buf text = {0};
+    bool is_so = true;
+    uint32_t at;
+    if (t->is_file || t->rows || tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL) ||
+        !text.data)
+        return true;
+    code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text.data, text.len);
+    if (code_find_definition(f, t->name, &at, 1) == 1) {
+        const code_definition *d = &f->definitions[at];
+        is_so = d->body_to <= d->body_from || d->body_to > text.len ||
+                memmem(text.data + d->body_from, d->body_to - d->body_from, name, strlen(name));
+    }
+    code_file_free(f);
+    base_buf_free(&text);
+    return is_so;
 }
 
 void agent__try_new_test(agent *a)
@@ -678,10 +680,19 @@ void agent__try_new_test(agent *a)
     const code_place *p = NULL;
     for (uint32_t i = 0; i < n && !p; i++)
         if (is_code(&places[i])) p = &places[i];
-    bool fails = false;
-    if (p && !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len &&
-        break_body(code_language(p->path, text.data, text.len), &text, p->from, p->to, &what)) {
-        if (run_broken(a, p->path, &text, &fails, &why))
+    bool fails = false, fails_whole = false, is_named = false, is_other = false;
+    if (!mentions_subject(a, t)) {
+        t->is_blind = true;
+        agent__notice(a, "the new test does not write %s: it tests something else", t->subject);
+    } else if (p && !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len &&
+               break_body(code_language(p->path, text.data, text.len), &text, p->from, p->to, &what)) {
+        int rc = run_in_copy(a, p->path, &text, t->name, &fails, &is_named, &why);
+        /* Something else may fail in a copy, which says nothing: then it fails there unbroken too. */
+        if (!rc && fails && !is_named)
+            rc = run_in_copy(a, p->path, NULL, t->name, &fails_whole, &is_other, &why);
+        if (!rc && fails_whole)
+            rc = base_fail(&why, BASE_E_STATE, "its test file fails in a copy of the tree as it is");
+        if (rc)
             agent__notice(
                 a, "whether the new test notices a broken %s could not be tried: %s", t->subject, why.msg);
         else if (fails)

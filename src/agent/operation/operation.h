@@ -40,6 +40,18 @@ bool agent__open_new_test(agent *a, agent_opening *opening);
 /* How a further attempt begins: at the new test, or at the definition (agent__open_call). */
 int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err);
 
+/* --- newtest_near.c --- */
+/* Is it a test, by what its language has as one? */
+bool agent__is_test_definition(const code_definition *d, const char *path, const base_buf *text);
+/*
+ * The definition called `name` (NULL: the test that calls most of what is near to the subject, of several the last) in
+ * the file of tests; NULL: there is none. *ret_opening (heap): how a new test of it goes on behind its name, up to the subject's
+ * arguments; NULL: the model begins it.
+ */
+const code_definition *agent__nearest_test(const agent *a, const code_file *f, const char *path,
+    const base_buf *text, const char *name, const char *subject, const char *subject_path,
+    char **ret_opening);
+
 /* --- newtest_form.c --- */
 /*
  * Behind the last row (but for its comma) of the last table in text[0, n), rows of which stand on lines of their own;

@@ -141,12 +141,13 @@ typedef struct agent_new_test {
     char *path, *name;
     char *example, *holder; /* the test that it stands beside, and the type around that (NULL: none) */
     char *subject;          /* what is tested */
-    char *assertion;      /* how the example's first assertion begins, up to the subject's arguments; NULL */
-    char *rows;           /* the example's text up to a further row of its table; NULL: it has none */
-    bool is_string;       /* the assertion goes on into a string */
-    bool is_file;         /* it gets a file of its own (JavaScript); assertion is how that begins */
-    bool begun;           /* the harness has begun its call */
-    bool is_blind;        /* it passes where its subject is broken */
+    char *assertion; /* how the example's first assertion begins, up to the subject's arguments; NULL */
+    char *begins;    /* the example's lines behind its name, up to the subject's arguments; NULL: none fit */
+    char *rows;      /* the example's text up to a further row of its table; NULL: it has none */
+    bool is_string;  /* the assertion goes on into a string */
+    bool is_file;    /* it gets a file of its own (JavaScript); assertion is how that begins */
+    bool begun;      /* the harness has begun its call */
+    bool is_blind;   /* it passes where its subject is broken */
     uint32_t n_put_right; /* literals in it that are what the code gave, not what the model wrote */
 } agent_new_test;
 

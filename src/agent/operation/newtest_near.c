@@ -1,0 +1,169 @@
+/*
+ * The test that a new one is written like: one that calls the subject, else one that calls what is near to it, since that
+ * one makes such an object. Of Python the new test begins as that one does, up to where the subject is called: a small
+ * model that begins it without its subject copies the example.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/operation/operation.h"
+#include "base/mem.h"
+#include "code/code.h"
+
+enum { MAX_FILE = 1 << 20, MAX_OPENING = 1200 };
+
+/* Rust: #[test] stands in front of it; a module of tests may have nothing but a macro that makes them. */
+static bool is_rust_test(const code_definition *d, const base_buf *text)
+{
+    static const char mark[] = "#[test]";
+    const bool in_tests = !strcmp(d->parent, "tests") || !strcmp(d->parent, "test");
+    return (d->name_from <= text->len && d->name_from > d->from &&
+               memmem(text->data + d->from, d->name_from - d->from, mark, sizeof mark - 1)) ||
+           (in_tests && !strcmp(d->what, "macro"));
+}
+
+bool agent__is_test_definition(const code_definition *d, const char *path, const base_buf *text)
+{
+    if (base_ends_with(path, ".rs")) return is_rust_test(d, text);
+    return !strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0;
+}
+
+/* What is tested, and the file that it stands in. */
+typedef struct subject {
+    base_buf text;
+    code_file *file;
+    const code_definition *d; /* NULL: not found there */
+} subject;
+
+static void read_subject(const agent *a, const char *path, const char *name, subject *ret)
+{
+    uint32_t at;
+    *ret = (subject){.d = NULL};
+    if (tool_workspace_read(a->workspace, path, MAX_FILE, &ret->text, NULL) || !ret->text.data)
+        base_buf_puts(&ret->text, "");
+    ret->file = code_parse(tool_workspace_grammars(a->workspace), path, ret->text.data, ret->text.len);
+    if (code_find_definition(ret->file, name, &at, 1) >= 1) ret->d = &ret->file->definitions[at];
+}
+
+static void subject_free(subject *s)
+{
+    code_file_free(s->file);
+    base_buf_free(&s->text);
+}
+
+/* Does text[from, to) call the name? */
+static bool calls(const base_buf *text, size_t from, size_t to, const char *name, size_t n)
+{
+    bool is_so = false;
+    for (const char *at = text->data + from, *end = text->data + to;
+         !is_so && (at = memmem(at, (size_t)(end - at), name, n)) != NULL; at += n)
+        is_so = (at == text->data || !code_is_name_byte(at[-1])) && at + n < end && at[n] == '(';
+    return is_so;
+}
+
+/* How much of what the subject calls, and of the other methods of its type, text[from, to) calls: the former counts twice. */
+static unsigned nearness(const subject *s, const base_buf *text, size_t from, size_t to)
+{
+    unsigned sum = 0;
+    size_t at = s->d->body_from, name, end;
+    while (code_next_identifier(s->text.data, s->d->body_to, &at, &name, &end))
+        if (s->text.data[end] == '(' && !code_is_keyword(s->text.data + name, end - name))
+            sum += 2 * calls(text, from, to, s->text.data + name, end - name);
+    for (uint32_t i = 0; i < s->file->n_definitions && *s->d->parent; i++) {
+        const code_definition *d = &s->file->definitions[i];
+        if (d != s->d && !strcmp(d->parent, s->d->parent))
+            sum += calls(text, from, to, d->name, strlen(d->name));
+    }
+    return sum;
+}
+
+/* "assert signer" of the line "    assert signer.unsign(...)" that calls what is near; 0: it is no such line. */
+static size_t assertion_length(const subject *s, const base_buf *text, size_t from, size_t to)
+{
+    static const char *const forms[] = {
+        "assert ", "self.assertEqual(", "self.assertTrue(", "self.assertFalse("};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        size_t n = strlen(forms[i]), dot = 0, end = from + n;
+        if (to - from <= n || memcmp(text->data + from, forms[i], n) != 0) continue;
+        for (; end < to && (code_is_name_byte(text->data[end]) || text->data[end] == '.'); end++)
+            if (text->data[end] == '.') dot = end;
+        if (dot > from + n && end < to && text->data[end] == '(' && nearness(s, text, dot + 1, end + 1))
+            return dot - from;
+    }
+    return 0;
+}
+
+/*
+ * "self, signer):\n    signed = signer.sign('x')\n    assert signer.is_expired(": the test's own lines behind its name up to the
+ * first that asserts something of such an object, where the subject is called. NULL: it has none, or branches before it.
+ */
+static char *opening_like(const subject *s, const base_buf *text, const code_definition *test)
+{
+    const size_t to = test->to < text->len ? test->to : text->len;
+    size_t at = test->name_from + strlen(test->name), indent = SIZE_MAX;
+    base_buf out = {0};
+    bool is_whole = false;
+    if (at < to && text->data[at] == '(') {
+        const char *end = memmem(text->data + at, to - at, ":\n", 2);
+        const size_t head = end ? (size_t)(end - text->data) + 1 : to;
+        base_buf_add(&out, text->data + at + 1, head - at - 1);
+        at = head + 1;
+    }
+    while (out.len && at < to && !is_whole && out.len < MAX_OPENING) {
+        const char *newline = memchr(text->data + at, '\n', to - at);
+        const size_t end = newline ? (size_t)(newline - text->data) : to;
+        size_t word = at;
+        while (word < end && text->data[word] == ' ') word++;
+        if (word < end && indent == SIZE_MAX) indent = word - at;
+        const bool is_top = word < end && word - at == indent;
+        const size_t n = is_top ? assertion_length(s, text, word, end) : 0;
+        if (is_top && !n && (text->data[end - 1] == ':' || !memcmp(text->data + word, "assert", 6))) break;
+        if (word < end)
+            base_buf_printf(&out, "\n    %.*s", (int)(end - at - indent), text->data + at + indent);
+        if (n) {
+            out.len -= end - word - n;
+            base_buf_printf(&out, ".%s(", s->d->name);
+            is_whole = true;
+        }
+        at = end + 1;
+    }
+    if (is_whole) return base_buf_take(&out);
+    base_buf_free(&out);
+    return NULL;
+}
+
+const code_definition *agent__nearest_test(const agent *a, const code_file *f, const char *path,
+    const base_buf *text, const char *name, const char *subject_name, const char *subject_path,
+    char **ret_opening)
+{
+    const code_definition *best = NULL;
+    unsigned most = 0;
+    subject s;
+    read_subject(a, subject_path, subject_name, &s);
+    *ret_opening = NULL;
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (d->is_declaration || (d->body_to <= d->body_from && !base_ends_with(path, ".rs"))) continue;
+        if (name && !strcmp(d->name, name)) {
+            best = d;
+            free(*ret_opening); /* it calls the subject itself: the new one is to be another */
+            *ret_opening = NULL;
+            break;
+        }
+        if (!agent__is_test_definition(d, path, text)) continue;
+        const bool is_method = s.d && *s.d->parent && base_ends_with(path, ".py");
+        char *opening = is_method ? opening_like(&s, text, d) : NULL;
+        const size_t to = d->to < text->len ? d->to : text->len;
+        const unsigned near = (s.d ? 2 * nearness(&s, text, d->from, to) : 0) + (opening != NULL);
+        if (!best || near >= most) {
+            best = d;
+            free(*ret_opening);
+            *ret_opening = opening;
+            opening = NULL;
+        }
+        most = near > most ? near : most;
+        free(opening);
+    }
+    subject_free(&s);
+    return best;
+}
