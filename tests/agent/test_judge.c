@@ -749,7 +749,8 @@ static void test_judge__what_the_request_expects_stays(void **state)
 #define WRITE_PY(name, text)                                                                                 \
     "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"num.py\", \"name\": \"" name     \
     "\"}}</tools>\n```python\n" text "```\nX\n"
-#define THRICE(body) WRITE_PY("thrice", "def thrice(x):\n    return " body "\n")
+/* Behind the call and the bracket, which the program writes. */
+#define THRICE(body) "answer <<X\nx):\n    return " body "\n```\nX\n"
 
 static agent_session *open_numbers(host *h, const char *script, agent_mode mode)
 {

@@ -203,6 +203,12 @@ static void test_operation_words__say_a_new_function(void **state)
         {"Add a GetFloat method to INIReader", "GetFloat", NULL, NULL, true},
         {"Add an async function load_all() to io.py", "load_all", NULL, NULL, false},
         {"Give Stack a method `peek`", "peek", NULL, NULL, true},
+        {"Add a method Reset to Parser that sets Position back to 0", "Reset", NULL, NULL, true},
+        {"TinyQueue needs a toArray method that returns the items", "toArray", NULL, NULL, true},
+        {"Write a fn gcd.", "gcd", NULL, NULL, true},
+        {"Add a method to Parser that sets Position back", NULL, NULL, NULL, false},
+        {"Add a small function to a.py which halves", NULL, NULL, NULL, false},
+        {"Add a method that clears Queue", NULL, NULL, NULL, false},
         /* No function, none with a name, or another thing is asked for. */
         {"Add a function that counts words", NULL, NULL, NULL, false},
         {"Add a parameter limit to the function find_all", NULL, NULL, NULL, false},

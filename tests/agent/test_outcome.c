@@ -641,6 +641,81 @@ static void test_outcome__an_addition_to_a_file_sees_that_file(void **state)
     base_buf_free(&others);
 }
 
+/* A new function of a named type: its call is begun, with the receiver and in the place of the type's others. */
+static void test_outcome__a_function_of_a_type_is_begun(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    static const struct {
+        const char *path, *text, *request, *begins, *answer, *after; /* begins NULL: nothing is begun */
+    } cases[] = {
+        {"queue.go", "package q\n\ntype Queue struct{ n int }\n\nfunc (q *Queue) Pop() {\n\tq.n--\n}\n",
+            "Add a method Reset to Queue that sets n to 0", "func (q *Queue) Reset",
+            "() {\n\tq.n = 0\n}\n```",
+            "package q\n\ntype Queue struct{ n int }\n\nfunc (q *Queue) Pop() {\n\tq.n--\n}\n\nfunc (q "
+            "*Queue) "
+            "Reset() {\n\tq.n = 0\n}\n"},
+        {"queue.rs", "pub struct Queue;\n\nimpl Queue {\n    pub fn pop(&self) {}\n}\n",
+            "Queue needs a method `reset`", "pub fn reset", "(&self) {}\n```",
+            "pub struct Queue;\n\nimpl Queue {\n    pub fn pop(&self) {}\n\n    pub fn reset(&self) {}\n}\n"},
+        {"queue.js", "export class Queue {\n  pop() {\n    return 1;\n  }\n}\n",
+            "Add a reset() method to Queue", "\nreset", "() {\n  return 0;\n}\n```",
+            "export class Queue {\n  pop() {\n    return 1;\n  }\n\n  reset() {\n    return 0;\n  }\n}\n"},
+        {"queue.js", "export function pop() {\n  return 1;\n}\n", "Add a function reset to queue.js",
+            "export function reset", "() {\n  return 0;\n}\n```",
+            "export function pop() {\n  return 1;\n}\n\nexport function reset() {\n  return 0;\n}\n"},
+        {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n", "Add a method reset to Queue",
+            "def reset(self", "):\n    return 0\n```",
+            "class Queue:\n    def pop(self):\n        return 1\n\n    def reset(self):\n        return 0\n"},
+        {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n",
+            "Add a method pop to Queue, if it has none", NULL, "None is needed.", NULL}, /* it has one */
+        {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n", "Add a method reset to Stack",
+            NULL, "There is no Stack.", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file(cases[i].path, cases[i].text);
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script, "answer <<X\n%s\nX\n" NO NO NO NO, cases[i].answer);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        if (cases[i].after) {
+            assert_file(cases[i].path, cases[i].after);
+            base_buf begins = {0};
+            base_json_put_str(&begins, cases[i].begins, strlen(cases[i].begins));
+            begins.data[begins.len - 1] = '\0'; /* without its quotes */
+            if (!told(&h, begins.data + 1)) fail_msg("%s: %s", cases[i].request, h.json.data);
+            base_buf_free(&begins);
+        } else if (told(&h, "\"label\":\"opening\"")) {
+            fail_msg("%s: %s", cases[i].request, h.json.data);
+        }
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+        drop_folders(state);
+        make_folders(state);
+    }
+}
+
+/* "Queue::pop": pop is to go, its type stays. */
+static void test_outcome__a_qualifier_is_not_what_goes(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    put_file("queue.rs", "pub struct Queue;\n\nimpl Queue {\n    pub fn pop(&self) {}\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(
+        &h, "opens 1\nanswer pop\", \"to\": \"take_one\"}}</tools>\n" NO NO NO, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Rename Queue::pop to take_one");
+    assert_file("queue.rs", "pub struct Queue;\n\nimpl Queue {\n    pub fn take_one(&self) {}\n}\n");
+    assert_false(told(&h, "asking for the rest"));
+    assert_false(told(&h, "till in the tree"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* Rust's tests stand in the file itself, in a module; JavaScript's are calls, so a new one gets a file. */
 static void test_outcome__a_new_test_finds_its_place(void **state)
 {
@@ -786,6 +861,8 @@ int main(void)
         TEST_CASE(test_outcome__an_addition_is_begun),
         TEST_CASE(test_outcome__what_a_request_says_of_a_move_is_not_asked_of_the_model),
         TEST_CASE(test_outcome__an_addition_to_a_file_sees_that_file),
+        TEST_CASE(test_outcome__a_function_of_a_type_is_begun),
+        TEST_CASE(test_outcome__a_qualifier_is_not_what_goes),
         TEST_CASE(test_outcome__a_new_test_finds_its_place),
         TEST_CASE(test_outcome__a_scripts_new_test_is_written_again_by_its_lines),
     };

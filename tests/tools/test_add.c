@@ -71,6 +71,20 @@ static const addition additions[] = {
         "package a\n\nimport (\n\t\"fmt\"\n\t\"math\"\n)\n\nfunc B() {\n\tfmt.Println()\n}\n\nfunc BigC() "
         "float64 {\n"
         "\treturn math.Pi\n}\n"},
+    {"a method of Go behind its type's others, whatever its name is like", "a.go",
+        "package a\n\ntype Queue struct{}\n\nfunc (q *Queue) Pop() {\n}\n\nfunc ResetAll() {\n}\n",
+        "Queue.Reset", "func (q *Queue) Reset() {\n}\n", "Add a method Reset to Queue, as ResetAll",
+        "package a\n\ntype Queue struct{}\n\nfunc (q *Queue) Pop() {\n}\n\nfunc (q *Queue) Reset() {\n}\n\n"
+        "func ResetAll() {\n}\n"},
+    {"a type's first method of Go behind the type", "a.go",
+        "package a\n\ntype Queue struct{}\n\nfunc (s *Stack) Pop() {\n}\n", "Queue.Pop",
+        "func (q *Queue) Pop() {\n}\n", NULL,
+        "package a\n\ntype Queue struct{}\n\nfunc (q *Queue) Pop() {\n}\n\nfunc (s *Stack) Pop() {\n}\n"},
+    {"a method of Rust not among those of a trait", "a.rs",
+        "struct G;\n\nimpl G {\n    fn one(&self) {}\n}\n\nimpl Drop for G {\n    fn drop(&mut self) {}\n}\n",
+        "G.dropped", "fn dropped(&self) {}\n", NULL,
+        "struct G;\n\nimpl G {\n    fn one(&self) {}\n\n    fn dropped(&self) {}\n}\n\nimpl Drop for G {\n"
+        "    fn drop(&mut self) {}\n}\n"},
     {"an import of Python goes to the others", "a.py", "import os\n\n\ndef f():\n    return os\n", "g",
         "import os\nimport sys\n\ndef g():\n    return sys\n", NULL,
         "import os\nimport sys\n\n\ndef f():\n    return os\n\n\ndef g():\n    return sys\n"},

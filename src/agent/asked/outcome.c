@@ -110,6 +110,9 @@ static bool is_object_of(const char *text, size_t from, const char *const *stems
         "macro ", "type ", "struct ", "constant ", "variable ", "trait ", "alias ", "aliases ",
         "context manager "};
     size_t at = from;
+    while (at >= 2 && !strncmp(text + at - 2, "::", 2)) /* the qualifiers in front of it */
+        for (at -= 2; at && is_letter(text[at - 1]); at--) {
+        }
     if (at && text[at - 1] == '`') at--;
     for (bool moved = true; moved;) {
         moved = false;
@@ -190,8 +193,12 @@ void agent__ask(agent *a, const char *request)
     agent__asked_free(a);
     agent_operation_words words;
     const bool is_wording = agent__read_wording(a, request, &words);
+    agent_addition_words addition;
+    const bool is_addition = agent_read_addition_words(request, &addition); /* "Queue needs a method reset" */
+    agent_addition_words_free(&addition);
     x->change = a->settings.mode != AGENT_MODE_PLAN &&
-                (a->fix.wanted || is_wording || agent_asks_for_change(request));
+                (a->fix.wanted || is_wording || agent_asks_for_change(request) ||
+                    (is_addition && !strchr(request, '?')));
     if (x->change && is_wording && strcmp(words.operation, "move") != 0)
         add_wish(x, base_xstrdup(words.name), AGENT_WISH_GOES, 0);
     if (x->change && is_wording && !strcmp(words.operation, "rename"))
@@ -201,7 +208,8 @@ void agent__ask(agent *a, const char *request)
     while (x->change && code_next_identifier(request, n, &pos, &from, &to)) {
         bool is_path = (from && strchr("/.-", request[from - 1])) || request[to] == '/' ||
                        (request[to] == '.' && is_letter(request[to + 1]));
-        if (is_path && request[to] != '(') continue;
+        const bool is_qualifier = !strncmp(request + to, "::", 2); /* "Guard::into": it is about into */
+        if ((is_path && request[to] != '(') || is_qualifier) continue;
         char *name = base_xstrndup(request + from, to - from);
         if (code_index_is_defined(index, name)) {
             if (is_object_of(request, from, going, sizeof going / sizeof *going))

@@ -3,6 +3,7 @@
  * called and mostly where it stands, so the program begins the call, and where the language says how a function
  * begins, the function too; the model writes the rest.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,13 +41,17 @@ static char *holder_path(const agent *a, const char *name)
 /* The type that the request puts it into, and its file. */
 static char *find_holder(const agent *a, const char *request, agent_addition_words *w)
 {
-    agent_word word;
+    static const char *const needing[] = {"needs", "lacks", "gets", NULL}; /* "Queue needs a method reset" */
+    agent_word word, next;
     if (w->holder) return holder_path(a, w->holder);
     char *path = NULL;
     for (size_t at = 0; !path && agent__next_word(request, at, &word); at = word.to) {
         const bool is_path =
             strchr("./-", request[word.to]) && request[word.to] && agent__is_in_word(request, word.to + 1);
-        if (word.to - word.from < 2 || is_path || !agent_is_addition_place(request, word.from)) continue;
+        const bool is_owner =
+            agent__next_word(request, word.to, &next) && agent__is_any_word(request, next, needing);
+        const bool is_place = is_owner || agent_is_addition_place(request, word.from);
+        if (word.to - word.from < 2 || is_path || !is_place) continue;
         char *name = agent__copy_word(request, word);
         if (strcmp(name, w->name) != 0) path = holder_path(a, name);
         if (path)
@@ -89,11 +94,92 @@ static char *find_file(const agent *a, const char *request)
     return path;
 }
 
+/* --- how its text begins -------------------------------------------------------------------------------- */
+
+static bool is_function(const code_definition *d)
+{
+    return (!strcmp(d->what, "function") || !strcmp(d->what, "method")) && d->body_to > d->body_from;
+}
+
+static bool is_neighbour(const code_definition *d, const char *type)
+{
+    return is_function(d) && (type ? !strcmp(d->parent, type) : !*d->parent);
+}
+
+/* The line of a definition's name, up to the name. */
+static base_str head_of(const base_buf *text, const code_definition *d)
+{
+    size_t from = d->name_from;
+    while (from && text->data[from - 1] != '\n') from--;
+    while (from < d->name_from && isspace((unsigned char)text->data[from])) from++;
+    return (base_str){text->data + from, d->name_from - from};
+}
+
+/* What most neighbours write in front of their names, where that says no type of what they give; empty: none is known. */
+static void put_usual_head(const code_file *f, const base_buf *text, const char *type, base_buf *out)
+{
+    base_str best = {0};
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        if (!is_neighbour(&f->definitions[i], type)) continue;
+        const base_str head = head_of(text, &f->definitions[i]);
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < f->n_definitions; k++) {
+            const base_str other = head_of(text, &f->definitions[k]);
+            n += is_neighbour(&f->definitions[k], type) && other.len == head.len &&
+                 !memcmp(other.ptr, head.ptr, head.len);
+        }
+        if (n < most) continue;
+        most = n;
+        best = head;
+    }
+    if (best.ptr) base_buf_add(out, best.ptr, best.len);
+}
+
+/*
+ * As its neighbours begin, up to the name: behind a bracket that stands there already a model writes "( )", or invents a
+ * parameter.
+ */
+static void put_like_neighbours(
+    const agent *a, const agent_addition_words *w, const char *path, const char *language, base_buf *out)
+{
+    enum { MAX_FILE = 1 << 20 };
+    base_buf text = {0}, head = {0};
+    if (tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) || !text.len) {
+        base_buf_free(&text);
+        return;
+    }
+    code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
+    const char *type = w->holder;
+    const bool is_script = !strcmp(language, "javascript") || !strcmp(language, "typescript");
+    put_usual_head(f, &text, type, &head);
+    const char *usual = head.len ? head.data : "";
+    if (!strcmp(language, "go") && type && strncmp(usual, "func (", 6) != 0)
+        base_buf_printf(out, "func (%c *%s) %s", tolower((unsigned char)*type), type, w->name);
+    else if (!strcmp(language, "go"))
+        base_buf_printf(out, "%s%s", type ? usual : "func ", w->name);
+    else if (!strcmp(language, "rust"))
+        base_buf_printf(out, "%s%s", strncmp(usual, "pub fn", 6) ? "fn " : "pub fn ", w->name);
+    else if (is_script && type && !*usual)
+        base_buf_puts(out, w->name);
+    else if (is_script && !type && (!*usual || strstr(usual, "function ")))
+        base_buf_printf(
+            out, "%s%s", strncmp(usual, "export function", 15) ? "function " : "export function ", w->name);
+    code_file_free(f);
+    base_buf_free(&text);
+    base_buf_free(&head);
+}
+
 /* How a function begins, up to where the model goes on; nothing where the language begins with what it returns. */
-static void put_beginning(const agent_addition_words *w, const char *language, base_buf *out)
+static void put_beginning(
+    const agent *a, const agent_addition_words *w, const char *path, const char *language, base_buf *out)
 {
     const bool has_self = w->holder != NULL;
-    if (strcmp(language, "python") != 0 || !w->is_plain) return;
+    if (!w->is_plain) return;
+    if (strcmp(language, "python") != 0) {
+        put_like_neighbours(a, w, path, language, out);
+        return;
+    }
     base_buf_printf(out, "def %s(%s", w->name, has_self ? "self" : "");
     if (!w->parameters) return;
     const bool says_self = !strncmp(w->parameters, "self", 4);
@@ -122,7 +208,7 @@ bool agent__open_addition(agent *a, const char *request, agent_opening *opening)
         x->has_begun_addition = true;
         agent_opening_free(opening);
         agent__put_call(a, &new, &opening->call);
-        put_beginning(&w, new.language, &body);
+        put_beginning(a, &w, path, new.language, &body);
         if (body.len) agent_prompt_put_payload(a->info.tools, body.data, body.len, &opening->call);
     }
     base_buf_free(&name);

@@ -8,9 +8,10 @@
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 
-static const char *const kinds[] = {"function", "method", "helper", "classmethod", "staticmethod", NULL};
+static const char *const kinds[] = {
+    "function", "func", "fn", "method", "helper", "classmethod", "staticmethod", NULL};
 static const char *const adding[] = {
-    "add", "write", "create", "implement", "introduce", "define", "give", "gets", NULL};
+    "add", "write", "create", "implement", "introduce", "define", "give", "gets", "needs", "lacks", NULL};
 
 /* "Add a static helper function": an adding verb near in front of the word, in its sentence. */
 static bool is_added(const char *s, agent_word kind)
@@ -24,6 +25,20 @@ static bool is_added(const char *s, agent_word kind)
         if (agent__is_any_word(s, w, others)) return false;
     }
     return false;
+}
+
+/* "a method clear to Queue", but "a method to clear it": the sentence goes on behind the word as behind a name. */
+static bool goes_on(const char *s, agent_word w)
+{
+    static const char *const links[] = {"to", "in", "into", "on", "for", "that", "which", "returning", "with",
+        "and", "taking", "beside", "next", "so", "as", NULL};
+    static const char *const no_names[] = {"of", "is", "call", "calls", "from", "by", "who", "body", "it",
+        "parameter", "argument", "also", "only", "here", "there", NULL};
+    agent_word next;
+    if (w.to - w.from < 2 || agent__is_any_word(s, w, links) || agent__is_any_word(s, w, no_names))
+        return false;
+    return !s[w.to] || strchr(".,;", s[w.to]) ||
+           (agent__next_word(s, w.to, &next) && agent__is_any_word(s, next, links));
 }
 
 /* The name at or behind byte `at` ("called is_odd", "`Stack.pop()`", "is_odd(n)"); false: no name stands there. */
@@ -47,7 +62,7 @@ static bool read_name(const char *s, size_t at, agent_word *ret)
         dots = strspn(s + w.to, ".:");
     }
     *ret = w;
-    return is_said || is_marked || s[w.to] == '(' || agent__looks_like_name(s, w);
+    return is_said || is_marked || s[w.to] == '(' || agent__looks_like_name(s, w) || goes_on(s, w);
 }
 
 /* "Add a GetFloat method": the name in front of the kind. */

@@ -58,6 +58,7 @@ bool tool__is_holder(const char *language, const code_definition *d)
 typedef struct newcomer {
     char *name, *what;
     char *holder;    /* the type around it in the block, or in front of its name (C++); NULL: none */
+    char *receiver;  /* Go: the type that it is a method of; NULL: none */
     bool is_member;  /* it can only stand in a type */
     bool is_outside; /* C++: it says its type in front of its name */
 } newcomer;
@@ -67,6 +68,7 @@ static void newcomer_free(newcomer *n)
     free(n->name);
     free(n->what);
     free(n->holder);
+    free(n->receiver);
     *n = (newcomer){0};
 }
 
@@ -101,6 +103,8 @@ static newcomer describe(const code_file *f, uint32_t at, const char *text, size
     }
     ret.is_outside = is_language(f->language, "cpp") && !is_in_type && !is_wrapped && !is_top(d);
     if ((is_in_type || ret.is_outside) && !is_top(d)) ret.holder = base_xstrdup(code_last_name(d->parent));
+    if (is_language(f->language, "go") && !strcmp(d->what, "method") && !is_top(d))
+        ret.receiver = base_xstrdup(d->parent);
     bool is_python_or_rust = is_language(f->language, "python") || is_language(f->language, "rust");
     ret.is_member =
         is_wrapped || is_in_type || (is_python_or_rust && begins_with_self(text, n, d->name_from));
@@ -214,12 +218,35 @@ static int open_conditions(const char *text, size_t at)
     return depth;
 }
 
+/* Rust: does d stand in an "impl Trait for Type"? Only what the trait names may stand there. */
+static bool is_of_trait(const base_buf *text, const code_definition *d)
+{
+    const char *impl = NULL;
+    for (size_t line = tool__line_begin(text->data, d->from); line > 0 && !impl;) {
+        line = tool__line_begin(text->data, line - 1);
+        const char *word = text->data + line + strspn(text->data + line, " \t");
+        if (!strncmp(word, "impl", 4) || !strncmp(word, "unsafe impl", 11)) impl = word;
+    }
+    const char *brace = impl ? memchr(impl, '{', (size_t)(text->data + d->from - impl)) : NULL;
+    return brace && memmem(impl, (size_t)(brace - impl), " for ", 5);
+}
+
+/* Go: a method stands behind the other methods of its type, the first one behind the type. */
+static double receiver_score(const newcomer *who, const code_definition *d)
+{
+    if (!who->receiver) return 0;
+    return !strcmp(d->what, "method") && !strcmp(d->parent, who->receiver) ? 40
+           : is_top(d) && !strcmp(d->name, who->receiver)                  ? 20
+                                                                           : 0;
+}
+
 /* Does d stand directly in the holder (UINT32_MAX: in none)? */
-static bool is_sibling(const code_file *f, const code_definition *d, uint32_t holder, const char *holder_name)
+static bool is_sibling(const code_file *f, const base_buf *text, const code_definition *d, uint32_t holder,
+    const char *holder_name)
 {
     if (holder == UINT32_MAX && !holder_name)
         return is_top(d) || (is_language(f->language, "go") && strcmp(d->what, "field") != 0);
-    if (is_top(d)) return false;
+    if (is_top(d) || (is_language(f->language, "rust") && is_of_trait(text, d))) return false;
     const char *name = holder == UINT32_MAX ? holder_name : f->definitions[holder].name;
     return !strcmp(code_last_name(d->parent), name);
 }
@@ -243,11 +270,11 @@ static uint32_t find_relative(const code_file *f, const base_buf *text, const ne
     double best_score = -1;
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
-        if (!is_sibling(f, d, holder, holder_name) || !is_same_sort(who, d)) continue;
+        if (!is_sibling(f, text, d, holder, holder_name) || !is_same_sort(who, d)) continue;
         if (has_conditions && open_conditions(text->data, d->from) > least) continue;
         if (has_conditions && !strcmp(d->name, "main")) continue;
         if (has_conditions && is_function(who->what) && !is_function(d->what)) continue;
-        double score = kinship(who, d, request);
+        double score = kinship(who, d, request) + receiver_score(who, d);
         if (!strcmp(d->what, who->what)) score += 0.4;
         if (score >= best_score) {
             best = i;
@@ -280,8 +307,8 @@ static uint32_t behind_needs(
     return last;
 }
 
-static uint32_t find_holder(
-    const code_file *f, const char *holder_name, const newcomer *who, const char *request)
+static uint32_t find_holder(const code_file *f, const base_buf *text, const char *holder_name,
+    const newcomer *who, const char *request)
 {
     uint32_t best = UINT32_MAX, only = UINT32_MAX, n = 0;
     double best_score = 0;
@@ -297,7 +324,7 @@ static uint32_t find_holder(
         double score = names_word(request, d->name) ? 20 : 0;
         for (uint32_t k = 0; k < f->n_definitions; k++) {
             const code_definition *m = &f->definitions[k];
-            if (!is_sibling(f, m, i, NULL) || !is_same_sort(who, m)) continue;
+            if (!is_sibling(f, text, m, i, NULL) || !is_same_sort(who, m)) continue;
             double kin = kinship(who, m, request);
             if (score < 20 && kin > score) score = kin;
         }
@@ -336,10 +363,11 @@ static size_t usual_gap(const code_file *f, const base_buf *text, const newcomer
     size_t counts[4] = {0}, n = 0;
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
-        if (!is_sibling(f, d, holder, holder_name) || !is_same_sort(who, d)) continue;
+        if (!is_sibling(f, text, d, holder, holder_name) || !is_same_sort(who, d)) continue;
         uint32_t next = i + 1;
         while (next < f->n_definitions && (f->definitions[next].from < d->to)) next++;
-        if (next == f->n_definitions || !is_sibling(f, &f->definitions[next], holder, holder_name)) continue;
+        if (next == f->n_definitions || !is_sibling(f, text, &f->definitions[next], holder, holder_name))
+            continue;
         size_t gap = blank_lines_at(text->data, text->len, behind_line(text, d->to));
         if (i == relative) return gap;
         counts[gap < 3 ? gap : 3]++;
@@ -489,7 +517,8 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
     } else if (!holder_name && who.holder) {
         holder_name = base_xstrdup(who.holder);
     }
-    uint32_t holder = holder_name || who.is_member ? find_holder(f, holder_name, &who, request) : UINT32_MAX;
+    uint32_t holder =
+        holder_name || who.is_member ? find_holder(f, &whole, holder_name, &who, request) : UINT32_MAX;
     /*
      * A module of the file ("tests.works") holds functions as a type does, and methods of C++ stand outside of theirs;
      * another name in front is invented.
