@@ -36,6 +36,7 @@ static const struct {
     {"For an empty list, it should return None.", {"[]|None"}},
     {"Add f.\n>>> f(3, 'a')\n6\n>>> f([1, 2])\n[2, 1]\n", {"f(3, 'a')|6", "f([1, 2])|[2, 1]"}},
     {"f(2) == 4 and f(3) -> 9, f(4) => 16", {"f(2)|4", "f(3)|9", "f(4)|16"}},
+    {"f('ab')\xe2\x86\x92'AB'", {"f('ab')|'AB'"}},
     {"parse('') should raise ValueError, get('x') throws an Error",
         {"parse('')|!ValueError", "get('x')|!Error"}},
     {"new Option('--no-colour').attributeName() should be 'colour'",

@@ -12,9 +12,14 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "code/code.h"
 
 enum { MAX_DEPTH = 6, MAX_OPERAND = 200 };
+
+/* In a sentence an arrow or a quotation mark, which are no ASCII, may stand right beside a name. */
+static bool is_name_byte(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
 
 static bool begins_name(char c)
 {
@@ -45,7 +50,7 @@ static const char *take_number(const char *p)
             (isdigit((unsigned char)p[1]) || (p[1] == '-' && isdigit((unsigned char)p[2]))))
             for (p += 2; isdigit((unsigned char)*p);) p++;
     }
-    if (code_is_name_byte(*p) || *p == '%' || (*p == ',' && isdigit((unsigned char)p[1])) ||
+    if (is_name_byte(*p) || *p == '%' || (*p == ',' && isdigit((unsigned char)p[1])) ||
         (strchr(".:/-", *p) && *p && isdigit((unsigned char)p[1])))
         return NULL; /* "-1st", "50%", "1,000", "1.2.3", "12:30" */
     return p;
@@ -59,7 +64,7 @@ static const char *take_string(const char *p)
         if (*q == '\\' && q[1] && q[1] != '\n')
             q++;
         else if (*q == quote)
-            return code_is_name_byte(q[1]) ? NULL : q + 1;
+            return is_name_byte(q[1]) ? NULL : q + 1;
     }
     return NULL;
 }
@@ -67,7 +72,7 @@ static const char *take_string(const char *p)
 static const char *take_word(const char *p, const char *word)
 {
     const size_t n = strlen(word);
-    return !strncmp(p, word, n) && !code_is_name_byte(p[n]) ? p + n : NULL;
+    return !strncmp(p, word, n) && !is_name_byte(p[n]) ? p + n : NULL;
 }
 
 static const char *const constants[] = {
@@ -96,7 +101,7 @@ static const char *take_items(const char *p, char close, int depth)
 static const char *take_name(const char *p)
 {
     if (!begins_name(*p)) return NULL;
-    while (code_is_name_byte(*p)) p++;
+    while (is_name_byte(*p)) p++;
     return p;
 }
 
@@ -226,8 +231,7 @@ static const char *skip_marks(const char *p)
 static const char *take_words(const char *p, const char *words)
 {
     const size_t n = strlen(words);
-    if (strncasecmp(p, words, n) != 0 || (code_is_name_byte(words[n - 1]) && code_is_name_byte(p[n])))
-        return NULL;
+    if (strncasecmp(p, words, n) != 0 || (is_name_byte(words[n - 1]) && is_name_byte(p[n]))) return NULL;
     return p + n;
 }
 
@@ -238,8 +242,7 @@ static const char *take_link(const char *p, link_kind *kind)
     *kind = NO_LINK;
     for (size_t i = 0; i < sizeof links / sizeof *links; i++)
         if ((end = take_words(p, links[i].words))) {
-            if (!code_is_name_byte(links[i].words[0]) && (*end == '=' || *end == '>'))
-                continue; /* "===", "==>" */
+            if (!is_name_byte(links[i].words[0]) && (*end == '=' || *end == '>')) continue; /* "===", "==>" */
             *kind = links[i].kind;
             return end;
         }
@@ -524,7 +527,7 @@ static bool begins_clause(const char *request, const char *p)
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         const size_t n = strlen(before[i]);
         if ((size_t)(p - request) >= n && !strncasecmp(p - n, before[i], n) &&
-            ((size_t)(p - request) == n || !code_is_name_byte(p[-(ptrdiff_t)n - 1])))
+            ((size_t)(p - request) == n || !is_name_byte(p[-(ptrdiff_t)n - 1])))
             return true;
     }
     return false;
@@ -594,7 +597,7 @@ uint32_t agent_values_find(const char *request, agent_value ret[AGENT_MAX_VALUES
 {
     finding f = {request, ret, 0};
     for (const char *p = request; *p && f.n < AGENT_MAX_VALUES;) {
-        const bool starts = p == request || !code_is_name_byte(p[-1]);
+        const bool starts = p == request || !is_name_byte(p[-1]);
         const char *end = NULL;
         if (starts && (p == request || (p[-1] != '.' && p[-1] != '-'))) {
             end = take_doctest(&f, p);
