@@ -700,6 +700,25 @@ static void test_judge__a_docstring_is_not_broken(void **state)
     free_host(&h);
 }
 
+/* A name that means nothing there is what a small model writes for "some title". */
+static void test_judge__a_new_test_gives_a_literal_for_a_name_of_nothing(void **state)
+{
+    if (!has_pytest()) skip();
+    put_file("text.py", "def shout(s):\n    return 'a' + s\n\n\ndef low(s):\n    return s.lower()\n");
+    put_file("test_text.py", "from text import low\n\n\ndef test_low():\n    assert low('A') == 'a'\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\nText) == 'a12'\n```\nX\nanswer <<X\nb') == 'ab'\n```\nX\nanswer Added.\n",
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a test for shout");
+    char *text = get_file("test_text.py");
+    if (!strstr(text, "assert shout('b') == 'ab'\n")) fail_msg("%s\n%s", text, h.json.data);
+    free(text);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* A candidate that fails for such a value only is taken: it needs no other. */
 static void test_judge__a_candidate_s_expectation_is_put_right(void **state)
 {
@@ -876,6 +895,7 @@ int main(void)
         TEST_CASE(test_judge__a_test_file_that_fails_in_every_copy_proves_nothing),
         TEST_CASE(test_judge__what_a_new_test_expects_is_what_the_code_gives),
         TEST_CASE(test_judge__a_new_test_gives_a_string_where_one_is_wanted),
+        TEST_CASE(test_judge__a_new_test_gives_a_literal_for_a_name_of_nothing),
         TEST_CASE(test_judge__a_new_test_knows_its_subject),
         TEST_CASE(test_judge__a_docstring_is_not_broken),
         TEST_CASE(test_judge__a_candidate_s_expectation_is_put_right),

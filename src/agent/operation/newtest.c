@@ -583,7 +583,8 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
 void agent__sharpen_new_test(agent *a, const char *output)
 {
     agent_new_test *t = &a->asked.new_test;
-    if (!t->assertion || t->is_string || t->is_file || t->rows || !agent__wants_string(output)) return;
+    if (!t->assertion || t->is_string || t->is_file || t->rows) return;
+    if (!agent__wants_string(output) && !agent__is_given_nothing(output, code_last_name(t->subject))) return;
     base_buf sharper = {0};
     base_buf_printf(&sharper, "%s%c", t->assertion, base_ends_with(t->path, ".py") ? '\'' : '"');
     free(t->assertion);

@@ -128,3 +128,17 @@ bool agent__wants_string(const char *output)
         if (strstr(output, sayings[i])) return true;
     return false;
 }
+
+bool agent__is_given_nothing(const char *output, const char *subject)
+{
+    static const char says[] = "NameError: name '";
+    const char *at = output ? strstr(output, says) : NULL;
+    if (!at) return false;
+    at += sizeof says - 1;
+    base_buf call = {0};
+    base_buf_printf(&call, "%s(%.*s", subject, (int)strcspn(at, "'"), at);
+    const char *line = strstr(output, call.data);
+    const bool is_so = line && strchr(",)", line[call.len]) && line[call.len];
+    base_buf_free(&call);
+    return is_so;
+}

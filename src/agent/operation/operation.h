@@ -62,6 +62,8 @@ size_t agent__rows_end(const char *text, size_t n, base_buf *ret_next);
 void agent__put_usual_assertion(const base_buf *text, const char *request, base_buf *out);
 /* Did the call fail since what it was given is no string? `output` may be NULL. */
 bool agent__wants_string(const char *output);
+/* Python: is its first argument a name that means nothing there ("set_title(Title)")? `output` may be NULL. */
+bool agent__is_given_nothing(const char *output, const char *subject);
 
 /* --- expect.c --- */
 typedef struct agent_expectation {
