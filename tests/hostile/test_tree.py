@@ -51,15 +51,17 @@ class Tree(Hostile):
 
     def test_pipes_that_a_command_moves(self):
         """It may make none where there is a sandbox, but lay one that is there elsewhere."""
-        for name, lay in (("src/.gitignore", "mv pipe"), ("node_modules/x/.gitignore", "mv pipe"), (".gitattributes", "mv pipe"),
-                          (".git/refs/heads/pipe", "ln -s ../../../pipe")):
+        waits = "would wait for it"
+        for name, lay, told in (("src/.gitignore", "mv pipe", waits), ("node_modules/x/.gitignore", "mv pipe", waits),
+                                (".gitattributes", "mv pipe", waits),
+                                (".git/refs/heads/pipe", "ln -s ../../../pipe", "a link where git writes")):
             if not self.has("pipe"):
                 os.mkfifo(self.path("pipe"))
             command = f"mkdir -p {os.path.dirname(name) or '.'}; {lay} {name}; touch src/one.c src/two.c"
             run, _, results = self.ask(call("shell", command=command) + call("list") + call("git", op="status") + "answer Done.\n", "all")
             self.assertEqual([r["status"] for r in results], ["ok"] * 3, (name, results))
             self.assertIn("src/two.c", results[1]["text"])
-            self.assertIn("would wait for it", run.stdout + run.stderr, name)
+            self.assertIn(told, run.stdout + run.stderr, name)
             self.assertFalse(self.has(name), name)
 
     def test_pipes_where_few_look(self):

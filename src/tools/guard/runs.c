@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/show.h"
 
 enum { MOST_FOLDERS = 16, MOST_TOLD = 256, MOST_WORD = 4096, MOST_READ = 1 << 20 };
@@ -95,7 +96,7 @@ static void take_folder(search *s, const char *path)
 
 static void take_interpreter(search *s, const char *word)
 {
-    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+    const char *name = base_path_name(word);
     for (size_t i = 0; i < N_INTERPRETERS; i++) {
         if (!is_interpreter(name, interpreters[i].name)) continue;
         if (!strcmp(name, ".") && !s->is_first) continue; /* a folder */
