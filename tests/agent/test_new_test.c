@@ -1,0 +1,295 @@
+/*
+ * "Add a test for X": begun like its nearest neighbour, run, put right where it expects what the code does not give; and it has to
+ * notice a broken X.
+ */
+#include "stage.h"
+
+static bool has_pytest(void)
+{
+    if (system("python3 -m pytest --version >/dev/null 2>&1") == 0) return true;
+    print_message("not without pytest\n");
+    return false;
+}
+
+#define ANSWER(text) "answer <<X\n" text "\n```\nX\n"
+#define ADDED        "answer Added.\n"
+
+/* A tree of MODULE.py and its tests, test_MODULE.py, a request, and what the model writes. */
+typedef struct wish {
+    const char *module, *code, *tests, *request, *script;
+    int tries; /* candidates in copies of the tree */
+} wish;
+
+/* *ret_tests (free it): the tests afterwards. free_host. */
+static host ask(const wish *w, char **ret_tests)
+{
+    host h = new_host();
+    base_buf code = {0}, tests = {0};
+    base_buf_printf(&code, "%s.py", w->module);
+    base_buf_printf(&tests, "test_%s.py", w->module);
+    put_file(code.data, w->code);
+    put_file(tests.data, w->tests);
+    agent_session *s = open_session(&h, w->script, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = w->tries;
+    submit(s, &h, w->request);
+    *ret_tests = get_file(tests.data);
+    agent_session_close(s);
+    base_buf_free(&code);
+    base_buf_free(&tests);
+    return h;
+}
+
+/* Asks, and the tests hold `has` afterwards. free_host. */
+static host ask_for(const wish *w, const char *has)
+{
+    char *tests;
+    host h = ask(w, &tests);
+    if (!strstr(tests, has)) fail_msg("%s\n%s", tests, h.json.data);
+    free(tests);
+    return h;
+}
+
+#define EVEN                                                                                                 \
+    (wish)                                                                                                   \
+    {                                                                                                        \
+        .module = "even",                                                                                    \
+        .code = "def is_even(n):\n    return n % 2 == 0\n\n\ndef is_odd(n):\n    return n % 2 == 1\n",       \
+        .tests = "from even import is_even\n\n\ndef test_is_even():\n    assert is_even(4)\n",               \
+        .request = "Add a test for is_odd", .tries = 6                                                       \
+    }
+
+static void check_notices(wish w, const char *answer, const char *notice, const char *state)
+{
+    if (!has_pytest()) skip();
+    base_buf script = {0};
+    base_buf_printf(&script, "answer <<X\n%s\n```\nX\n" ADDED, answer);
+    w.script = script.data;
+    host h = ask_for(&w, "def test_is_odd():\n    assert is_odd(");
+    if (!told(&h, notice) || !told(&h, state)) fail_msg("%s and %s not in %s", notice, state, h.json.data);
+    free_host(&h);
+    base_buf_free(&script);
+    char *tests = get_file("test_even.py");
+    assert_non_null(strstr(tests, "from even import is_even, is_odd"));
+    free(tests);
+}
+
+static void test_new_test__it_fails_where_its_subject_is_broken(void **state)
+{
+    check_notices(EVEN, "3)", "in is_odd the test file fails, as it should", "\"state\":\"done\"");
+}
+
+static void test_new_test__one_that_notices_nothing_is_told(void **state)
+{
+    check_notices(
+        EVEN, "3) or True", "in is_odd: it may test nothing", "The new test does not notice a fault");
+}
+
+/* A word of a docstring is no operator: with that turned nothing is broken. */
+static void test_new_test__a_docstring_is_not_broken(void **state)
+{
+    wish w = EVEN;
+    w.code =
+        "def is_even(n):\n    return n % 2 == 0\n\n\ndef is_odd(n):\n    \"\"\"Whole and odd == odd.\"\"\"\n"
+        "    return n % 2 == 1  # and == so\n";
+    check_notices(w, "3)", "in is_odd the test file fails, as it should", "\"state\":\"done\"");
+}
+
+/* A file that imports the module calls its functions by that. */
+static void test_new_test__it_calls_its_subject_by_the_module(void **state)
+{
+    static const struct {
+        const char *imports, *begins;
+    } cases[] = {{"import even", "assert even.is_odd("}, {"import os, even", "assert even.is_odd("},
+        {"from even import is_odd", "assert is_odd("}, {"import even as e", "assert is_odd("}};
+    if (!has_pytest()) skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf tests = {0};
+        wish w = EVEN;
+        base_buf_printf(&tests, "%s\n\n\ndef test_nothing():\n    assert True\n", cases[i].imports);
+        w.tests = tests.data;
+        w.script = ANSWER("3)") ADDED;
+        w.tries = 0;
+        host h = ask_for(&w, cases[i].begins);
+        free_host(&h);
+        base_buf_free(&tests);
+    }
+}
+
+/* --- methods -------------------------------------------------------------------------------------------- */
+
+#define STACK                                                                                                \
+    (wish)                                                                                                   \
+    {                                                                                                        \
+        .module = "stack",                                                                                   \
+        .code =                                                                                              \
+            "class Stack:\n    def __init__(self):\n        self.items = []\n\n    def push(self, item):\n"  \
+            "        self.items.append(item)\n\n    def size(self):\n        return len(self.items)\n\n"     \
+            "    def is_empty(self):\n        return self.size() == 0\n",                                    \
+        .request = "Add a test for is_empty"                                                                 \
+    }
+
+/* No test calls the method: the one that makes such an object shows how, and not the file's last. */
+static void test_new_test__of_a_method_it_begins_like_the_nearest(void **state)
+{
+    wish w = STACK;
+    w.tests = "from stack import Stack\n\n\ndef test_size():\n    stack = Stack()\n    stack.push(1)\n    "
+              "assert stack.size() == 1\n\n\n"
+              "def test_nothing():\n    assert True\n";
+    w.script = ANSWER(") is False") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_empty():\n    stack = Stack()\n    stack.push(1)\n    assert "
+                         "stack.is_empty() is False\n");
+    assert_true(told(&h, "in is_empty the test file fails, as it should"));
+    free_host(&h);
+}
+
+static void test_new_test__one_that_leaves_its_subject_out_is_told(void **state)
+{
+    wish w = STACK;
+    w.tests = "from stack import Stack\n\n\ndef test_nothing():\n    assert True\n";
+    w.script = ANSWER("):\n    assert Stack().size() == 0") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_empty():\n    assert Stack().size() == 0\n");
+    assert_true(told(&h, "the new test does not write is_empty: it tests something else"));
+    assert_true(told(&h, "The new test does not notice a fault"));
+    free_host(&h);
+}
+
+/* What fails in a copy of the tree for a reason of its own is no proof. */
+static void test_new_test__a_file_that_fails_in_every_copy_proves_nothing(void **state)
+{
+    wish w = STACK;
+    base_buf tests = {0};
+    base_buf_printf(&tests,
+        "import os\nfrom stack import Stack\n\n\ndef test_here():\n    assert os.getcwd() == '%s'\n\n\ndef "
+        "test_size():\n"
+        "    stack = Stack()\n    assert stack.size() == 0\n",
+        tree);
+    w.tests = tests.data;
+    w.script = ANSWER(") is True") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "assert stack.is_empty() is True\n");
+    if (!told(&h, "could not be tried: its test file fails in a copy of the tree as it is"))
+        fail_msg("%s", h.json.data);
+    free_host(&h);
+    base_buf_free(&tests);
+}
+
+/* "Type.member" is the member, whoever else has one of its name. */
+static void test_new_test__of_a_member_it_knows_the_type(void **state)
+{
+    const wish w = {.module = "text",
+        .code = "class Top:\n    def low(self):\n        return 1\n\n\nclass Box:\n    def low(self):\n      "
+                "  return 0\n",
+        .tests = "from text import Box\n\n\ndef test_box():\n    assert Box()\n",
+        .request = "Add a test for Box.low.",
+        .script = ANSWER("):\n    assert Box().low() == 0") ADDED ADDED};
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_low():\n    assert Box().low() == 0\n");
+    free_host(&h);
+}
+
+/* --- what it gives and expects -------------------------------------------------------------------------- */
+
+#define SHOUT                                                                                                \
+    (wish)                                                                                                   \
+    {                                                                                                        \
+        .module = "text",                                                                                    \
+        .code = "def shout(s):\n    return 'a' + s\n\n\ndef low(s):\n    return s.lower()\n",                \
+        .tests = "from text import low\n\n\ndef test_low():\n    assert low('A') == 'a'\n",                  \
+        .request = "Add a test for shout"                                                                    \
+    }
+
+/* The call is the model's, what it gives is the code's: told, and no proof. */
+static void test_new_test__it_expects_what_the_code_gives(void **state)
+{
+    wish w = SHOUT;
+    w.code = "def shout(s):\n    return s.upper() + '\\t!'\n\n\ndef low(s):\n    return s.lower()\n";
+    w.script = ANSWER("'ab') == 'ab!'\n    assert shout('c') == 'C!'") ADDED;
+    w.tries = 6;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "assert shout('ab') == 'AB\\t!'\n    assert shout('c') == 'C\\t!'\n");
+    assert_true(told(&h, "the new test expected 'ab!' where the code gives 'AB"));
+    assert_true(told(&h, "It expects what the code gives now"));
+    assert_true(told(&h, "\"state\":\"changed\""));
+    free_host(&h);
+}
+
+/* Where the runner, or the subject itself, says that it wants a string, the next attempt is begun with one. */
+static void test_new_test__it_gives_a_string_where_one_is_wanted(void **state)
+{
+    wish w = SHOUT;
+    w.script = ANSWER("12) == 'a12'") ANSWER("b') == 'ab'") ANSWER("c') == 'ac'") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "assert shout('b') == 'ab'\n");
+    assert_true(told(&h, "\"state\":\"done\""));
+    free_host(&h);
+    w.code =
+        "def shout(s: str, n: int = 1) -> str:\n    return 'a' + s\n\n\ndef low(s):\n    return s.lower()\n";
+    w.script = ANSWER("b') == 'ab'") ADDED;
+    h = ask_for(&w, "def test_shout():\n    assert shout('b') == 'ab'\n");
+    free_host(&h);
+}
+
+/* A name that means nothing there is what a small model writes for "some title". */
+static void test_new_test__it_gives_a_literal_for_a_name_of_nothing(void **state)
+{
+    wish w = SHOUT;
+    w.script = ANSWER("Text) == 'a12'") ANSWER("b') == 'ab'") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "assert shout('b') == 'ab'\n");
+    free_host(&h);
+}
+
+/* A candidate that fails for such a value only is taken: it needs no other. */
+static void test_new_test__a_candidate_s_expectation_is_put_right(void **state)
+{
+    NEEDS("branches");
+    wish w = SHOUT;
+    w.script = ANSWER("12) == 'a12'") ANSWER("hm\nb') == 'b'") ANSWER("hm\nc') == 'ac'") ADDED;
+    w.tries = 4;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "assert shout('b') == 'ab'\n");
+    assert_true(told(&h, "\"number\":1,\"of\":4,\"status\":\"failed for a value that it expects\""));
+    assert_true(told(&h, "It expects what the code gives now"));
+    assert_true(told(&h, "\"state\":\"changed\""));
+    free_host(&h);
+}
+
+/* What the person says is to come out stays, and the test fails. */
+static void test_new_test__what_the_request_expects_stays(void **state)
+{
+    wish w = SHOUT;
+    w.code = "def low(s):\n    return s\n\n\ndef shout(s):\n    return s\n";
+    w.tests = "from text import low\n\n\ndef test_low():\n    assert low('a') == 'a'\n";
+    w.request = "Add a test for shout: 'ab' becomes 'AB'";
+    w.script = ANSWER("'ab') == 'AB'") ADDED ADDED ADDED ADDED;
+    if (!has_pytest()) skip();
+    char *tests;
+    host h = ask(&w, &tests);
+    free(tests);
+    assert_true(told(&h, "'ab' == 'AB'"));
+    assert_false(told(&h, "where the code gives"));
+    assert_false(told(&h, "It expects what the code gives now"));
+    free_host(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_CASE(test_new_test__it_fails_where_its_subject_is_broken),
+        TEST_CASE(test_new_test__one_that_notices_nothing_is_told),
+        TEST_CASE(test_new_test__a_docstring_is_not_broken),
+        TEST_CASE(test_new_test__it_calls_its_subject_by_the_module),
+        TEST_CASE(test_new_test__of_a_method_it_begins_like_the_nearest),
+        TEST_CASE(test_new_test__one_that_leaves_its_subject_out_is_told),
+        TEST_CASE(test_new_test__a_file_that_fails_in_every_copy_proves_nothing),
+        TEST_CASE(test_new_test__of_a_member_it_knows_the_type),
+        TEST_CASE(test_new_test__it_expects_what_the_code_gives),
+        TEST_CASE(test_new_test__it_gives_a_string_where_one_is_wanted),
+        TEST_CASE(test_new_test__it_gives_a_literal_for_a_name_of_nothing),
+        TEST_CASE(test_new_test__a_candidate_s_expectation_is_put_right),
+        TEST_CASE(test_new_test__what_the_request_expects_stays),
+    };
+    return RUN_ON_BOTH(tests);
+}
