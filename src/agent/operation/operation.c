@@ -122,6 +122,7 @@ static bool read_way(const char *behind, const char *name, bool is_move, char **
         if (agent__is_any_word(behind, w, to)) *ret_to = read_destination(behind, w.to, is_move);
         if (!*ret_from && agent__is_any_word(behind, w, from))
             *ret_from = read_destination(behind, w.to, true);
+        if (!behind[w.to]) break;
         if (strchr(".;!?", behind[w.to]) && !agent__is_in_word(behind, w.to + 1)) break;
         if (!agent__next_word(behind, w.to, &next)) break;
     }
