@@ -629,12 +629,14 @@ static bool break_body(const char *language, base_buf *text, size_t from, size_t
     return is_broken;
 }
 
-/*
- * The test runs in a copy of the tree in which its subject is broken (text; NULL: as it is): does it fail there, and does
- * what it prints name the test?
- */
-static int run_in_copy(agent *a, const char *path, const base_buf *text, const char *name, bool *ret_fails,
-    bool *ret_names, base_err *err)
+typedef struct {
+    bool fails; /* the file of the new test fails */
+    bool names; /* and what it prints names the new test */
+} copy_verdict;
+
+/* Runs the new test's file in a copy of the tree in which its subject is broken (text; NULL: as it is). */
+static int run_in_copy(
+    agent *a, const char *path, const base_buf *text, const char *name, copy_verdict *verdict, base_err *err)
 {
     tool_scratch *scratch = NULL;
     tool_result result = {.exit_code = -1};
@@ -642,8 +644,8 @@ static int run_in_copy(agent *a, const char *path, const base_buf *text, const c
     int rc = tool_scratch_make(a->workspace, a->test.in_copy, &scratch, a->cancel, err);
     if (!rc && text) rc = tool_scratch_put(scratch, path, text->data, text->len, err);
     if (!rc) rc = tool_scratch_run(scratch, a->test.command, &limits, &result, err);
-    *ret_fails = !rc && result.status != TOOL_OK;
-    *ret_names = !rc && result.text.data && strstr(result.text.data, name);
+    verdict->fails = !rc && result.status != TOOL_OK;
+    verdict->names = !rc && result.text.data && strstr(result.text.data, name);
     tool_result_free(&result);
     tool_scratch_free(scratch);
     return rc;
@@ -681,22 +683,21 @@ void agent__try_new_test(agent *a)
     const code_place *p = NULL;
     for (uint32_t i = 0; i < n && !p; i++)
         if (is_code(&places[i])) p = &places[i];
-    bool fails = false, fails_whole = false, is_named = false, is_other = false;
+    copy_verdict broken = {0}, whole = {0};
     if (!mentions_subject(a, t)) {
         t->is_blind = true;
         agent__notice(a, "the new test does not write %s: it tests something else", t->subject);
     } else if (p && !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len &&
                break_body(code_language(p->path, text.data, text.len), &text, p->from, p->to, &what)) {
-        int rc = run_in_copy(a, p->path, &text, t->name, &fails, &is_named, &why);
+        int rc = run_in_copy(a, p->path, &text, t->name, &broken, &why);
         /* Something else may fail in a copy, which says nothing: then it fails there unbroken too. */
-        if (!rc && fails && !is_named)
-            rc = run_in_copy(a, p->path, NULL, t->name, &fails_whole, &is_other, &why);
-        if (!rc && fails_whole)
+        if (!rc && broken.fails && !broken.names) rc = run_in_copy(a, p->path, NULL, t->name, &whole, &why);
+        if (!rc && whole.fails)
             rc = base_fail(&why, BASE_E_STATE, "its test file fails in a copy of the tree as it is");
         if (rc)
             agent__notice(
                 a, "whether the new test notices a broken %s could not be tried: %s", t->subject, why.msg);
-        else if (fails)
+        else if (broken.fails)
             agent__notice(a, "with %s in %s the test file fails, as it should", what.data, t->subject);
         else {
             t->is_blind = true;

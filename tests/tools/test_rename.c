@@ -1,0 +1,410 @@
+/*
+ * Renames: which places change in each language, what stays and is told, what is refused.
+ */
+#include "refactor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+static void test_rename__python_follows_imports_and_scopes(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "shop/__init__.py", "from .total import add_up\n__all__ = ['add_up']\n");
+    tree_put(&t, "shop/total.py",
+        "def add_up(prices):\n    \"\"\"add_up adds.\"\"\"\n    return sum(prices)\n\n\n"
+        "def twice(prices):\n    def inner(add_up):\n        return add_up(prices)\n    return "
+        "add_up(prices) + inner(len)\n\n\n"
+        "class Cart:\n    def add_up(self):\n        return add_up([1])\n");
+    tree_put(&t, "main.py",
+        "import shop\nfrom shop import add_up as plus\nimport shop.total as st\n\n"
+        "print(shop.add_up([1]), plus([2]), st.add_up([3]))\nprint(shop.total.Cart().add_up())\n");
+    tree_put(&t, "other.py", "def add_up(x):\n    return x\n\n\nprint(add_up(1))\n");
+    tree_open(&t);
+    renames(&t, "shop/total.py:add_up", "total_of", NULL);
+    expect(&t, "shop/__init__.py", "from .total import total_of\n__all__ = ['total_of']\n");
+    expect(&t, "shop/total.py",
+        "def total_of(prices):\n    \"\"\"add_up adds.\"\"\"\n    return sum(prices)\n\n\n"
+        "def twice(prices):\n    def inner(add_up):\n        return add_up(prices)\n    return "
+        "total_of(prices) + inner(len)\n\n\n"
+        "class Cart:\n    def add_up(self):\n        return total_of([1])\n");
+    expect(&t, "main.py",
+        "import shop\nfrom shop import total_of as plus\nimport shop.total as st\n\n"
+        "print(shop.total_of([1]), plus([2]), st.total_of([3]))\nprint(shop.total.Cart().add_up())\n");
+    expect(&t, "other.py", "def add_up(x):\n    return x\n\n\nprint(add_up(1))\n");
+    /* And back: the same bytes. */
+    renames(&t, "total_of", "add_up", NULL);
+    expect(&t, "main.py",
+        "import shop\nfrom shop import add_up as plus\nimport shop.total as st\n\n"
+        "print(shop.add_up([1]), plus([2]), st.add_up([3]))\nprint(shop.total.Cart().add_up())\n");
+    expect(&t, "shop/__init__.py", "from .total import add_up\n__all__ = ['add_up']\n");
+    tree_remove(&t);
+}
+
+static void test_rename__python_members_and_parameters(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py",
+        "class Base:\n    def __init__(self, size):\n        self.size = size\n\n    def paint(self):\n      "
+        "  pass\n\n\n"
+        "class Box(Base):\n    def paint(self):\n        super().paint()\n\n\n"
+        "class Wall:\n    def paint(self):\n        pass\n\n\n"
+        "def show(box: Box, wall: Wall):\n    box.paint()\n    wall.paint()\n    Base(size=3).paint()\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"paint\",\"to\":\"draw\"}", TOOL_FAILED,
+        "is defined 3 times");
+    renames(&t, "Box.paint", "draw", NULL);
+    renames(&t, "__init__.size", "width", NULL);
+    expect(&t, "a.py",
+        "class Base:\n    def __init__(self, width):\n        self.size = width\n\n    def draw(self):\n     "
+        "   pass\n\n\n"
+        "class Box(Base):\n    def draw(self):\n        super().draw()\n\n\n"
+        "class Wall:\n    def paint(self):\n        pass\n\n\n"
+        "def show(box: Box, wall: Wall):\n    box.draw()\n    wall.paint()\n    Base(width=3).draw()\n");
+    tree_remove(&t);
+}
+
+static void test_rename__c_keeps_fields_tags_labels_and_locals(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "ring.h",
+        "struct ring { int put; };\nint put(struct ring *r);\n#define PUT(r) put(r)\n#define FIELD(r) "
+        "(r)->put\n");
+    tree_put(&t, "ring.c",
+        "#include \"ring.h\"\r\n\r\nint put(struct ring *r)\r\n{\r\n\tgoto put;\r\nput:\r\n\treturn "
+        "r->put;\r\n}\r\n");
+    tree_put(&t, "use.c",
+        "#include \"ring.h\"\nint f(int put)\n{\n    return put;\n}\nint g(struct ring *r)\n{\n    return "
+        "put(r) + f(1);\n}\n");
+    tree_put(
+        &t, "own.c", "static int put(void)\n{\n    return 1;\n}\nint h(void)\n{\n    return put();\n}\n");
+    tree_open(&t);
+    renames(&t, "ring.c:put", "ring_put", NULL);
+    expect(&t, "ring.h",
+        "struct ring { int put; };\nint ring_put(struct ring *r);\n#define PUT(r) ring_put(r)\n#define "
+        "FIELD(r) (r)->put\n");
+    expect(&t, "ring.c",
+        "#include \"ring.h\"\r\n\r\nint ring_put(struct ring *r)\r\n{\r\n\tgoto put;\r\nput:\r\n\treturn "
+        "r->put;\r\n}\r\n");
+    expect(&t, "use.c",
+        "#include \"ring.h\"\nint f(int put)\n{\n    return put;\n}\nint g(struct ring *r)\n{\n    return "
+        "ring_put(r) + f(1);\n}\n");
+    expect(&t, "own.c", "static int put(void)\n{\n    return 1;\n}\nint h(void)\n{\n    return put();\n}\n");
+    renames(&t, "ring.put", "first", NULL);
+    expect(&t, "ring.h",
+        "struct ring { int first; };\nint ring_put(struct ring *r);\n#define PUT(r) ring_put(r)\n#define "
+        "FIELD(r) (r)->first\n");
+    renames(&t, "f.put", "n", NULL);
+    char *use = tree_get(&t, "use.c");
+    assert_contains(use, "int f(int n)\n{\n    return n;\n}");
+    free(use);
+    tree_remove(&t);
+}
+
+static void test_rename__alternatives_are_renamed_together(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "mem/alloc.h",
+        "#ifndef WIN\nstatic inline void *get(int n) { return 0; }\n#else\nvoid *get(int n);\n#endif\n");
+    tree_put(&t, "mem/all.h", "#include \"alloc.h\"\n");
+    tree_put(&t, "mem/alloc.c", "#include \"alloc.h\"\n#ifdef WIN\nvoid *get(int n) { return 0; }\n#endif\n");
+    tree_put(&t, "use.c", "#include \"mem/all.h\"\nvoid *g(void) { return get(1); }\n");
+    tree_put(&t, "tool.c", "static int get(void) { return 1; }\nint main(void) { return get(); }\n");
+    tree_put(&t, "one.c", "static int usage(void) { return 1; }\nint one(void) { return usage(); }\n");
+    tree_put(&t, "two.c", "static int usage(void) { return 2; }\nint two(void) { return usage(); }\n");
+    tree_put(&t, "go.mod", "module m\n");
+    tree_put(&t, "p/a_linux.go", "package p\n\nfunc Open() int { return 1 }\n");
+    tree_put(&t, "p/a_windows.go", "package p\n\nfunc Open() int { return 2 }\n");
+    tree_put(&t, "p/gen.go", "//go:build ignore\n\npackage main\n\nfunc Open() {}\n");
+    tree_put(&t, "p/use.go", "package p\n\nvar N = Open()\n");
+    tree_put(&t, "S.java", "interface S {\n    int area();\n}\n");
+    tree_put(&t, "A.java", "class A implements S {\n    public int area() { return 1; }\n}\n");
+    tree_put(&t, "B.java", "class B implements S {\n    public int area() { return 2; }\n}\n");
+    tree_open(&t);
+    renames(&t, "mem/alloc.h:get", "take", "4 places in 3 files");
+    expect(&t, "mem/alloc.h",
+        "#ifndef WIN\nstatic inline void *take(int n) { return 0; }\n#else\nvoid *take(int n);\n#endif\n");
+    expect(&t, "mem/alloc.c", "#include \"alloc.h\"\n#ifdef WIN\nvoid *take(int n) { return 0; }\n#endif\n");
+    expect(&t, "use.c", "#include \"mem/all.h\"\nvoid *g(void) { return take(1); }\n");
+    expect(&t, "tool.c", "static int get(void) { return 1; }\nint main(void) { return get(); }\n");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"usage\",\"to\":\"help\"}", TOOL_FAILED,
+        "is defined 2 times: one.c:1");
+    renames(&t, "two.c:usage", "help", "2 places in 1 file");
+    expect(&t, "one.c", "static int usage(void) { return 1; }\nint one(void) { return usage(); }\n");
+    renames(&t, "p/a_linux.go:Open", "Begin", "3 places in 3 files");
+    expect(&t, "p/a_windows.go", "package p\n\nfunc Begin() int { return 2 }\n");
+    expect(&t, "p/gen.go", "//go:build ignore\n\npackage main\n\nfunc Open() {}\n");
+    renames(&t, "area", "size", "3 places in 3 files");
+    expect(&t, "B.java", "class B implements S {\n    public int size() { return 2; }\n}\n");
+    tree_remove(&t);
+}
+
+/* A struct that embeds a type has a field of the type's name, which follows it and cannot be renamed alone. */
+
+static void test_rename__what_embeds_a_type_in_go_follows_it(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "go.mod", "module m\n");
+    tree_put(&t, "a.go", "package m\n\ntype conf struct{ a int }\n\ntype plain struct{ conf int }\n");
+    tree_put(&t, "b.go",
+        "package m\n\ntype R struct {\n\tconf\n\tn int\n}\n\ntype P struct {\n\t*conf\n}\n\n"
+        "func f(r *R, p plain) int {\n\tq := R{conf: conf{a: 1}}\n\treturn r.conf.a + q.conf.a + "
+        "p.conf\n}\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"R.conf\",\"to\":\"setup\"}", TOOL_FAILED,
+        "R embeds conf: that field has the type's name");
+    renames(&t, "a.go:3", "setup", NULL);
+    expect(&t, "a.go", "package m\n\ntype setup struct{ a int }\n\ntype plain struct{ conf int }\n");
+    expect(&t, "b.go",
+        "package m\n\ntype R struct {\n\tsetup\n\tn int\n}\n\ntype P struct {\n\t*setup\n}\n\n"
+        "func f(r *R, p plain) int {\n\tq := R{setup: setup{a: 1}}\n\treturn r.setup.a + q.setup.a + "
+        "p.conf\n}\n");
+    tree_remove(&t);
+}
+
+static void test_rename__go_java_and_javascript(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "go.mod", "module example.com/shop\n");
+    tree_put(&t, "cart/cart.go",
+        "package cart\n\nfunc Total(n int) int { return n }\n\nfunc twice(n int) int {\n\tTotal := "
+        "Total(n)\n\treturn Total\n}\n");
+    tree_put(&t, "main.go",
+        "package main\n\nimport \"example.com/shop/cart\"\n\nfunc main() {\n\tprintln(cart.Total(1))\n}\n");
+    tree_put(&t, "a/Cart.java",
+        "package a;\n\npublic class Cart {\n    private int total;\n\n    public int total() {\n        int "
+        "n = total;\n        return n + this.total;\n    }\n}\n");
+    tree_put(&t, "b/Use.java",
+        "package b;\n\nimport a.Cart;\n\nclass Use {\n    int f(Cart cart) {\n        return cart.total();\n "
+        "   }\n}\n");
+    tree_put(&t, "lib.js",
+        "function total(n) {\n  return n;\n}\nconst twice = (total) => total * 2;\nmodule.exports = { total, "
+        "twice };\n");
+    tree_put(&t, "use.js",
+        "const { total } = require('./lib');\nconst lib = require('./lib');\nconsole.log(total(1), "
+        "lib.total(2), { total });\n");
+    tree_open(&t);
+    renames(&t, "cart/cart.go:Total", "Sum", NULL);
+    expect(&t, "cart/cart.go",
+        "package cart\n\nfunc Sum(n int) int { return n }\n\nfunc twice(n int) int {\n\tTotal := "
+        "Sum(n)\n\treturn Total\n}\n");
+    expect(&t, "main.go",
+        "package main\n\nimport \"example.com/shop/cart\"\n\nfunc main() {\n\tprintln(cart.Sum(1))\n}\n");
+    renames(&t, "a/Cart.java:6", "sum", NULL);
+    expect(&t, "a/Cart.java",
+        "package a;\n\npublic class Cart {\n    private int total;\n\n    public int sum() {\n        int n "
+        "= total;\n        return n + this.total;\n    }\n}\n");
+    expect(&t, "b/Use.java",
+        "package b;\n\nimport a.Cart;\n\nclass Use {\n    int f(Cart cart) {\n        return cart.sum();\n   "
+        " }\n}\n");
+    renames(&t, "lib.js:total", "sum", NULL);
+    expect(&t, "lib.js",
+        "function sum(n) {\n  return n;\n}\nconst twice = (total) => total * 2;\nmodule.exports = { sum, "
+        "twice };\n");
+    expect(&t, "use.js",
+        "const { sum } = require('./lib');\nconst lib = require('./lib');\nconsole.log(sum(1), lib.sum(2), { "
+        "total: sum });\n");
+    tree_remove(&t);
+}
+
+static void test_rename__java_tells_types_of_one_name_apart(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "p/A.java",
+        "package p;\n\nclass A {\n    private static final Get<String> NAME = o -> help();\n    int left;\n\n"
+        "    static String help() {\n        return \"\";\n    }\n\n"
+        "    static class Builder {\n        int rest;\n\n        Builder size(int size) {\n            "
+        "return "
+        "this;\n        }\n\n        int all() {\n            return left + NAME.get(1);\n        }\n    "
+        "}\n}\n");
+    tree_put(&t, "p/B.java",
+        "package p;\n\nclass B {\n    static class Builder {\n        Builder size(int n) {\n            "
+        "return "
+        "this;\n        }\n    }\n\n    void f() {\n        new Builder().size(1);\n        A.Builder b = "
+        "null;\n "
+        "   }\n}\n");
+    tree_put(&t, "p/Top.java", "package p;\n\ninterface Top {\n    void draw(int n);\n}\n");
+    tree_put(&t, "p/Middle.java", "package p;\n\nabstract class Middle implements Top {\n}\n");
+    tree_put(&t, "p/Low.java",
+        "package p;\n\nclass Low extends Middle {\n    public void draw(int n) {\n    }\n\n    void g() {\n  "
+        "   "
+        "   Top top = null;\n        top.draw(1);\n        Top other = new Top() {\n            public void "
+        "draw(int n) {\n            }\n        };\n    }\n}\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    renames(&t, "p/A.java:14", "width", NULL);
+    renames(&t, "p/A.java:4", "TITLE", NULL);
+    renames(&t, "p/A.java:5", "remaining", NULL);
+    expect(&t, "p/A.java",
+        "package p;\n\nclass A {\n    private static final Get<String> TITLE = o -> help();\n    int "
+        "remaining;\n\n    static String help() {\n        return \"\";\n    }\n\n"
+        "    static class Builder {\n        int rest;\n\n        Builder width(int size) {\n            "
+        "return "
+        "this;\n        }\n\n        int all() {\n            return remaining + TITLE.get(1);\n        }\n  "
+        "  "
+        "}\n}\n");
+    expect(&t, "p/B.java",
+        "package p;\n\nclass B {\n    static class Builder {\n        Builder size(int n) {\n            "
+        "return "
+        "this;\n        }\n    }\n\n    void f() {\n        new Builder().size(1);\n        A.Builder b = "
+        "null;\n "
+        "   }\n}\n");
+    renames(&t, "p/Top.java:4", "paint", NULL);
+    expect(&t, "p/Low.java",
+        "package p;\n\nclass Low extends Middle {\n    public void paint(int n) {\n    }\n\n    void g() {\n "
+        "   "
+        "    Top top = null;\n        top.paint(1);\n        Top other = new Top() {\n            public "
+        "void "
+        "paint(int n) {\n            }\n        };\n    }\n}\n");
+    renames(&t, "p/Low.java:11", "sketch", NULL);
+    expect(&t, "p/Top.java", "package p;\n\ninterface Top {\n    void sketch(int n);\n}\n");
+    tree_remove(&t);
+}
+
+static void test_rename__javascript_passages_and_members(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "list.ts", "export default class List {\n  size = 0;\n}\n");
+    tree_put(&t, "use.ts",
+        "import List from './list.js';\nconst {size} = new List();\nfunction f(l: Partial<List>) {\n  return "
+        "l.size;\n}\n");
+    tree_put(&t, "lib.js",
+        "/**\n * @param {Object} given what was given\n */\nfunction sum(given) {\n  return given;\n}\n"
+        "exports.sum = sum;\n");
+    tree_put(&t, "nested.js",
+        "function make() {\n  return { tap(x) { return x; } };\n}\nfunction other() {\n  return { tap(x) { "
+        "return "
+        "1; } };\n}\nuse(other().tap(1));\n");
+    tree_put(&t, "main.js",
+        "const add = require('./lib').sum;\nrun({ check: function (x) { return x; } });\nrun({ check: "
+        "function "
+        "(x) { return 1; } });\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    renames(&t, "list.ts:List", "Row", NULL);
+    expect(&t, "list.ts", "export default class Row {\n  size = 0;\n}\n");
+    renames(&t, "list.ts:2", "length", "Not sure and left: use.ts:2");
+    expect(&t, "use.ts",
+        "import Row from './list.js';\nconst {size} = new Row();\nfunction f(l: Partial<Row>) {\n  return "
+        "l.length;\n}\n");
+    renames(&t, "lib.js:sum", "total", NULL);
+    renames(&t, "lib.js:total.given", "value", NULL);
+    expect(&t, "lib.js",
+        "/**\n * @param {Object} value what was given\n */\nfunction total(value) {\n  return value;\n}\n"
+        "exports.total = total;\n");
+    renames(&t, "nested.js:2", "press", "Not sure and left: nested.js:5");
+    expect(&t, "nested.js",
+        "function make() {\n  return { press(x) { return x; } };\n}\nfunction other() {\n  return { tap(x) { "
+        "return 1; } };\n}\nuse(other().tap(1));\n");
+    renames(&t, "main.js:2", "test", "Not sure and left: main.js:3");
+    expect(&t, "main.js",
+        "const add = require('./lib').total;\nrun({ test: function (x) { return x; } });\nrun({ check: "
+        "function "
+        "(x) { return 1; } });\n");
+    tree_remove(&t);
+}
+
+static void test_rename__go_packages_and_unnamed_types(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "go.mod", "module example.com/go-human\n");
+    tree_put(&t, "human.go",
+        "// The package human writes.\npackage human\n\nfunc Comma(n int) int { return n }\n");
+    tree_put(&t, "human_test.go",
+        "package human_test\n\nimport (\n\t\"testing\"\n\n\t\"example.com/go-human\"\n)\n\nfunc TestComma(t "
+        "*testing.T) {\n\tfor _, c := range []struct{ n, want int }{{1, 1}} {\n\t\tif human.Comma(c.n) != "
+        "c.want "
+        "{\n\t\t\tt.Fail()\n\t\t}\n\t}\n\tfor _, c := range []struct{ want int }{{1}} "
+        "{\n\t\tprintln(c.want)\n\t}\n}\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    renames(&t, "Comma", "Commas", NULL);
+    char *now = tree_get(&t, "human_test.go");
+    assert_contains(now, "human.Commas(c.n)");
+    free(now);
+    tree_remove(&t);
+}
+
+static void test_rename__refuses_what_cannot_be(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py", "def f(x):\n    return x\n\n\ndef g(y):\n    return f(y)\n");
+    tree_put(&t, "broken.py", "def f2(:\n    return f2(\n");
+    tree_put(&t, "vendor/b.py", "def vendored():\n    pass\n");
+    tree_put(&t, "notes.zzz", "f f f\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"g\"}", TOOL_REFUSED, "is taken");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"class\"}", TOOL_REFUSED, "keyword");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"a-b\"}", TOOL_REFUSED, "letters, digits");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"$a\"}", TOOL_REFUSED, "no part of a name");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"f\"}", TOOL_REFUSED, "already");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\"}", TOOL_FAILED, "needs \"to\"");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"nothing\",\"to\":\"g\"}", TOOL_FAILED, "no definition");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"vendored\",\"to\":\"v\"}", TOOL_REFUSED,
+        "generated or vendored");
+    refuses(&t, "{\"operation\":\"explode\",\"name\":\"f\"}", TOOL_FAILED, "needs \"operation\"");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"a.py:2\",\"to\":\"v\"}", TOOL_FAILED,
+        "No definition begins");
+    expect(&t, "a.py", "def f(x):\n    return x\n\n\ndef g(y):\n    return f(y)\n");
+    tree_put(&t, "c.py",
+        "<<<<<<< ours\ndef mine():\n    pass\n=======\ndef mine():\n    return 1\n>>>>>>> theirs\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"mine\",\"to\":\"yours\",\"unsure\":true}", TOOL_REFUSED,
+        "conflict marks");
+    tree_remove(&t);
+}
+
+/* What people read still writes the old name: told, a word of a sentence aside. */
+
+static void test_rename__tells_which_documents_write_the_old_name(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(
+        &t, "a.c", "int addOne(int x)\n{\n    return x + 1;\n}\n\nint parse(void)\n{\n    return 0;\n}\n");
+    tree_put(&t, "README.md",
+        "# addOne\n\nCall `addOne(2)` or addOne, not addOnes.\nTo parse is parse().\nWe parse.\n");
+    tree_put(&t, "docs/more.txt", "addOne\naddOne\naddOne\naddOne\n");
+    tree_open(&t);
+    renames(&t, "addOne", "increment",
+        "Documents that still write it, left: README.md:1, README.md:3, docs/more.txt:1, docs/more.txt:2, "
+        "docs/more.txt:3 and 1 more line.\n");
+    renames(&t, "parse", "read", "Documents that still write it, left: README.md:4.\n");
+    char *now = tree_get(&t, "README.md");
+    assert_contains(now, "addOne, not addOnes");
+    free(now);
+    tree_remove(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rename__python_follows_imports_and_scopes),
+        cmocka_unit_test(test_rename__python_members_and_parameters),
+        cmocka_unit_test(test_rename__c_keeps_fields_tags_labels_and_locals),
+        cmocka_unit_test(test_rename__alternatives_are_renamed_together),
+        cmocka_unit_test(test_rename__what_embeds_a_type_in_go_follows_it),
+        cmocka_unit_test(test_rename__go_java_and_javascript),
+        cmocka_unit_test(test_rename__java_tells_types_of_one_name_apart),
+        cmocka_unit_test(test_rename__javascript_passages_and_members),
+        cmocka_unit_test(test_rename__go_packages_and_unnamed_types),
+        cmocka_unit_test(test_rename__refuses_what_cannot_be),
+        cmocka_unit_test(test_rename__tells_which_documents_write_the_old_name),
+    };
+    return refactor_run(tests, sizeof tests / sizeof *tests, "rename");
+}
