@@ -99,10 +99,9 @@ void tool_workspace_close(tool_workspace *w)
     tool__undo_close(w->undo);
     if (w->store_is_temporary && w->store) base_fs_remove(w->store, NULL);
     tool__scratch_drop_kept(w);
-    if (w->tmp) base_fs_remove(w->tmp, NULL);
+    tool__den_free(w->tmp);
     tool__git_guard_free(w->git_guard);
     tool__git_since_free(w->git_since);
-    free(w->tmp);
     for (char **path = w->allow_read; *path; path++) free(*path);
     free(w->allow_read);
     free(w->aside);

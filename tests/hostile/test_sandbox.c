@@ -241,6 +241,7 @@ static char *run_bare(const tree *t, const char *command)
 static char *run_confined(tree *t, const char *command)
 {
     char arguments[600];
+    t->limits.shell_ms = 120000 * tree_patience();
     snprintf(arguments, sizeof arguments, "{\"command\":\"%s\"}", command);
     tool_result r = tree_call(t, "shell", arguments, NULL);
     char *said = base_buf_take(&r.text);

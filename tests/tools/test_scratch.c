@@ -18,7 +18,8 @@
 
 typedef struct stage {
     tree t;
-    const char *copy; /* the kept copy's folder */
+    const char *copy; /* the kept copy's folder, which has its name while somebody runs something in it: */
+    tool_sandbox_plan running;
 } stage;
 
 static void begin(stage *s, bool is_git)
@@ -32,6 +33,14 @@ static void begin(stage *s, bool is_git)
     tree_open(&s->t);
     s->copy = tool__scratch_kept_path(s->t.w, NULL);
     assert_non_null(s->copy);
+    assert_int_not_equal(access(s->copy, F_OK), 0);
+    assert_int_equal(tool__scratch_prepare(s->t.w->kept, &s->running, NULL), 0);
+}
+
+static void end(stage *s)
+{
+    tool_sandbox_plan_free(&s->running);
+    tree_remove(&s->t);
 }
 
 static const char *in_copy(const stage *s, const char *path)
@@ -118,7 +127,7 @@ static void test_scratch__the_kept_copy_follows_the_tree(void **state)
         tree_put(&s.t, "new/d.c", "int d;\n");
         update(&s);
         assert_copy(&s, "new/d.c", "int d;\n");
-        tree_remove(&s.t);
+        end(&s);
         assert_int_not_equal(access(s.copy, F_OK), 0); /* it went with the workspace */
     }
 }
@@ -131,7 +140,7 @@ static void test_scratch__the_person_s_build_folder_is_left_alone(void **state)
     begin(&s, true);
     tool_scratch *kept = update(&s);
     assert_copy(&s, "build", NULL); /* neither copied nor linked: what is made lies in the copy */
-    const tool_limits limits = {.result_bytes = 2000, .shell_ms = 20000};
+    const tool_limits limits = {.result_bytes = 2000, .shell_ms = 20000 * tree_patience()};
     char command[900];
     snprintf(command, sizeof command,
         "mkdir build && echo ours >build/mine; echo x >%s/build/mine || echo refused", s.t.dir);
@@ -144,7 +153,7 @@ static void test_scratch__the_person_s_build_folder_is_left_alone(void **state)
     update(&s);
     assert_copy(&s, "build/mine", "ours\n"); /* and stays for the next */
     tool_result_free(&result);
-    tree_remove(&s.t);
+    end(&s);
 }
 
 /* Only what changed is written, so that a build tool builds only that; and what goes back to an older file looks new. */
@@ -181,7 +190,7 @@ static void test_scratch__only_what_changed_is_copied_again(void **state)
     assert_int_equal(utimensat(AT_FDCWD, in_copy(&s, "a.c"), forged, 0), 0);
     update(&s);
     assert_copy(&s, "a.c", "int a;\n");
-    tree_remove(&s.t);
+    end(&s);
 }
 
 /* Commands write the copy: what they put there leads nowhere. */
@@ -191,12 +200,12 @@ static void test_scratch__caches_are_no_links(void **state)
     stage s;
     tool_scratch *copy = NULL;
     tool_result result = {.exit_code = -1};
-    tool_limits limits = {.result_bytes = 400, .shell_ms = 20000};
+    tool_limits limits = {.result_bytes = 400, .shell_ms = 20000 * tree_patience()};
     begin(&s, true);
     tree_put(&s.t, ".gitignore", "build/\n.pytest_cache/\n");
     tree_put(&s.t, ".pytest_cache/README.md", "the person's\n");
     if (tool_scratch_make(s.t.w, false, &copy, NULL, NULL)) { /* no walls on this machine */
-        tree_remove(&s.t);
+        end(&s);
         skip();
     }
     assert_int_equal(
@@ -207,7 +216,7 @@ static void test_scratch__caches_are_no_links(void **state)
     assert_int_equal(result.status, TOOL_OK);
     tool_result_free(&result);
     tool_scratch_free(copy);
-    tree_remove(&s.t);
+    end(&s);
 }
 
 static void test_scratch__links_in_the_copy_are_not_followed(void **state)
@@ -243,7 +252,7 @@ static void test_scratch__links_in_the_copy_are_not_followed(void **state)
     assert_string_equal(victim_text, "outside\n");
     free(kept_text);
     free(victim_text);
-    tree_remove(&s.t);
+    end(&s);
 }
 
 /* What a build may read beside listed files: links, modes, and repositories inside. */
@@ -267,7 +276,7 @@ static void test_scratch__links_modes_and_nested_repositories_come_along(void **
         if (!is_kept && !s.t.w->sandbox.is_confining) continue;
         if (tool_scratch_make(s.t.w, is_kept, &copy, NULL, &err)) fail_msg("%s", err.msg);
         tool_result result = {.exit_code = -1};
-        const tool_limits limits = {.result_bytes = 2000, .shell_ms = 20000};
+        const tool_limits limits = {.result_bytes = 2000, .shell_ms = 20000 * tree_patience()};
         if (tool_scratch_run(copy,
                 "readlink link.c && readlink untracked_link && ./run.sh && cat sub/c.c && test ! -e sub/.git "
                 "&& "
@@ -282,7 +291,7 @@ static void test_scratch__links_modes_and_nested_repositories_come_along(void **
         tool_result_free(&result);
         tool_scratch_free(copy);
     }
-    tree_remove(&s.t);
+    end(&s);
 }
 
 int main(void)

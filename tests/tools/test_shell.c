@@ -227,8 +227,7 @@ static bool lives(const char *word)
     char command[200];
     /* The brackets keep the searching shell itself from being found. */
     snprintf(command, sizeof command, "grep -qas -- '[8]%s' /proc/[0-9]*/cmdline", word + 1);
-    const char *patience = getenv("KVIST_TEST_PATIENCE");
-    for (int tries = 1200 * (patience ? atoi(patience) : 1); tries > 0; tries--) {
+    for (unsigned tries = 1200 * tree_patience(); tries > 0; tries--) {
         if (system(command)) return false;
         usleep(50 * 1000);
     }

@@ -157,6 +157,12 @@ tool_result tree_call(tree *t, const char *tool, const char *arguments, const ch
     return r;
 }
 
+unsigned tree_patience(void)
+{
+    const char *patience = getenv("KVIST_TEST_PATIENCE");
+    return patience && atoi(patience) > 0 ? (unsigned)atoi(patience) : 1;
+}
+
 void assert_contains(const char *text, const char *part)
 {
     if (!text || !strstr(text, part)) fail_msg("\"%s\" is not in: %s", part, text ? text : "(nothing)");

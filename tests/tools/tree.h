@@ -35,6 +35,9 @@ tool_result tree_call(tree *t, const char *tool, const char *arguments, const ch
 tool_result tree_prepare(
     tree *t, const char *tool, const char *arguments, const char *payload, tool_preview *ret);
 
+/* How many times as long as usual a test waits (KVIST_TEST_PATIENCE). */
+unsigned tree_patience(void);
+
 void assert_contains(const char *text, const char *part);
 void assert_lacks(const char *text, const char *part);
 

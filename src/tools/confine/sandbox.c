@@ -317,9 +317,34 @@ static int prepare_mounts(tool_sandbox_plan *p, const char *session, base_err *e
     return base_fs_mkdirs(p->stage, err);
 }
 
+static int open_dens(tool_sandbox_plan *p, const tool_sandbox_wishes *wishes, base_err *err)
+{
+    tool_den *const dens[] = {wishes->session, wishes->copy};
+    for (size_t i = 0; i < sizeof dens / sizeof *dens; i++) {
+        const int code = dens[i] ? tool__den_open(dens[i], err) : BASE_OK;
+        if (code) return code;
+        p->dens[i] = dens[i];
+    }
+    return BASE_OK;
+}
+
+static void close_dens(tool_sandbox_plan *p)
+{
+    for (size_t i = 0; i < sizeof p->dens / sizeof *p->dens; i++) {
+        if (p->dens[i]) tool__den_close(p->dens[i]);
+        p->dens[i] = NULL;
+    }
+}
+
+void tool_sandbox_has_entered(tool_sandbox_plan *p)
+{
+    if (p->use_mounts) close_dens(p);
+}
+
 int tool_sandbox_prepare(
     const tool_sandbox *s, const tool_sandbox_wishes *wishes, tool_sandbox_plan *ret, base_err *err)
 {
+    const char *session = tool__den_path(wishes->session);
     tool_sandbox_plan p = {.ruleset = -1,
         .landlock_abi = s->landlock_abi,
         .use_landlock = s->landlock_abi > 0,
@@ -329,18 +354,19 @@ int tool_sandbox_prepare(
     const tool_view_needs view = {.root = wishes->root,
         .root_is_writable = wishes->root_is_writable,
         .shows_home = wishes->shows_home,
-        .session = wishes->session,
+        .session = session,
         .readable = wishes->readable,
         .has_mounts = s->has_mounts};
     int code = BASE_OK;
-    p.shm = join(wishes->session, "/shm");
-    p.tmp = join(wishes->session, "/tmp");
+    p.shm = join(session, "/shm");
+    p.tmp = join(session, "/tmp");
     p.root = base_xstrdup(wishes->root);
-    code = base_fs_mkdirs(p.shm, err);
+    code = open_dens(&p, wishes, err);
+    if (!code) code = base_fs_mkdirs(p.shm, err);
     if (!code) code = base_fs_mkdirs(p.tmp, err);
     if (!code && (p.use_landlock || p.use_mounts)) code = tool__view_make(&view, &p.views, err);
     if (!code && p.use_landlock) code = make_ruleset(s->landlock_abi, wishes->has_network, &p.ruleset, err);
-    if (!code && p.use_mounts) code = prepare_mounts(&p, wishes->session, err);
+    if (!code && p.use_mounts) code = prepare_mounts(&p, session, err);
     if (!code && s->has_seccomp) {
         const tool_filter_needs needs = {.denies_truncate = s->landlock_abi < 3 && !s->has_mounts,
             .opens_network = wishes->has_network,
@@ -380,6 +406,7 @@ void tool_sandbox_plan_free(tool_sandbox_plan *p)
     free(p->shm);
     free(p->stage);
     tool__view_free(&p->views);
+    close_dens(p);
     memset(p, 0, sizeof *p);
     p->ruleset = -1;
 }

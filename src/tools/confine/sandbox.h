@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "tools/confine/den.h"
 #include "tools/confine/sandbox_view.h"
 
 typedef struct tool_sandbox {
@@ -37,9 +38,10 @@ void tool_sandbox_describe_one(
 typedef struct tool_sandbox_wishes {
     const char *root; /* the tree, without links in its path */
     bool root_is_writable;
-    bool shows_home;     /* the person's, but for keys and credentials, in the place of an empty one */
-    bool has_network;    /* the person opened it for this program */
-    const char *session; /* a private folder that all commands of a session share */
+    bool shows_home;   /* the person's, but for keys and credentials, in the place of an empty one */
+    bool has_network;  /* the person opened it for this program */
+    tool_den *session; /* what all commands of a session share */
+    tool_den *copy;    /* where `root` lies in one; may be NULL */
     const char *const *readable; /* what is seen outside of the tree besides the system and toolchains */
     const char *const
         *read_only; /* existing paths below root that cannot be written where there are mounts */
@@ -58,6 +60,7 @@ typedef struct tool_sandbox_plan {
     char **places; /* of each view below the stage, NULL-terminated */
     char **own;    /* folders below root that nobody renames: mounts of their own; may be NULL */
     char **read_only;
+    tool_den *dens[2]; /* open as long as the child needs their names */
     unsigned long long keep_capabilities;
     char uid_map[64], gid_map[64];
 } tool_sandbox_plan;
@@ -70,6 +73,8 @@ unsigned long tool_sandbox_namespaces(const tool_sandbox_plan *p);
 const char *tool_sandbox_enter_user(const tool_sandbox_plan *p);
 /* In the shell's process: NULL, or the step that failed (errno is set). Only system calls. */
 const char *tool_sandbox_enter(const tool_sandbox_plan *p);
+/* The child is where it is to be: with mounts of its own it needs no names of ours any more. */
+void tool_sandbox_has_entered(tool_sandbox_plan *p);
 void tool_sandbox_plan_free(tool_sandbox_plan *p);
 
 #endif

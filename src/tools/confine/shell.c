@@ -137,8 +137,8 @@ static void watch(tool_supervised *child, tool_meter *meter, const tool_limits *
     ret->ms = (base_clock_ns() - start) / 1000000;
 }
 
-int tool__child_run(const tool_sandbox_plan *plan, const char *command, const tool_limits *limits,
-    uint64_t ms, tool_child *ret, base_err *err)
+int tool__child_run(tool_sandbox_plan *plan, const char *command, const tool_limits *limits, uint64_t ms,
+    tool_child *ret, base_err *err)
 {
     tool_supervised child;
     tool_child c = {0};

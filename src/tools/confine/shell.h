@@ -39,8 +39,8 @@ typedef struct tool_child {
  *
  * A command that fails is no error of ours. Blocks; polls *cancel every 20 ms at most.
  */
-int tool__child_run(const tool_sandbox_plan *plan, const char *command, const tool_limits *limits,
-    uint64_t ms, tool_child *ret, base_err *err);
+int tool__child_run(tool_sandbox_plan *plan, const char *command, const tool_limits *limits, uint64_t ms,
+    tool_child *ret, base_err *err);
 void tool__child_free(tool_child *c);
 
 #endif

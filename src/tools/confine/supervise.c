@@ -256,7 +256,7 @@ static void give(int *end, int *ret)
     *end = -1;
 }
 
-int tool__supervise(const tool_sandbox_plan *plan, const char *command, const tool_supervise_options *options,
+int tool__supervise(tool_sandbox_plan *plan, const char *command, const tool_supervise_options *options,
     tool_supervised *ret, base_err *err)
 {
     const bool talks = options && options->talks;
@@ -301,6 +301,7 @@ int tool__supervise(const tool_sandbox_plan *plan, const char *command, const to
         code =
             base_fail_sys(err, "the command was not started, because it could not be confined (%s)", f.step);
     }
+    tool_sandbox_has_entered(plan);
     if (!code) {
         give(&s.output[0], &ret->output);
         give(&s.link[0], &ret->link);

@@ -37,7 +37,7 @@ typedef struct tool_supervise_options {
  * Starts `command` by bash or sh as the plan says; closed, not open: when a step of the plan fails, nothing
  * runs. options NULL: it reads nothing, and both its streams are `output`.
  */
-int tool__supervise(const tool_sandbox_plan *plan, const char *command, const tool_supervise_options *options,
+int tool__supervise(tool_sandbox_plan *plan, const char *command, const tool_supervise_options *options,
     tool_supervised *ret, base_err *err);
 bool tool__supervise_has_ended(const tool_supervised *c);
 /*

@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "tools/guard/below.h"
+#include "tools/guard/git_conflicts.h"
 #include "tools/guard/git_index.h"
 #include "tools/guard/git_links.h"
 #include "tools/guard/git_mend.h"
@@ -86,7 +87,8 @@ static void check_steps(tool_git_check *c)
         if (before && tool__kept_compare(&c->w->root, before, NULL) == TOOL_KEPT_SAME) continue;
         if (tool__git_steps_refused(item, before))
             tool__git_set_aside(c, item->path, before && before->st.st_mode ? "changed" : "made",
-                ", whose steps run a program when git goes on: it was moved aside. Read it, and put it back "
+                ", whose steps run a program or write a file when git goes on: it was moved aside. Read it, "
+                "and put it back "
                 "or "
                 "end this with --abort.");
     }
@@ -238,6 +240,7 @@ void tool__git_guard_check(tool_workspace *w, base_buf *told)
     check_steps(&c);
     tool__git_links_check(&c);
     check_indexes(&c);
+    tool__git_conflicts_check(&c);
     check_pipes(&c);
     check_orders(&c);
     /* A rebase that this command began is the session's: the next command may go on with it. */

@@ -13,9 +13,10 @@
 
 const char *const tool__git_state_names[] = {"rebase-merge", "rebase-apply", "sequencer", NULL};
 static const struct {
-    const char *state, *name; /* lists of steps; strategies, which git takes for programs' names */
+    const char *state,
+        *name; /* lists of steps; strategies, which git takes for programs' names; options, one of which writes a file */
 } step_files[] = {{"rebase-merge", "git-rebase-todo"}, {"sequencer", "todo"}, {"rebase-merge", "strategy"},
-    {"rebase-merge", "strategy_opts"}, {"sequencer", "opts"}};
+    {"rebase-merge", "strategy_opts"}, {"sequencer", "opts"}, {"rebase-apply", "apply-opt"}};
 
 bool tool__git_states_have(const tool_git_states *list, const struct stat *st)
 {

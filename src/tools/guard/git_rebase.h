@@ -28,7 +28,7 @@ void tool__git_states_add(
 bool tool__git_states_have(const tool_git_states *list, const struct stat *st);
 void tool__git_states_free(tool_git_states *list);
 
-/* Keeps the lists of steps and the strategies, which git takes for programs' names, of all of them; sorted. */
+/* Keeps the lists of steps the strategies, which git takes for programs' names, and the options of all of them; sorted. */
 void tool__git_steps_keep(
     const tool_root *root, const tool_git_walk *walk, const tool_kept_list *earlier, tool_kept_list *ret);
 /* Must git not go on with what this file (of tool__git_steps_keep) holds now? before: what it held; may be NULL. */

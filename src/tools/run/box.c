@@ -13,11 +13,7 @@
 
 int tool__box_tmp(tool_workspace *w, base_err *err)
 {
-    if (w->tmp) return BASE_OK;
-    char name[] = "/tmp/kvist-tmp-XXXXXX";
-    if (!mkdtemp(name)) return base_fail_sys(err, "%s", name);
-    w->tmp = base_xstrdup(name);
-    return BASE_OK;
+    return w->tmp ? BASE_OK : tool__den_make("tmp", &w->tmp, err);
 }
 
 static bool lies_below(const char *path, const char *root)

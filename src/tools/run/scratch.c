@@ -21,11 +21,11 @@ enum { MOST_FILES = 20000 };
 static const uint64_t most_bytes = (uint64_t)256 << 20;
 
 struct tool_scratch {
-    char *folder; /* holds the copy alone: who writes there cannot put another folder in its place */
+    tool_den *den; /* holds the copy alone: who writes there cannot put another folder in its place */
     bool is_kept;
     tool_tree_copy copy;
     char **readable; /* the tree, to which links lead, and what the person allowed; NULL-terminated */
-    char
+    tool_den
         *tmp; /* the session's, as for any command of it: what a compiler keeps there serves the next trial */
     tool_sandbox sandbox;
 };
@@ -34,11 +34,9 @@ static void remove_scratch(tool_scratch *s)
 {
     if (!s) return;
     tool__copy_free(&s->copy);
-    if (s->folder) base_fs_remove(s->folder, NULL);
-    free(s->folder);
+    tool__den_free(s->den);
     for (char **path = s->readable; path && *path; path++) free(*path);
     free(s->readable);
-    free(s->tmp);
     free(s);
 }
 
@@ -92,23 +90,27 @@ static char **readable_paths(const tool_workspace *w)
 /* An empty one. */
 static int make_empty(tool_workspace *w, bool is_kept, tool_scratch **ret, base_err *err)
 {
-    char name[] = "/tmp/kvist-try-XXXXXX", kept[] = "/tmp/kvist-copy-XXXXXX";
+    tool_den *den = NULL;
     int rc = tool__box_tmp(w, err);
-    const char *folder = rc ? NULL : mkdtemp(is_kept ? kept : name);
+    if (!rc) rc = tool__den_make(is_kept ? "copy" : "try", &den, err);
     if (rc) return rc;
-    if (!folder) return base_fail_sys(err, "a folder for a copy of the tree below /tmp");
     tool_scratch *s = base_xcalloc(1, sizeof *s);
-    *s = (tool_scratch){.folder = base_xstrdup(folder),
+    *s = (tool_scratch){.den = den,
         .is_kept = is_kept,
-        .copy = {.root = {.fd = -1, .path = base_fs_join(folder, "tree"), .has_openat2 = w->root.has_openat2},
+        .copy = {.root = {.fd = -1,
+                     .path = base_fs_join(tool__den_path(den), "tree"),
+                     .has_openat2 = w->root.has_openat2},
             .most_files = is_kept ? 0 : MOST_FILES,
             .most_bytes = is_kept ? 0 : most_bytes},
         .readable = readable_paths(w),
-        .tmp = base_xstrdup(w->tmp),
+        .tmp = w->tmp,
         .sandbox = w->sandbox};
-    rc = base_fs_mkdirs(s->copy.root.path, err);
+    rc = tool__den_open(den, err);
+    const bool is_open = !rc;
+    if (!rc) rc = base_fs_mkdirs(s->copy.root.path, err);
     if (!rc && (s->copy.root.fd = open(s->copy.root.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         rc = base_fail_sys(err, "%s", s->copy.root.path);
+    if (is_open) tool__den_close(den);
     if (rc)
         remove_scratch(s);
     else
@@ -175,6 +177,7 @@ int tool__scratch_prepare(const tool_scratch *s, tool_sandbox_plan *ret, base_er
     const tool_sandbox_wishes wishes = {.root = s->copy.root.path,
         .root_is_writable = true,
         .session = s->tmp,
+        .copy = s->den,
         .readable = (const char *const *)s->readable};
     return tool_sandbox_prepare(&s->sandbox, &wishes, ret, err);
 }

@@ -26,6 +26,7 @@ struct tool_served {
     uint64_t next_look_ns;
     base_buf errors; /* the end of what came on the second stream */
     base_buf complaint;
+    tool_den *den; /* the session's tmp, open while it runs where it has no mounts; else NULL */
 };
 
 int tool_served_start(tool_workspace *w, const tool_served_options *options, tool_served **ret, base_err *err)
@@ -49,6 +50,7 @@ int tool_served_start(tool_workspace *w, const tool_served_options *options, too
         &(tool_supervise_options){.talks = true, .env = options->env, .group = s->meter.group.procs},
         &s->child, err);
     base_buf_free(&command);
+    if (!code && !plan.use_mounts && !tool__den_open(w->tmp, NULL)) s->den = w->tmp;
     tool_sandbox_plan_free(&plan);
     if (code) {
         tool__meter_end(&s->meter);
@@ -66,6 +68,7 @@ void tool_served_stop(tool_served *s)
     if (!s) return;
     tool__supervise_end(&s->child, &(int){0}, &(bool){false});
     tool__meter_end(&s->meter);
+    if (s->den) tool__den_close(s->den);
     base_buf_free(&s->errors);
     base_buf_free(&s->complaint);
     free(s);

@@ -25,7 +25,7 @@ struct tool_workspace {
     git_repository *repo; /* NULL: not a git tree, or unreadable */
     base_buf notes;
     char *store;               /* undo objects, spilled results */
-    char *tmp;                 /* the children's; NULL until one runs */
+    tool_den *tmp;             /* the children's; NULL until one runs */
     struct tool_scratch *kept; /* the copy in which builds judge; NULL until one does */
     char *aside;               /* where what commands planted goes; NULL until something does */
     unsigned n_aside;
