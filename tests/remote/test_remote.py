@@ -127,6 +127,17 @@ class Remote(unittest.TestCase):
         self.assertEqual(first["cached"], -1)
         self.assertGreater(second["cached"], 0)
 
+    def test_chat_tells_its_usage_behind_an_answer_that_was_cut(self):
+        """kvist ends the answer behind a call; the server writes on, and tells what it cost at its own end."""
+        text = '<tool_call>\n{"name": "read", "arguments": {"path": "src/one.c"}}\n</tool_call>'
+        s = self.serve("chat", [{"text": text + " and so on" * 20}, "It doubles x.", {"text": text + "\n" * 400, "slow": 0.05}, "Yes."],
+                       model="big-70b")
+        run, events = self.ask(s, "--ephemeral")
+        self.assertEqual([r["cached"] for r in self.of(events, "request")], [640, 640], run.stderr)
+        run, events = self.ask(s, "--ephemeral")
+        self.assertEqual([r["cached"] for r in self.of(events, "request")], [-1, 640], run.stderr)  # a second is enough
+        self.await_cut(s)
+
     def last_session(self):
         return sorted(os.listdir(os.path.join(self.home, "data", "sessions")))[-1]
 

@@ -37,6 +37,7 @@ typedef struct chat {
     model_ids came;
     size_t taken;
     bool in_thought, in_call;
+    bool tells_no_usage; /* an answer came to its very end without it */
     uint64_t begun_ns;
     engine_request report;
     bool has_report;
@@ -369,9 +370,19 @@ static int read_more(chat *c, base_err *err)
     return rc;
 }
 
-static void read_usage(chat *c)
+/* What the endpoint says that it cost stands behind the answer: waited for, and for longer where it writes on. */
+static void end_request(chat *c)
 {
-    remote_endpoint_read_usage(c->endpoint, &c->sse, REMOTE_USAGE_MS, on_event, c, &c->is_done);
+    const bool is_cancelled = c->cancel && atomic_load(c->cancel);
+    if (!c->is_streaming) return;
+    if (!is_cancelled && !c->tells_no_usage && c->report.computed < 0) {
+        remote_endpoint_read_usage(c->endpoint, &c->sse, c->has_ended ? REMOTE_USAGE_MS : REMOTE_USAGE_CUT_MS,
+            on_event, c, &c->is_done);
+        c->tells_no_usage = c->is_done && c->report.computed < 0;
+    }
+    c->n_computed += c->report.computed > 0 ? (uint64_t)c->report.computed : 0;
+    c->n_sent = c->n;
+    close_stream(c);
 }
 
 static int chat_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
@@ -404,12 +415,7 @@ static int chat_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id
     *ret_end = c->taken == c->came.n;
     *ret_id = *ret_end ? STANDIN_END : c->came.ids[c->taken++];
     add(c, *ret_id);
-    if (*ret_end) {
-        read_usage(c);
-        c->n_computed += c->report.computed > 0 ? (uint64_t)c->report.computed : 0;
-        c->n_sent = c->n;
-        close_stream(c);
-    }
+    if (*ret_end) end_request(c);
     return 0;
 }
 
@@ -427,8 +433,7 @@ static int chat_answer_held(engine *e, engine_hold *hold, base_err *err)
 static void chat_answer_over(engine *e)
 {
     chat *c = as_chat(e);
-    if (c->is_streaming && c->has_ended) read_usage(c); /* a call is over before its end is asked for */
-    close_stream(c);
+    end_request(c); /* a call is over before its end is asked for, and an answer where we cut it */
     c->hold = NULL;
 }
 
