@@ -162,6 +162,33 @@ static uint64_t params_of_name(const char *name)
     return 0;
 }
 
+/* vLLM tells it among its metrics, SGLang among its settings; where neither does, what is usual. */
+static int find_block(remote_endpoint *e, base_err *err)
+{
+    static const char name[] = "block_size=\"";
+    base_json_doc *doc = NULL;
+    base_buf text = {0};
+    long status = 0;
+    int rc = 0;
+    e->block = e->wire->block;
+    if (e->wire == &remote_wire_sglang) {
+        rc = look(e, "/get_server_info", &doc, err);
+        const uint32_t told = number(root_of(doc), "page_size");
+        if (told) e->block = told;
+    } else if (e->wire == &remote_wire_vllm) {
+        base_err why = {0};
+        rc = remote_http_ask(e->http, "/metrics", NULL, &status, &text, &why);
+        const char *at = rc ? NULL : memmem(text.data ? text.data : "", text.len, name, sizeof name - 1);
+        const unsigned long told = at ? strtoul(at + sizeof name - 1, NULL, 10) : 0;
+        if (told && told <= 1 << 20) e->block = (uint32_t)told;
+        if (rc == BASE_E_CANCELLED && err) *err = why;
+        if (rc != BASE_E_CANCELLED) rc = 0;
+    }
+    base_json_free(doc);
+    base_buf_free(&text);
+    return rc;
+}
+
 /* --- its template --------------------------------------------------------------------------------------- */
 
 static int render(void *user, const remote_message *m, uint32_t n, bool open, base_buf *out, base_err *err)
@@ -170,6 +197,8 @@ static int render(void *user, const remote_message *m, uint32_t n, bool open, ba
     const remote_endpoint *e = o->e;
     base_buf body = {0}, answer = {0};
     base_json_doc *doc = NULL;
+    if (!open && e->wire->renders_open)
+        return base_fail(err, BASE_E_UNSUPPORTED, "it renders with the beginning of an answer only");
     e->wire->put_render(e->model, m, n, open, o->options->thinking, &body);
     int rc = remote_http_ask(e->http, e->wire->render, body.data, NULL, &answer, err);
     if (!rc) rc = base_json_parse(answer.data ? answer.data : "", answer.len, &doc, err);
@@ -276,12 +305,13 @@ int remote_endpoint_open(remote_endpoint **ret, const remote_endpoint_options *o
     if (!rc) rc = find_model(&o, err);
     if (!rc && !e->n_params) e->n_params = params_of_name(e->model);
     if (!rc) e->tools = choose_tools(e, template);
+    if (!rc) rc = find_block(e, err);
     if (!rc && e->wire->has_ids) {
         base_err why = {0};
         rc = find_form(&o, &why);
         if (rc == BASE_E_UNSUPPORTED || rc == BASE_E_NOT_FOUND) {
             take_word(&e->why_chat, why.msg);
-            e->wire = &remote_wire_chat;
+            e->wire = e->wire->by_chat ? e->wire->by_chat : &remote_wire_chat;
             rc = 0;
         } else if (rc && err) {
             *err = why;

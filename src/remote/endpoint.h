@@ -17,6 +17,7 @@ typedef struct remote_endpoint {
     char *model;             /* as it wants to be called */
     char *format;            /* what its weights are kept in; NULL: not told */
     uint32_t n_ctx, n_train; /* 0: not told */
+    uint32_t block;          /* tokens that its cache keeps or drops together */
     uint32_t n_slots;        /* requests that it works on at once; 0: not told */
     uint64_t n_params;       /* 0: not told */
     char *why_chat; /* why it is asked through chat although it takes ids; NULL: it is not, or cannot */

@@ -46,17 +46,23 @@ static char *without_end(const char *text, const char *end)
     return text && n >= m && !strcmp(text + n - m, end) ? base_xstrndup(text, n - m) : NULL;
 }
 
-/* What begins a text stands in front of the first message only. */
-static void split_start(remote_form *f)
+/* How much of it begins a text and no message. */
+static size_t length_of_start(const char *begin)
 {
     static const char *const texts[] = {"<|begin_of_text|>", "<s>", "<bos>", "<|startoftext|>",
         "<\xef\xbd\x9c"
         "begin\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
         "[BOS]"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (begins(begin, texts[i])) return strlen(texts[i]);
+    return 0;
+}
+
+/* What begins a text stands in front of the first message only. */
+static void split_start(remote_form *f)
+{
     char *begin = f->begin[MODEL_ROLE_SYSTEM];
-    size_t n = 0;
-    for (size_t i = 0; !n && i < sizeof texts / sizeof *texts; i++)
-        if (begins(begin, texts[i])) n = strlen(texts[i]);
+    const size_t n = length_of_start(begin);
     f->start = base_xstrndup(begin, n);
     f->begin[MODEL_ROLE_SYSTEM] = base_xstrdup(begin + n);
     free(begin);
@@ -103,6 +109,33 @@ static void compare(remote_form *f, const base_buf *whole)
     base_buf_free(&pieces);
 }
 
+/*
+ * Where an engine renders only with what begins an answer: the same without it. Behind the user's message stand its
+ * end and the answer's beginning, behind an answer its end and the user's: they share how a message ends and how one
+ * begins, and the first message's beginning says what of that is the latter.
+ */
+static bool close_open(const char *first, const base_buf *open, const base_buf *whole, base_buf *closed)
+{
+    char *to_answer = between(whole, marks[1], marks[2]), *to_user = between(whole, marks[2], marks[3]);
+    char *begin = between(open, NULL, first), *rest = between(open, marks[1], NULL);
+    size_t n = 0;
+    while (to_answer && to_user && to_answer[n] && to_answer[n] == to_user[n]) n++;
+    for (size_t k = 0; begin && k < n; k++) {
+        const size_t m = n - k;
+        if (strncmp(begin + length_of_start(begin), to_answer + k, m)) continue;
+        n = k;
+        break;
+    }
+    const bool found = n && rest && !strncmp(rest, to_answer, n) && rest[n];
+    base_buf_clear(closed);
+    if (found) base_buf_add(closed, open->data, open->len - strlen(rest) + n);
+    free(to_answer);
+    free(to_user);
+    free(begin);
+    free(rest);
+    return found;
+}
+
 /* The user's and the answer's pieces out of histories that begin with message `first`. */
 static bool take_apart(
     remote_form *f, const char *first, const base_buf *closed, const base_buf *open, const base_buf *whole)
@@ -144,9 +177,10 @@ int remote_form_find(remote_form *ret, remote_render_fn *render, void *user, bas
     for (uint32_t first = 0; first < 2 && !found && !rc; first++) {
         remote_form f = {0};
         base_err why = {0};
-        rc = ask(&a, first, 2, false, &closed, &why);
-        if (!rc) rc = ask(&a, first, 2, true, &open, &why);
+        rc = ask(&a, first, 2, true, &open, &why);
         if (!rc) rc = ask(&a, first, 4, true, &whole, &why);
+        if (!rc) rc = ask(&a, first, 2, false, &closed, &why);
+        if (rc == BASE_E_UNSUPPORTED && close_open(marks[first], &open, &whole, &closed)) rc = 0;
         if (!rc) found = take_apart(&f, marks[first], &closed, &open, &whole);
         if (rc == BASE_E_CANCELLED && err) *err = why;
         if (rc && rc != BASE_E_CANCELLED) rc = 0; /* a template may refuse a system message, or all of it */

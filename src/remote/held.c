@@ -96,9 +96,21 @@ static uint32_t found_in(
     return (uint32_t)(same - same % (h->block ? h->block : 1));
 }
 
+/* Of engines of blocks: the most that any former request has in common with these. */
+static uint32_t found_in_any(const remote_held *h, const int32_t *ids, uint32_t n)
+{
+    uint32_t most = found_in(h, &h->slot, ids, n, 0);
+    for (uint32_t i = 0; i < h->n_prompts; i++) {
+        const uint32_t found = found_in(h, &h->prompts[i], ids, n, 0);
+        if (found > most) most = found;
+    }
+    return most;
+}
+
 uint32_t remote_held_find(const remote_held *h, const int32_t *ids, uint32_t n, uint32_t reuse)
 {
     if (!n) return 0;
+    if (h->keeps_blocks) return found_in_any(h, ids, n);
     const uint32_t best = looks_further(h, ids, n) ? best_prompt(h, ids, n) : h->n_prompts;
     return found_in(h, best < h->n_prompts ? &h->prompts[best] : &h->slot, ids, n, reuse);
 }
@@ -106,6 +118,7 @@ uint32_t remote_held_find(const remote_held *h, const int32_t *ids, uint32_t n, 
 uint32_t remote_held_ask(remote_held *h, const int32_t *ids, uint32_t n, uint32_t reuse)
 {
     if (!n) return 0;
+    if (h->keeps_blocks) return found_in_any(h, ids, n);
     if (looks_further(h, ids, n)) {
         if (h->slot.n) save_slot(h);
         const uint32_t best = best_prompt(h, ids, n);
@@ -120,6 +133,7 @@ uint32_t remote_held_ask(remote_held *h, const int32_t *ids, uint32_t n, uint32_
 void remote_held_set(
     remote_held *h, const int32_t *asked, uint32_t n_asked, const int32_t *answer, uint32_t n_answer)
 {
+    if (h->keeps_blocks && h->slot.n && common(&h->slot, asked, n_asked) < h->slot.n) save_slot(h);
     h->slot.n = 0;
     for (uint32_t i = 0; i < n_asked; i++) model_ids_add(&h->slot, asked[i]);
     for (uint32_t i = 0; i + 1 < n_answer; i++) model_ids_add(&h->slot, answer[i]);

@@ -2,7 +2,7 @@
  * What an engine's cache holds, as far as who asks it alone can know: the tokens of the slot that answered last,
  * and former prompts that llama-server keeps in memory (--cache-ram) and takes back when one is nearer to a
  * request than its slot. The rules are those of llama.cpp's tools/server (get_available_slot, server_prompt_cache),
- * for one slot; a second client, or a full memory, makes a prediction wrong and nothing else.
+ * for one slot, and for engines of blocks that everything is there that was asked before; a second client, or a full memory, makes a prediction wrong and nothing else.
  */
 #ifndef KVIST_REMOTE_HELD_H
 #define KVIST_REMOTE_HELD_H
@@ -15,6 +15,7 @@ enum { REMOTE_HELD_PROMPTS = 32 };
 
 typedef struct remote_held {
     bool keeps_prompts; /* former prompts are kept in memory */
+    bool keeps_blocks;  /* every block stays until room is short, whoever asked last (vLLM, SGLang) */
     uint32_t block;     /* tokens are kept or dropped in blocks of this many */
     model_ids slot;
     model_ids prompts[REMOTE_HELD_PROMPTS]; /* the oldest first */

@@ -12,7 +12,8 @@ enum {
     MOST_ID = 1 << 22,
     N_KEPT = 1024,          /* texts whose ids are kept; a power of two */
     MOST_KEPT_BYTES = 4096, /* longer ones are asked for again */
-    BYTES_PER_ID = 3        /* before anything was seen; code has few more */
+    BYTES_PER_ID = 3,       /* before anything was seen; code has few more */
+    AT_ONCE = 2048          /* ids whose bytes one request asks for */
 };
 
 typedef struct entry {
@@ -204,6 +205,8 @@ static int ask_tokens(
     const base_json *strs = rc ? NULL : base_json_get(root, "token_strs");
     if (strs && strs->type == BASE_JSON_ARRAY)
         learn_spelled(v, strs, out->ids + first, out->n - first, text, n);
+    if (!rc && v->wire->tells_no_pieces && !special)
+        rc = remote_vocab_learn_text(v, out->ids + first, out->n - first, text, n, true, NULL, NULL, err);
     if (rc) out->n = first;
     base_json_free(doc);
     base_buf_free(&body);
@@ -254,7 +257,7 @@ int remote_vocab_encode(
     }
     const size_t first = out->n;
     int rc = 0;
-    const bool reads_always = v->wire == &remote_wire_vllm;
+    const bool reads_always = v->wire->reads_special;
     for (size_t at = 0; at < n && !rc;) {
         size_t cut = special || !reads_always ? n - at : next_cut(v, text + at, n - at);
         rc = ask_tokens(v, text + at, cut, special, out, err);
@@ -318,40 +321,117 @@ static bool is_listed(const model_ids *list, int32_t id)
     return false;
 }
 
-int remote_vocab_learn(remote_vocab *v, const int32_t *ids, uint32_t n, base_err *err)
+/* Each id alone as text: ret[ids->n], which the caller frees. */
+static int decode_each(remote_vocab *v, const model_ids *ids, base_buf *ret, base_err *err)
 {
-    enum { AT_ONCE = 2048 };
-    model_ids unknown = {0}, asked = {0};
+    model_ids asked = {0};
     base_buf text = {0};
     const int32_t between = separator(v);
     int rc = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (!remote_vocab_knows(v, ids[i]) && unknown.n < AT_ONCE && !is_listed(&unknown, ids[i]))
-            model_ids_add(&unknown, ids[i]);
     if (between < 0) { /* one by one */
-        for (size_t i = 0; i < unknown.n && !rc; i++) {
-            base_buf_clear(&text);
-            rc = remote_vocab_decode(v, &unknown.ids[i], 1, &text, err);
-            if (!rc) remote_vocab_set(v, unknown.ids[i], text.data ? text.data : "", text.len);
-        }
-    } else if (unknown.n) {
+        for (size_t i = 0; i < ids->n && !rc; i++) rc = remote_vocab_decode(v, &ids->ids[i], 1, &ret[i], err);
+    } else if (ids->n) {
         const entry *mark = entry_of(v, between);
-        for (size_t i = 0; i < unknown.n; i++) {
-            model_ids_add(&asked, unknown.ids[i]);
+        for (size_t i = 0; i < ids->n; i++) {
+            model_ids_add(&asked, ids->ids[i]);
             model_ids_add(&asked, between);
         }
         rc = remote_vocab_decode(v, asked.ids, (uint32_t)asked.n, &text, err);
         const char *at = text.data ? text.data : "", *end = at + text.len;
-        for (size_t i = 0; i < unknown.n && !rc; i++) {
+        for (size_t i = 0; i < ids->n && !rc; i++) {
             const char *stop = memmem(at, (size_t)(end - at), mark->bytes, mark->n);
             if (!stop) break;
-            remote_vocab_set(v, unknown.ids[i], at, (size_t)(stop - at));
+            base_buf_puts(&ret[i], "");
+            base_buf_add(&ret[i], at, (size_t)(stop - at));
             at = stop + mark->n;
         }
     }
-    model_ids_free(&unknown);
     model_ids_free(&asked);
     base_buf_free(&text);
+    return rc;
+}
+
+/* Those of ids of which no bytes are known, each once, at most `most`. */
+static void put_unknown(const remote_vocab *v, const int32_t *ids, size_t n, size_t most, model_ids *out)
+{
+    for (size_t i = 0; i < n && out->n < most; i++)
+        if (!remote_vocab_knows(v, ids[i]) && !is_listed(out, ids[i])) model_ids_add(out, ids[i]);
+}
+
+static void free_texts(base_buf *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) base_buf_free(&texts[i]);
+    free(texts);
+}
+
+int remote_vocab_learn(remote_vocab *v, const int32_t *ids, uint32_t n, base_err *err)
+{
+    model_ids unknown = {0};
+    put_unknown(v, ids, n, AT_ONCE, &unknown);
+    base_buf *texts = base_xcalloc(unknown.n + 1, sizeof *texts);
+    int rc = decode_each(v, &unknown, texts, err);
+    for (size_t i = 0; i < unknown.n && !rc; i++)
+        if (texts[i].data || separator(v) < 0)
+            remote_vocab_set(v, unknown.ids[i], texts[i].data ? texts[i].data : "", texts[i].len);
+    free_texts(texts, unknown.n);
+    model_ids_free(&unknown);
+    return rc;
+}
+
+/* An id's bytes as known or as decoded alone; NULL: neither. */
+static const char *piece_of(
+    const remote_vocab *v, int32_t id, const model_ids *unknown, const base_buf *texts, size_t *ret_n)
+{
+    const char *known = remote_vocab_piece(v, id, ret_n);
+    for (size_t i = 0; i < unknown->n && !known; i++)
+        if (unknown->ids[i] == id) {
+            *ret_n = texts[i].len;
+            return texts[i].data;
+        }
+    return known;
+}
+
+/* Of a letter in several ids each has a byte; where it has more bytes than ids, the first has the rest. */
+static void set_parts(remote_vocab *v, const int32_t *ids, size_t n, const char *text, size_t n_text)
+{
+    for (size_t i = 0, at = 0; i < n; i++) {
+        const size_t behind = n - i - 1, len = n_text - at > behind ? n_text - at - behind : 0;
+        remote_vocab_set(v, ids[i], text + at, len);
+        at += len;
+    }
+}
+
+int remote_vocab_learn_text(remote_vocab *v, const int32_t *ids, size_t n, const char *text, size_t n_text,
+    bool is_all, size_t *ret_n, size_t *ret_n_text, base_err *err)
+{
+    enum { MOST_LETTER = 16 }; /* bytes of an id that does not fit */
+    model_ids unknown = {0};
+    put_unknown(v, ids, n, AT_ONCE, &unknown);
+    base_buf *texts = base_xcalloc(unknown.n + 1, sizeof *texts);
+    int rc = decode_each(v, &unknown, texts, err);
+    size_t begun = 0, from = 0; /* ids from `begun` on wait for their bytes, which begin at `from` */
+    for (size_t i = 0; i < n && !rc; i++) {
+        size_t len = 0;
+        const char *piece = piece_of(v, ids[i], &unknown, texts, &len);
+        const size_t room = n_text - from, most = MOST_LETTER * (i - begun) + 1 + len;
+        const char *found = len ? memmem(text + from, room < most ? room : most, piece, len) : NULL;
+        const size_t at = found ? (size_t)(found - text) : 0;
+        const bool lost_blank = i == begun && at == from + 1 && text[from] == ' ';
+        if (!found || (i == begun && at != from && !lost_blank)) continue;
+        set_parts(v, ids + begun, i - begun, text + from, at - from);
+        remote_vocab_set(v, ids[i], text + at - lost_blank, len + lost_blank);
+        from = at + len;
+        begun = i + 1;
+    }
+    if (is_all && !rc) {
+        set_parts(v, ids + begun, n - begun, text + from, n_text - from);
+        begun = n;
+        from = n_text;
+    }
+    if (ret_n) *ret_n = begun;
+    if (ret_n_text) *ret_n_text = from;
+    free_texts(texts, unknown.n);
+    model_ids_free(&unknown);
     return rc;
 }
 
@@ -362,7 +442,7 @@ int remote_vocab_judge(remote_vocab *v, int32_t id, base_err *err)
     if (rc || !e || !e->bytes || e->is_control || !e->n) return rc;
     model_ids plain = {0};
     /* Where a tokenizer reads special texts everywhere only their look tells. */
-    if (v->wire == &remote_wire_vllm) {
+    if (v->wire->reads_special) {
         if (e->n > 2 && e->bytes[0] == '<' && e->bytes[e->n - 1] == '>') remote_vocab_set_control(v, id);
         return 0;
     }

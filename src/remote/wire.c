@@ -316,6 +316,7 @@ const remote_wire remote_wire_vllm = {
     .put_tokenize = vllm_put_tokenize,
     .put_detokenize = put_detokenize,
     .detokenized = "prompt",
+    .reads_special = true,
     .render = "/tokenize",
     .put_render = put_render,
 };
@@ -368,21 +369,134 @@ static int chat_read(const base_json *root, remote_piece *ret, base_err *err)
     return 0;
 }
 
-/* --- SGLang: chat completions with a grammar ------------------------------------------------------------ */
+/* --- SGLang: ids at /generate, messages where its template is not to be had ------------------------------- */
 
 static void sglang_put_request(const remote_request *r, base_buf *out)
+{
+    base_buf_puts(out, "{\"input_ids\":");
+    remote_wire_put_ids(r->ids, r->n_ids, out);
+    put_bool(out, "stream", true);
+    put_member(out, "sampling_params");
+    base_buf_putc(out, '{');
+    put_number(out, "max_new_tokens", r->max_tokens);
+    put_bool(out, "skip_special_tokens", false);
+    put_bool(out, "spaces_between_special_tokens", false);
+    put_number(out, "temperature", (double)r->sampling.temperature);
+    put_number(out, "repetition_penalty", (double)r->sampling.repeat_penalty);
+    if (r->sampling.temperature > 0) {
+        put_number(out, "top_p", (double)r->sampling.top_p);
+        put_number(out, "top_k", r->sampling.top_k > 0 ? r->sampling.top_k : -1);
+        put_number(out, "min_p", (double)r->sampling.min_p);
+        put_number(out, "sampling_seed", (double)(r->sampling.seed & 0x7fffffff));
+    }
+    if (r->grammar)
+        put_text(out, "ebnf", r->grammar, strlen(r->grammar));
+    else if (r->schema) /* as text */
+        put_text(out, "json_schema", r->schema, strlen(r->schema));
+    base_buf_puts(out, "}}");
+}
+
+/* Of the ids the last ones: an answer that is told from its beginning each time has more than a piece holds. */
+static int take_last_ids(const base_json *list, remote_piece *ret, base_err *err)
+{
+    const base_json *v = list && list->type == BASE_JSON_ARRAY ? list->first : NULL;
+    for (size_t i = REMOTE_MOST_IDS; v && i < list->n; i++) v = v->next;
+    for (; v && ret->n_ids < REMOTE_MOST_IDS; v = v->next) {
+        if (!v->is_integer || v->integer < 0 || v->integer > INT32_MAX)
+            return base_fail(err, BASE_E_FORMAT, "the endpoint sent a token that is none");
+        ret->ids[ret->n_ids++] = (int32_t)v->integer;
+    }
+    return 0;
+}
+
+static int sglang_read(const base_json *root, remote_piece *ret, base_err *err)
+{
+    *ret = empty_piece();
+    const base_json *meta = base_json_get(root, "meta_info"), *ids = base_json_get(root, "output_ids");
+    const base_json *finish = base_json_get(meta, "finish_reason");
+    const char *reason = base_json_str(finish, "type", NULL);
+    int rc = read_error(root, err);
+    if (rc) return rc;
+    if (reason && !strcmp(reason, "abort"))
+        return base_fail(err, BASE_E_IO, "the endpoint gave the answer up: %.200s",
+            base_json_str(finish, "message", "it does not say why"));
+    ret->text = text_of(root, "text");
+    ret->so_far = base_json_int(meta, "completion_tokens", -1);
+    /* Unless it was started with incremental output, each event tells all of the answer. */
+    ret->is_whole = ids && ids->type == BASE_JSON_ARRAY && ret->so_far >= 0 && ids->n == (size_t)ret->so_far;
+    if (!ret->is_whole) ret->so_far = -1;
+    ret->sent = base_json_int(meta, "prompt_tokens", -1);
+    ret->cached = base_json_int(meta, "cached_tokens", -1);
+    if (ret->sent >= 0 && ret->cached >= 0) ret->computed = ret->sent - ret->cached;
+    if (reason) ret->end = strcmp(reason, "length") ? REMOTE_ENDED : REMOTE_AT_LIMIT;
+    return ret->is_whole ? take_last_ids(ids, ret, err) : take_ids(ids, ret, err);
+}
+
+static void sglang_put_tokenize(const char *model, const char *text, size_t n, bool special, base_buf *out)
+{
+    base_buf_putc(out, '{');
+    put_text(out, "model", model, strlen(model));
+    put_text(out, "prompt", text, n);
+    put_bool(out, "add_special_tokens", false);
+    base_buf_putc(out, '}');
+}
+
+static void sglang_put_detokenize(const char *model, const int32_t *ids, uint32_t n, base_buf *out)
+{
+    base_buf_putc(out, '{');
+    put_text(out, "model", model, strlen(model));
+    put_member(out, "tokens");
+    remote_wire_put_ids(ids, n, out);
+    put_bool(out, "skip_special_tokens", false);
+    base_buf_putc(out, '}');
+}
+
+static void sglang_put_render(
+    const char *model, const remote_message *m, uint32_t n, bool open, bool thinking, base_buf *out)
+{
+    base_buf_putc(out, '{');
+    put_text(out, "model", model, strlen(model));
+    put_member(out, "messages");
+    put_messages(m, n, out);
+    put_member(out, "chat_template_kwargs");
+    base_buf_printf(out, "{\"enable_thinking\":%s}", thinking ? "true" : "false");
+    base_buf_putc(out, '}');
+}
+
+const remote_wire remote_wire_sglang = {
+    .name = "SGLang",
+    .complete = "/generate",
+    .has_ids = true,
+    .grammar = REMOTE_GRAMMAR_WHOLE,
+    .block = 1,
+    .put_request = sglang_put_request,
+    .read = sglang_read,
+    .tokenize = "/tokenize",
+    .detokenize = "/detokenize",
+    .put_tokenize = sglang_put_tokenize,
+    .put_detokenize = sglang_put_detokenize,
+    .detokenized = "text",
+    .reads_special = true,
+    .tells_no_pieces = true,
+    .render = "/tokenize",
+    .put_render = sglang_put_render,
+    .renders_open = true,
+    .by_chat = &remote_wire_sglang_chat,
+};
+
+static void sglang_put_chat_request(const remote_request *r, base_buf *out)
 {
     put_chat_request(r, out);
     if (r->grammar) put_text(out, "ebnf", r->grammar, strlen(r->grammar));
     base_buf_putc(out, '}');
 }
 
-const remote_wire remote_wire_sglang = {
+const remote_wire remote_wire_sglang_chat = {
     .name = "SGLang",
     .complete = "/v1/chat/completions",
     .grammar = REMOTE_GRAMMAR_WHOLE,
     .block = 1,
-    .put_request = sglang_put_request,
+    .put_request = sglang_put_chat_request,
     .read = chat_read,
 };
 

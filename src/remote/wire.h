@@ -46,6 +46,7 @@ typedef struct remote_piece {
     int32_t ids[REMOTE_MOST_IDS];
     uint32_t n_ids;
     int64_t so_far; /* ids that the engine has written by now, these counted */
+    bool is_whole;  /* text and ids are the answer from its beginning, of its ids the last ones */
     remote_end end;
     bool is_truncated;              /* the engine left a part of the sequence out, for lack of room */
     int64_t sent, cached, computed; /* of the prompt's tokens */
@@ -53,7 +54,8 @@ typedef struct remote_piece {
     const char *model;              /* NULL: not told */
 } remote_piece;
 
-typedef struct remote_wire {
+typedef struct remote_wire remote_wire;
+struct remote_wire {
     const char *name;     /* "llama-server" */
     const char *complete; /* the path of a request */
     bool has_ids;         /* it takes ids and gives ids */
@@ -67,6 +69,8 @@ typedef struct remote_wire {
     void (*put_tokenize)(const char *model, const char *text, size_t n, bool special, base_buf *out);
     void (*put_detokenize)(const char *model, const int32_t *ids, uint32_t n, base_buf *out);
     const char *detokenized; /* the member that holds the text */
+    bool reads_special;      /* the tokenizer makes control tokens of special texts wherever they stand */
+    bool tells_no_pieces;    /* ... and does not say which bytes are whose */
     /*
      * A list of messages as the engine's template writes it; open: with what begins an answer. Either the text
      * (rendered names its member), or ids (rendered NULL).
@@ -75,9 +79,13 @@ typedef struct remote_wire {
     void (*put_render)(
         const char *model, const remote_message *m, uint32_t n, bool open, bool thinking, base_buf *out);
     const char *rendered;
-} remote_wire;
+    bool renders_open; /* always with what begins an answer */
+    const remote_wire
+        *by_chat; /* how it is asked where its template cannot be taken apart; NULL: as any chat endpoint */
+};
 
-extern const remote_wire remote_wire_llama, remote_wire_vllm, remote_wire_sglang, remote_wire_chat;
+extern const remote_wire remote_wire_llama, remote_wire_vllm, remote_wire_sglang, remote_wire_sglang_chat,
+    remote_wire_chat;
 
 void remote_wire_put_ids(const int32_t *ids, uint32_t n, base_buf *out); /* "[1,2]" */
 

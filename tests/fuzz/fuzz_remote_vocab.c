@@ -40,12 +40,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     enum { MOST_STEPS = 32, MOST_TEXT = 64 };
     if (n < 2 || n > 1 << 14) return 0;
-    const bool is_vllm = bytes[0] & 1, begins_known = bytes[0] & 2;
+    const remote_wire *const wire = bytes[0] & 4   ? &remote_wire_sglang
+                                    : bytes[0] & 1 ? &remote_wire_vllm
+                                                   : &remote_wire_llama;
+    const bool begins_known = bytes[0] & 2;
     n_answers = n - 1;
     answers = bytes + 1;
     char *text = scratch_part(&answers, &n_answers);
     const size_t n_text = strlen(text) < MOST_TEXT ? strlen(text) : MOST_TEXT;
-    remote_vocab *v = remote_vocab_new(NULL, is_vllm ? &remote_wire_vllm : &remote_wire_llama, "model");
+    remote_vocab *v = remote_vocab_new(NULL, wire, "model");
     model_ids ids = {0};
     if (begins_known) {
         remote_vocab_set(v, 7, "<|end|>", 7);
@@ -58,6 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         const char *piece = ids.n ? remote_vocab_piece(v, ids.ids[0], &n_piece) : NULL;
         check_ids(&ids, before, remote_vocab_encode(v, text, n_text, i & 1, &ids, NULL));
         if (ids.n > 4096) ids.n = 4096;
+        size_t n_fit = 0, n_fit_text = 0;
+        if (!remote_vocab_learn_text(v, ids.ids, ids.n, text, n_text, i & 2, &n_fit, &n_fit_text, NULL) &&
+            (n_fit > ids.n || n_fit_text > n_text || ((i & 2) && n_fit < ids.n)))
+            abort();
         remote_vocab_learn(v, ids.ids, (uint32_t)ids.n, NULL);
         if (ids.n) remote_vocab_judge(v, ids.ids[ids.n - 1], NULL);
         remote_vocab_decode(v, ids.ids, (uint32_t)ids.n, &out, NULL);

@@ -19,6 +19,7 @@ static int read_event(void *user, const char *data, size_t n, base_err *err)
     for (size_t i = 0; i < sizeof wires / sizeof *wires; i++) {
         if (wires[i]->read(base_json_root(doc), p, &(base_err){0})) continue;
         if (p->n_ids > REMOTE_MOST_IDS) abort();
+        if (p->is_whole && p->so_far < p->n_ids) abort();
         for (uint32_t k = 0; k < p->n_ids; k++)
             if (p->ids[k] < 0) abort();
         const base_str texts[] = {p->text, p->thought, p->call_name, p->call_text};

@@ -5,7 +5,7 @@ with last, as a llama-server with one slot does, and reports what of a request i
 `answers`: a text, or a dict with "text" and faults. What came in stands in `requests`.
 
 llama-server's forms were checked against llama.cpp's source and a running server; vLLM's against its documentation and what is told
-of a running one; SGLang's `ebnf` is after its documentation, the form of its refusals a guess; other chat endpoints' against the OpenAI API's documentation.
+of a running one; SGLang's after its source (/generate, /tokenize of July 2026), the form of its refusals a guess; other chat endpoints' against the OpenAI API's documentation.
 """
 import functools
 import http.server
@@ -54,6 +54,7 @@ class Server:
         self.headers, self.cut = [], 0  # headers of each request; completions whose client went away
         self.break_every = 0            # every so many connections is closed without an answer
         self.n_connections = 0
+        self.block = 0                  # tokens that the cache keeps together; 0: as many as this engine does unasked
         self.moves, self.probes = False, []  # llama-server with n_cache_reuse; None: it tells nothing. Requests that do not stream
         outer = self
 
@@ -126,7 +127,8 @@ class Server:
         if self.key and h.headers.get("Authorization") != f"Bearer {self.key}":
             return self.fail(h, 401, f"Invalid API Key: {h.headers.get('Authorization')}")
         data = json.loads(body) if body else {}
-        known = {"llama": self.llama, "vllm": self.vllm, "sglang": self.sglang, "chat": self.chat}[self.kind]
+        known = {"llama": self.llama, "vllm": self.vllm, "sglang": self.sglang, "sglang_chat": self.sglang_chat,
+                 "chat": self.chat}[self.kind]
         if path == "/v1/models":
             meta = {"n_ctx_train": self.n_ctx, "n_params": 1_000_000_000}
             return self.send(h, 200, {"object": "list", "data": [{"id": m, "object": "model", "meta": meta,
@@ -270,6 +272,8 @@ class Server:
             ids = tokens_of(self.render(data) if "messages" in data else data["prompt"], True)
             self.send(h, 200, {"count": len(ids), "max_model_len": self.n_ctx, "tokens": ids,
                                "token_strs": [spelled(i) for i in ids] if data.get("return_token_strs") else None})
+        elif path == "/metrics" and self.block:
+            self.send(h, 200, f'# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{{block_size="{self.block}",engine="0"}} 1.0\n'.encode())
         elif path == "/detokenize":
             self.send(h, 200, {"prompt": bytes_of(data["tokens"]).decode(errors="replace")})
         elif path == "/v1/completions":
@@ -281,7 +285,7 @@ class Server:
                 return True
             ids = data["prompt"]
             cached, answer = self.begin(ids, row)
-            cached -= cached % 16
+            cached -= cached % (self.block or 16)
             pieces, text, told = [], b"", 0
             for n, i in enumerate(answer):
                 text += NAMES.get(i) or bytes([i])
@@ -302,23 +306,68 @@ class Server:
         return True
 
     def sglang(self, h, path, data):
+        if path == "/tokenize" and ("messages" in data) == ("prompt" in data):
+            self.fail(h, 400, "Exactly one of 'prompt' or 'messages' must be provided.")
+        elif path == "/tokenize":  # no `add_generation_prompt`: what begins an answer stands there always
+            ids = tokens_of(self.render({"messages": data["messages"]}) if "messages" in data else data["prompt"], True)
+            self.send(h, 200, {"tokens": ids, "count": len(ids), "max_model_len": self.n_ctx})
+        elif path == "/detokenize":
+            ids = [i for i in data["tokens"] if i not in NAMES or not data.get("skip_special_tokens", True)]
+            self.send(h, 200, {"text": bytes_of(ids).decode(errors="replace")})
+        elif path == "/generate":
+            row, ids = self.next_row(), data["input_ids"]
+            self.requests.append(dict(data["sampling_params"], prompt=ids))
+            if self.refuses(h, row, data["sampling_params"].get("ebnf")):
+                return True
+            cached, answer = self.begin(ids, row)
+            pieces, told, n_told = [], "", 0
+            for n in range(1, len(answer) + 1):
+                text = bytes_of(i for i in answer[:n] if i != END)
+                whole = text.decode(errors="ignore")
+                finish = {"type": "stop", "matched": END} if answer[n - 1] == END else \
+                    {"type": "length", "length": n} if row.get("no_end") and n == len(answer) else None
+                if row.get("several") and n % 3 and not finish:
+                    continue
+                piece = {"text": whole, "output_ids": answer[:n]}
+                if row.get("incremental"):
+                    piece = {"text": whole[len(told):], "output_ids": answer[n_told:n]}
+                told, n_told = whole, n
+                pieces.append(dict(piece, meta_info={"id": "a", "finish_reason": finish, "prompt_tokens": len(ids),
+                                                     "completion_tokens": n, "cached_tokens": cached}))
+            if not row.get("no_done"):
+                pieces.append("[DONE]")
+            self.chunks(h, pieces, row)
+        else:
+            return self.sglang_chat(h, path, data)
+        return True
+
+    def sglang_chat(self, h, path, data):
+        """Before its /tokenize took messages."""
         if path == "/get_model_info":
             self.send(h, 200, {"model_path": "/m/" + self.model, "is_generation": True})
-            return True
-        return self.chat(h, path, data)
+        elif path == "/get_server_info":
+            self.send(h, 200, {"page_size": self.block or 1})
+        else:
+            return self.chat(h, path, data)
+        return True
+
+    def refuses(self, h, row, grammar):
+        if not row.get("refuses_grammar") or not grammar:
+            return False
+        message = "Grammar backend does not take it"
+        self.answers.insert(0, row["text"])
+        if row["refuses_grammar"] == "in the stream":
+            self.chunks(h, [{"error": {"message": message, "type": "BadRequestError", "code": 400}}], {})
+        else:
+            self.fail(h, 400, message)
+        return True
 
     def chat(self, h, path, data):
         if path != "/v1/chat/completions":
             return False
         row = self.next_row()
         self.requests.append(data)
-        if row.get("refuses_grammar") and data.get("ebnf"):
-            message = "Grammar backend does not take it"
-            self.answers.insert(0, row["text"])
-            if row["refuses_grammar"] == "in the stream":
-                self.chunks(h, [{"error": {"message": message, "type": "BadRequestError", "code": 400}}], {})
-            else:
-                self.fail(h, 400, message)
+        if self.refuses(h, row, data.get("ebnf")):
             return True
         pieces = [{"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]}]
         for name in ("reasoning_content", "reasoning"):

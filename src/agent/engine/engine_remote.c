@@ -67,8 +67,10 @@ typedef struct remote {
     model_ids came;      /* its tokens */
     size_t taken;        /* of them in the sequence */
     int64_t n_told;      /* tokens that the engine says it wrote */
+    size_t n_text;       /* bytes of it, where each event tells it from its beginning */
     int64_t n_prefilled; /* of the prompt, as it says */
     model_ids withheld;  /* their text was not told yet */
+    base_buf late;       /* text whose ids are not told apart yet */
     bool is_truncated;   /* the engine left a part of the sequence out of this request */
     bool told_truncated;
     uint32_t breaks;
@@ -201,6 +203,7 @@ static void close_stream(remote *r)
     }
     r->is_streaming = r->has_ended = r->is_cut = r->is_done = false;
     r->came.n = r->taken = r->withheld.n = 0;
+    base_buf_clear(&r->late);
     remote_sse_free(&r->sse);
 }
 
@@ -435,6 +438,17 @@ static int send_request(remote *r, bool with_grammar, long *status, base_err *er
     return rc;
 }
 
+/* Told once, and none is sent from now on. */
+static void refuse_grammar(remote *r, const base_err *why)
+{
+    base_buf text = {0};
+    base_buf_printf(
+        &text, "the endpoint takes no grammar (%.200s): calls are read as the model writes them", why->msg);
+    set_notice(r, text.data);
+    base_buf_free(&text);
+    r->is_grammar_refused = true;
+}
+
 static int open_stream(remote *r, base_err *err)
 {
     close_stream(r);
@@ -456,12 +470,7 @@ static int open_stream(remote *r, base_err *err)
     r->begun_ns = base_clock_ns();
     int rc = send_request(r, with_grammar, &status, &why);
     if (rc && with_grammar && remote_endpoint_blames_grammar(status, &why)) {
-        base_buf text = {0};
-        base_buf_printf(&text,
-            "the endpoint takes no grammar (%.200s): calls are read as the model writes them", why.msg);
-        set_notice(r, text.data);
-        base_buf_free(&text);
-        r->is_grammar_refused = true;
+        refuse_grammar(r, &why);
         rc = send_request(r, false, &status, &why);
     }
     if (rc) {
@@ -474,6 +483,7 @@ static int open_stream(remote *r, base_err *err)
     }
     r->is_streaming = true;
     r->n_told = r->n_prefilled = 0;
+    r->n_text = 0;
     r->is_truncated = false;
     return 0;
 }
@@ -524,10 +534,37 @@ static int recover_ids(remote *r, const remote_piece *p, base_err *err)
     return remote_vocab_encode(r->endpoint->vocab, p->text.ptr, p->text.len, false, &r->came, err);
 }
 
+/* Ids wait until the text has come that they are: it lags behind, by a half letter and more. */
+static int take_late(remote *r, const remote_piece *p, base_err *err)
+{
+    remote_vocab *v = r->endpoint->vocab;
+    const bool is_all = p->end != REMOTE_GOES_ON;
+    size_t n = 0, n_text = 0;
+    for (uint32_t i = 0; i < p->n_ids; i++) model_ids_add(&r->withheld, p->ids[i]);
+    base_buf_puts(&r->late, "");
+    base_buf_add(&r->late, p->text.ptr, p->text.len);
+    if (!r->late.len && !is_all) return 0;
+    int rc = remote_vocab_learn_text(
+        v, r->withheld.ids, r->withheld.n, r->late.data, r->late.len, is_all, &n, &n_text, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        size_t len;
+        const char *piece = remote_vocab_piece(v, r->withheld.ids[i], &len);
+        if (piece && len && *piece == '<') rc = remote_vocab_judge(v, r->withheld.ids[i], err);
+        model_ids_add(&r->came, r->withheld.ids[i]);
+    }
+    if (rc) return rc;
+    memmove(r->withheld.ids, r->withheld.ids + n, (r->withheld.n - n) * sizeof *r->withheld.ids);
+    r->withheld.n -= n;
+    memmove(r->late.data, r->late.data + n_text, r->late.len - n_text);
+    r->late.len -= n_text;
+    return 0;
+}
+
 static int take_ids(remote *r, const remote_piece *p, base_err *err)
 {
     remote_vocab *v = r->endpoint->vocab;
     int rc = 0;
+    if (r->endpoint->wire->tells_no_pieces) return take_late(r, p, err);
     if (p->so_far >= 0) {
         const int64_t fresh = p->so_far - r->n_told;
         r->n_told = p->so_far;
@@ -557,6 +594,24 @@ static void note_progress(remote *r, const remote_piece *p, size_t n_before)
     if (is_further || r->came.n + r->withheld.n > n_before) remote_http_progress(r->endpoint->http);
 }
 
+/* Of a piece that tells the answer from its beginning, what is new. */
+static int keep_new(remote *r, remote_piece *p, base_err *err)
+{
+    if (!p->is_whole) return 0;
+    const int64_t fresh = p->so_far > r->n_told ? p->so_far - r->n_told : 0;
+    const size_t told = r->n_text < p->text.len ? r->n_text : p->text.len;
+    if (fresh > p->n_ids)
+        return base_fail(
+            err, BASE_E_FORMAT, "the endpoint sent more than %d tokens at once", REMOTE_MOST_IDS);
+    memmove(p->ids, p->ids + p->n_ids - fresh, (size_t)fresh * sizeof *p->ids);
+    p->n_ids = (uint32_t)fresh;
+    r->n_told += fresh;
+    r->n_text += p->text.len - told;
+    p->text = (base_str){p->text.ptr + told, p->text.len - told};
+    p->so_far = -1;
+    return 0;
+}
+
 static int on_event(void *user, const char *data, size_t n, base_err *err)
 {
     remote *r = user;
@@ -572,7 +627,8 @@ static int on_event(void *user, const char *data, size_t n, base_err *err)
     if (!rc) {
         const size_t n_before = r->came.n + r->withheld.n;
         take_numbers(r, p);
-        rc = take_ids(r, p, err);
+        rc = keep_new(r, p, err);
+        if (!rc) rc = take_ids(r, p, err);
         note_progress(r, p, n_before);
         r->is_truncated = r->is_truncated || p->is_truncated;
         if (p->model && *p->model && strcmp(p->model, r->endpoint->model)) r->is_other_model = true;
@@ -618,6 +674,10 @@ static int mend(remote *r, const base_err *why, base_err *err)
         why->code == BASE_E_STATE) {
         if (err) *err = *why;
         return why->code;
+    }
+    if (may_be_grammar && !r->is_grammar_refused && remote_endpoint_blames_grammar(0, why)) {
+        refuse_grammar(r, why);
+        return open_stream(r, err);
     }
     if (may_be_grammar && r->breaks > 1) r->is_grammar_off = true; /* some engines fail on what it allows */
     bool same = true;
@@ -769,6 +829,7 @@ static void remote_close(engine *e)
     free(r->out);
     model_ids_free(&r->came);
     model_ids_free(&r->withheld);
+    base_buf_free(&r->late);
     remote_held_free(&r->held);
     base_buf_free(&r->grammar);
     for (size_t i = 0; i < r->n_notices; i++) free(r->notices[i]);
@@ -838,8 +899,9 @@ static engine *open_ids(remote_endpoint *endpoint, const engine_options *options
     r->n_ctx = n_ctx_of(endpoint, options);
     r->max_answer = options->max_answer ? options->max_answer : ANSWER_AT_ONCE;
     r->hash = make_hash(endpoint);
-    r->held =
-        (remote_held){.keeps_prompts = endpoint->wire == &remote_wire_llama, .block = endpoint->wire->block};
+    r->held = (remote_held){.keeps_prompts = endpoint->wire == &remote_wire_llama,
+        .keeps_blocks = endpoint->wire != &remote_wire_llama,
+        .block = endpoint->block};
     base_buf text = {0};
     remote_endpoint_describe(endpoint, &text);
     if (endpoint->differs)
