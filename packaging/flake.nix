@@ -14,7 +14,7 @@
           src = ../.;
           # pip: the Python that builds is the one that kvist-fetch runs with, and that downloads with it.
           nativeBuildInputs = with pkgs; [ meson ninja pkg-config (python3.withPackages (p: [ p.pip ])) ];
-          buildInputs = with pkgs; [ curl libgit2 libseccomp ncurses pcre2 sqlite tree-sitter zstd ];
+          buildInputs = with pkgs; [ curl libgit2 libseccomp ncurses pcre2 sqlite tree-sitter zeromq zstd ];
           mesonBuildType = "release";
           mesonFlags = [ "-Dshell=enabled" "-Dtests=false" ];
           postPatch = "patchShebangs scripts";

@@ -174,6 +174,17 @@ static void tell_reuse(report *r, remote_endpoint *e)
     tell_buf(r, "cuts", &line);
 }
 
+/* Nothing is told until the cache changes, so silence says nothing. */
+static void tell_events(report *r, const remote_endpoint *e)
+{
+    if (e->wire == &remote_wire_llama || !e->wire->has_ids) return;
+    base_buf line = {0};
+    base_buf_printf(&line, "its cache is kept in blocks of %u token%s; %s", e->block,
+        e->block == 1 ? "" : "s",
+        e->events ? "where they are is listened to" : "--engine-events says where each is");
+    tell_buf(r, "blocks", &line);
+}
+
 /* Asks it, sends nothing of any tree. */
 static int tell_endpoint(report *r, const endpoint_words *words, const char *served)
 {
@@ -196,6 +207,7 @@ static int tell_endpoint(report *r, const endpoint_words *words, const char *ser
         tell_buf(r, "endpoint", &line);
         tell(r, "there", features_of(e));
         tell_reuse(r, e);
+        tell_events(r, e);
         if (e->why_chat) tell(r, "by chat", e->why_chat);
         if (e->differs) tell(r, "template", e->differs);
         base_buf_printf(&line, "%s; its text %s",

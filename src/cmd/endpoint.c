@@ -57,7 +57,8 @@ int endpoint_resolve(const endpoint_words *words, const char *served, endpoint_c
                                                  .key = ret->key,
                                                  .is_insecure_allowed = words->is_insecure_allowed,
                                                  .limits = REMOTE_LIMITS_DEFAULTS},
-        .model = served};
+        .model = served,
+        .events = words->events};
     ret->options.http.limits.give_up_ms = (uint32_t)words->wait_s * 1000;
     return rc;
 }

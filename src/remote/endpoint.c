@@ -300,7 +300,8 @@ int remote_endpoint_open(remote_endpoint **ret, const remote_endpoint_options *o
     remote_endpoint *e = base_xcalloc(1, sizeof *e);
     opening o = {.e = e, .options = options};
     char *template = NULL;
-    int rc = remote_http_open(&e->http, &options->http, err);
+    int rc = options->events ? remote_events_open(&e->events, options->events, err) : 0;
+    if (!rc) rc = remote_http_open(&e->http, &options->http, err);
     if (!rc) rc = find_kind(&o, &template, err);
     if (!rc) rc = find_model(&o, err);
     if (!rc && !e->n_params) e->n_params = params_of_name(e->model);
@@ -343,6 +344,7 @@ void remote_endpoint_close(remote_endpoint *e)
 {
     if (!e) return;
     remote_vocab_free(e->vocab);
+    remote_events_close(e->events);
     remote_http_close(e->http);
     model_ids_free(&e->start);
     for (int role = 0; role < REMOTE_N_ROLES; role++) {

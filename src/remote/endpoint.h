@@ -5,6 +5,7 @@
 #ifndef KVIST_REMOTE_ENDPOINT_H
 #define KVIST_REMOTE_ENDPOINT_H
 
+#include "remote/events.h"
 #include "remote/form.h"
 #include "remote/http.h"
 #include "remote/sse.h"
@@ -20,6 +21,7 @@ typedef struct remote_endpoint {
     uint32_t block;          /* tokens that its cache keeps or drops together */
     uint32_t n_slots;        /* requests that it works on at once; 0: not told */
     uint64_t n_params;       /* 0: not told */
+    remote_events *events;   /* what it publishes of its cache; NULL: nobody said where */
     char *why_chat; /* why it is asked through chat although it takes ids; NULL: it is not, or cannot */
     /* With ids: */
     remote_vocab *vocab;
@@ -31,8 +33,9 @@ typedef struct remote_endpoint {
 
 typedef struct remote_endpoint_options {
     remote_http_options http;
-    const char *model; /* NULL: the one that it serves */
-    bool thinking;     /* answers may begin with a thought, where its template has a switch for that */
+    const char *model;  /* NULL: the one that it serves */
+    const char *events; /* where it publishes what its cache holds (remote/events.h); NULL: not told */
+    bool thinking;      /* answers may begin with a thought, where its template has a switch for that */
 } remote_endpoint_options;
 
 /*

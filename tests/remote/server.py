@@ -50,10 +50,11 @@ class Server:
     def __init__(self, kind="llama", answers=(), model="toy-1b", n_ctx=65536, models=None, key=None, latency=0.0):
         self.kind, self.answers, self.model, self.n_ctx, self.key, self.latency = kind, list(answers), model, n_ctx, key, latency
         self.models = models or [model]
-        self.requests, self.paths, self.held, self.faults, self.lock = [], [], [], {}, threading.Lock()
+        self.requests, self.paths, self.held, self.former, self.faults, self.lock = [], [], [], [], {}, threading.Lock()
         self.headers, self.cut = [], 0  # headers of each request; completions whose client went away
         self.break_every = 0            # every so many connections is closed without an answer
         self.n_connections = 0
+        self.publisher = None
         self.block = 0                  # tokens that the cache keeps together; 0: as many as this engine does unasked
         self.moves, self.probes = False, []  # llama-server with n_cache_reuse; None: it tells nothing. Requests that do not stream
         outer = self
@@ -192,6 +193,8 @@ class Server:
 
     def find(self, ids, least):
         """What of ids is held; behind a cut, where the server moves rows, stretches of at least `least` count too."""
+        if self.kind in ("vllm", "sglang"):  # blocks of all requests stay
+            return min(max(common(held, ids) for held in self.former + [self.held]), len(ids) - 1)
         cached = at = common(self.held, ids)
         while self.moves and least and at < len(self.held) and cached < len(ids):
             same = common(self.held[at:], ids[cached:])
@@ -199,13 +202,32 @@ class Server:
             cached += same if same >= least else 0
         return min(cached, len(ids) - 1)
 
+    def publish(self, ids, answer, n_kept):
+        """The blocks that this request fills, each named by what it holds; then all but the first n_kept go."""
+        self.publisher.subscribed.wait(20)
+        size, all_ids = self.block or 16, ids + answer[:-1]
+        name, names, events = None, [], []
+        for at in range(0, len(all_ids) - size + 1, size):
+            names.append(hash((name, tuple(all_ids[at:at + size]))))
+            events.append({"type": "BlockStored", "block_hashes": names[-1:], "parent_block_hash": name,
+                           "token_ids": all_ids[at:at + size], "block_size": size, "lora_id": None, "medium": "GPU"})
+            name = names[-1]
+        if n_kept:
+            events.append({"type": "BlockRemoved", "block_hashes": names[n_kept:], "medium": "GPU"})
+        self.publisher.send(events)
+
     def begin(self, ids, row, least=0):
         """What of ids was held; from now on they are. Returns (cached, the answer's ids)."""
         cached = self.find(ids, least)
         if row.get("forgets"):
             cached = min(cached, row["forgets"])
         answer = tokens_of(row["text"], False) + ([] if row.get("no_end") else [END])
+        self.former.append(self.held)
+        if self.publisher:
+            self.publish(ids, answer, row.get("drops"))
         self.held = ids + answer[:-1]
+        if row.get("drops"):
+            self.held, self.former = self.held[:row["drops"] * self.block], []
         return cached, answer
 
     def llama(self, h, path, data):
@@ -320,6 +342,7 @@ class Server:
             if self.refuses(h, row, data["sampling_params"].get("ebnf")):
                 return True
             cached, answer = self.begin(ids, row)
+            cached -= cached % (self.block or 1)
             pieces, told, n_told = [], "", 0
             for n in range(1, len(answer) + 1):
                 text = bytes_of(i for i in answer[:n] if i != END)
@@ -387,6 +410,60 @@ class Server:
             pieces.append("[DONE]")
         self.chunks(h, pieces, row)
         return True
+
+
+class Publisher:
+    """What an engine says of its cache: ZeroMQ's PUB side (ZMTP 3.0, no security), and the few MessagePack values that events are of."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.listeners, self.number, self.subscribed = [], 0, threading.Event()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+                peer.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(48))
+                for _ in range(64):
+                    peer.recv(1)
+                ready = b"\x05READY\x0bSocket-Type\x00\x00\x00\x03PUB"
+                peer.sendall(bytes([4, len(ready)]) + ready)
+                while not peer.recv(4096).endswith(b"\x00\x01\x01"):  # what it subscribes to: all
+                    pass
+            except OSError:
+                return
+            self.listeners.append(peer)
+            self.subscribed.set()
+
+    def close(self):
+        for one in [self.listener] + self.listeners:
+            one.close()
+
+    def send(self, events, number=None):
+        parts = [b"", (self.number if number is None else number).to_bytes(8, "big"), packed([time.time(), events])]
+        self.number += 1
+        data = b""
+        for i, part in enumerate(parts):
+            more = i + 1 < len(parts)
+            data += (bytes([more, len(part)]) if len(part) < 256 else bytes([2 + more]) + len(part).to_bytes(8, "big")) + part
+        for peer in self.listeners:
+            peer.sendall(data)
+
+
+def packed(value):
+    if value is None:
+        return b"\xc0"
+    if isinstance(value, int):
+        return b"\xd3" + value.to_bytes(8, "big", signed=True)
+    if isinstance(value, float):
+        return b"\xcb" + struct.pack(">d", value)
+    if isinstance(value, str):
+        return b"\xda" + len(value.encode()).to_bytes(2, "big") + value.encode()
+    if isinstance(value, list):
+        return b"\xdc" + len(value).to_bytes(2, "big") + b"".join(map(packed, value))
+    return b"\xde" + len(value).to_bytes(2, "big") + b"".join(packed(k) + packed(v) for k, v in value.items())
 
 
 @functools.lru_cache(maxsize=None)

@@ -101,6 +101,21 @@ static void test_stretches_move_behind_a_cut(void **state)
     remote_held_free(&h);
 }
 
+static void test_blocks_of_former_requests_stay(void **state)
+{
+    int32_t ids[N], other[N];
+    count_up(ids, 0, N);
+    count_up(other, 0, N);
+    for (int i = 40; i < N; i++) other[i] += 1000;
+    remote_held h = {.block = 16, .keeps_blocks = true};
+    remote_held_set(&h, ids, 90, NULL, 0);
+    assert_int_equal(remote_held_ask(&h, other, 70, 0), 32);
+    remote_held_set(&h, other, 70, NULL, 0);
+    assert_int_equal(remote_held_ask(&h, ids, N, 0), 80);
+    assert_int_equal(remote_held_find(&h, other, N, 0), 64);
+    remote_held_free(&h);
+}
+
 /* Asking what would be found changes nothing, and says what asking then finds. */
 static void test_finding_is_what_asking_finds(void **state)
 {
@@ -127,6 +142,7 @@ int main(void)
         cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_former_prompts_come_back),
         cmocka_unit_test(test_stretches_move_behind_a_cut),
+        cmocka_unit_test(test_blocks_of_former_requests_stay),
         cmocka_unit_test(test_finding_is_what_asking_finds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from server import BEGIN, END, Server, bytes_of, tokens_of  # noqa: E402
+from server import BEGIN, END, Publisher, Server, bytes_of, tokens_of  # noqa: E402
 
 KVIST = os.path.abspath(sys.argv[1])
 PATIENCE = 300 * int(os.environ.get("KVIST_TEST_PATIENCE", "1"))
@@ -98,9 +98,10 @@ class Remote(unittest.TestCase):
 
     def test_each_request_is_the_one_before_and_more(self):
         """Tools, several turns: nothing is rendered again, and the hit is what was predicted."""
-        for kind in ("llama", "vllm", "sglang"):
-            self.home = self.env["KVIST_HOME"] = os.path.join(self.folder, kind)
+        for kind, block in (("llama", 0), ("vllm", 0), ("vllm", 32), ("sglang", 0), ("sglang", 64)):
+            self.home = self.env["KVIST_HOME"] = os.path.join(self.folder, kind + str(block))
             s = self.serve(kind, [call("read", path="src/one.c"), "It doubles x. \U0001f600", call("list", path="src"), "One file."])
+            s.block = block
             run = self.kvist("--linear", "--endpoint", s.url, stdin="What is twice?\nAnd what files are there?\n")
             self.assertEqual(len(s.requests), 4, run.stdout + run.stderr)
             for one, two in zip(s.requests, s.requests[1:]):
@@ -137,6 +138,41 @@ class Remote(unittest.TestCase):
         run, events = self.ask(s, "--ephemeral")
         self.assertEqual([r["cached"] for r in self.of(events, "request")], [-1, 640], run.stderr)  # a second is enough
         self.await_cut(s)
+
+    def test_blocks_are_listened_to(self):
+        """Where an engine publishes what its cache holds, each turn's ledger says where that is."""
+        for kind in ("vllm", "sglang"):
+            s = self.serve(kind, ["One.", "Two.", "Three."])
+            s.block, s.publisher = 32, Publisher()
+            run = self.kvist("--linear", "--endpoint", s.url, "--engine-events", s.publisher.address, "--context", "off",
+                             stdin="One?\nTwo?\nThree?\n")
+            s.publisher.close()
+            if "built without ZeroMQ" in run.stderr:
+                return
+            log = [json.loads(line) for line in self.kvist("log", "export", self.last_session()).stdout.splitlines()]
+            asked = self.of(log, "request")
+            self.assertEqual(len(asked), 3, run.stdout + run.stderr)
+            for r, sent in zip(asked, s.requests):
+                self.assertEqual(r["cached"], r["predicted"])
+                n = len(sent["prompt"]) + {0: 4, 1: 4, 2: 6}[asked.index(r)]
+                self.assertEqual((r["gpu"], r.get("gone", 0)), (n // 32 * 32, 0), r)
+                self.assertLess(r["unknown"], 32 + 2)
+            self.assertIn("of all on the GPU", run.stdout)
+
+    def test_blocks_that_are_gone(self):
+        s = self.serve("vllm", [{"text": call("read", path="src/one.c"), "drops": 2}, "Two."])
+        s.block, s.publisher = 32, Publisher()
+        run, events = self.ask(s, "--engine-events", s.publisher.address, "--context", "off", "--ephemeral")
+        if "built without ZeroMQ" in run.stderr:
+            return
+        one, two = self.of(events, "request")
+        self.assertEqual((one["gpu"], one["gone"] > 1000), (64, True))
+        self.assertEqual((two["predicted"], two["cached"], two.get("gone", 0)), (64, 64, 0))
+        for address, words in (("tcp://*:5557", "where the engine publishes"), ("127.0.0.1:5557", "where the engine publishes"),
+                               ("tcp://nowhere:x", "--engine-events tcp://nowhere:x: ")):
+            run = self.kvist("-p", "x", "--endpoint", s.url, "--engine-events", address, "--ephemeral")
+            self.assertIn(words, run.stderr)
+            self.assertEqual(run.returncode, 2, run.stderr)
 
     def last_session(self):
         return sorted(os.listdir(os.path.join(self.home, "data", "sessions")))[-1]

@@ -80,6 +80,8 @@ typedef struct engine_request {
     uint32_t sent, predicted;
     int64_t cached, computed;
     uint64_t wait_ns; /* until the first token came */
+    /* Tokens of the sequence behind the answer, by where their blocks are (remote/blocks.h); all 0: not told. */
+    uint32_t gpu, host, disk, gone, unknown;
 } engine_request;
 
 /* What a chat template writes: before the first message (role is not looked at), around one. */

@@ -345,11 +345,45 @@ static void remote_stats(const engine *e, kv_stats *ret)
         .computed = (uint32_t)r->n_computed};
 }
 
+/* Reads what the engine published; a message that cannot be read is told of once. */
+static const remote_blocks *hear_blocks(remote *r, int wait_ms)
+{
+    base_err why = {0};
+    if (!r->endpoint->events) return NULL;
+    if (remote_events_take(r->endpoint->events, wait_ms, &why)) {
+        base_buf text = {0};
+        base_buf_printf(&text, "what the engine publishes of its cache cannot be read: %.200s", why.msg);
+        set_notice(r, text.data);
+        base_buf_free(&text);
+    }
+    const remote_blocks *blocks = remote_events_blocks(r->endpoint->events);
+    return remote_blocks_has_any(blocks) ? blocks : NULL;
+}
+
+/* Where the blocks of the sequence are now. */
+static void put_blocks(remote *r, engine_request *ret)
+{
+    enum { PUBLISHED_MS = 20 }; /* a step's blocks are published behind its tokens */
+    const remote_blocks *blocks = hear_blocks(r, PUBLISHED_MS);
+    if (!blocks) return;
+    remote_block_counts counts;
+    model_ids ids = {0};
+    put_active(r, NULL, &ids);
+    remote_blocks_count(blocks, ids.ids, (uint32_t)ids.n, &counts);
+    model_ids_free(&ids);
+    ret->gpu = counts.n[REMOTE_BLOCK_GPU];
+    ret->host = counts.n[REMOTE_BLOCK_HOST];
+    ret->disk = counts.n[REMOTE_BLOCK_DISK];
+    ret->gone = counts.n[REMOTE_BLOCK_GONE];
+    ret->unknown = counts.n[REMOTE_BLOCK_UNKNOWN];
+}
+
 static bool remote_take_request(engine *e, engine_request *ret)
 {
     remote *r = as_remote(e);
     if (!r->n_reports) return false;
     *ret = r->reports[0];
+    if (r->n_reports == 1) put_blocks(r, ret);
     memmove(r->reports, r->reports + 1, --r->n_reports * sizeof *r->reports);
     return true;
 }
@@ -380,10 +414,15 @@ static void begin_report(remote *r)
     const uint32_t n = (uint32_t)r->sent.n, reuse = reuse_of(r, r->n_out > 0);
     r->found_moved = remote_held_find(&r->held, r->sent.ids, n, reuse);
     r->found_unmoved = remote_held_find(&r->held, r->sent.ids, n, 0);
-    r->reports[r->n_reports++] = (engine_request){.sent = n,
-        .predicted = remote_held_ask(&r->held, r->sent.ids, n, r->moves == MOVES ? reuse : 0),
-        .cached = -1,
-        .computed = -1};
+    uint32_t predicted = remote_held_ask(&r->held, r->sent.ids, n, r->moves == MOVES ? reuse : 0);
+    const remote_blocks *blocks = hear_blocks(r, 0);
+    if (blocks) {
+        remote_block_counts counts;
+        remote_blocks_count(blocks, r->sent.ids, n, &counts);
+        if (counts.found > predicted || counts.ends_in_gone) predicted = counts.found;
+    }
+    r->reports[r->n_reports++] =
+        (engine_request){.sent = n, .predicted = predicted, .cached = -1, .computed = -1};
 }
 
 /* Inside of a call the grammar, which begins at a trigger, has nothing to say. */

@@ -454,5 +454,14 @@ void agent_request_put(const agent_event *e, base_buf *out)
             (long long)e->request.predicted, (long long)e->request.computed);
     else
         base_buf_puts(out, ", what its cache held is not told");
+    if (agent_request_tells_blocks(e))
+        base_buf_printf(out, "; of all on the GPU %lld, host %lld, disk %lld, gone %lld, unknown %lld",
+            (long long)e->request.gpu, (long long)e->request.host, (long long)e->request.disk,
+            (long long)e->request.gone, (long long)e->request.unknown);
     if (e->request.why) base_buf_printf(out, "; %s", e->request.why);
+}
+
+bool agent_request_tells_blocks(const agent_event *e)
+{
+    return e->request.gpu || e->request.host || e->request.disk || e->request.gone || e->request.unknown;
 }

@@ -69,7 +69,7 @@
     EVENT(scores, I(turn) L(score, spans))                                                                                    \
     EVENT(sections, I(turn) I(index) I(lanes) L(section, items))                                                                \
     EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(until) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared) I(computed) I(unread)) \
-    EVENT(request, I(turn) I(sent) I(predicted) I(cached) I(computed) I(ms) S(why))                                    \
+    EVENT(request, I(turn) I(sent) I(predicted) I(cached) I(computed) I(ms) S(why) N(gpu) N(host) N(disk) N(gone) N(unknown)) \
     EVENT(snapshot, I(turn) I(n) I(bytes))                                                                             \
     EVENT(candidate, I(turn) I(number) I(of) S(status) S(headline) S(text) S(output) I(tokens) I(shared) I(ms))        \
     EVENT(rewind, I(turn) I(n) S(summary) L(changed, changed))                                                         \
@@ -164,6 +164,8 @@ static inline int64_t agent_limit_now(int64_t budget, int64_t until, int64_t hos
 
 /* A `request` in words: "sent 4210, found 4150 of 4150 expected, computed 60". */
 void agent_request_put(const agent_event *e, base_buf *out);
+/* Does it say where the engine keeps the blocks of what was sent and said? */
+bool agent_request_tells_blocks(const agent_event *e);
 
 typedef void agent_event_fn(void *user, const agent_event *e);
 

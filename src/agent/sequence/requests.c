@@ -67,7 +67,12 @@ void agent__tell_requests(agent *a)
                                .cached = r.cached,
                                .computed = r.computed,
                                .ms = (int64_t)(r.wait_ns / 1000000),
-                               .why = why.len ? why.data : NULL}});
+                               .why = why.len ? why.data : NULL,
+                               .gpu = r.gpu,
+                               .host = r.host,
+                               .disk = r.disk,
+                               .gone = r.gone,
+                               .unknown = r.unknown}});
         /* Until the first token came the engine computed what was new to it. */
         if (r.wait_ns < a->ledger.sums.decode_ns) {
             a->ledger.sums.decode_ns -= r.wait_ns;

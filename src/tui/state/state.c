@@ -675,6 +675,14 @@ static void on_request(tui_state *s, const agent_event *e, int64_t now)
         a->found += e->request.cached;
         a->computed += e->request.computed > 0 ? e->request.computed : 0;
     }
+    if (agent_request_tells_blocks(e)) {
+        a->tells_blocks = true;
+        a->gpu = e->request.gpu;
+        a->host = e->request.host;
+        a->disk = e->request.disk;
+        a->gone = e->request.gone;
+        a->unknown = e->request.unknown;
+    }
     if (!e->request.why) return;
     char *why = clean(e->request.why);
     snprintf(a->why, sizeof a->why, "%s", why);
