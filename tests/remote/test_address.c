@@ -9,13 +9,7 @@
 #include <cmocka.h>
 
 #include <netinet/in.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "remote/http.h"
 
 static void test_taken_apart(void **state)
@@ -102,107 +96,6 @@ static void test_keys(void **state)
     assert_int_equal(open_http("http://127.0.0.1:1", false, "a b"), BASE_E_USAGE);
 }
 
-/* Answers with a length and then a byte every few milliseconds, for ever; or, with `ends`, ten of them. */
-static pid_t serve_slowly(bool ends, int *ret_port)
-{
-    static const char head[] =
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof here;
-    char request[4096];
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&here, sizeof here) || listen(fd, 5), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&here, &n), 0);
-    *ret_port = ntohs(here.sin_port);
-    pid_t child = fork();
-    if (!child) {
-        int to = accept(fd, NULL, NULL);
-        if (read(to, request, sizeof request) < 0 || write(to, head, sizeof head - 1) < 0) _exit(1);
-        for (int i = 0; !ends || i < 10; i++) {
-            if (send(to, " ", 1, MSG_NOSIGNAL) < 0) _exit(0);
-            usleep(5000);
-        }
-        _exit(0);
-    }
-    close(fd);
-    return child;
-}
-
-static int ask_slow(bool ends, uint32_t ms, base_err *err)
-{
-    int port;
-    char url[60];
-    pid_t child = serve_slowly(ends, &port);
-    remote_http *h = NULL;
-    base_buf answer = {0};
-    const remote_limits limits = {.connect_ms = ms, .first_ms = ms, .silence_ms = ms, .give_up_ms = 10};
-    snprintf(url, sizeof url, "http://127.0.0.1:%d", port);
-    assert_int_equal(remote_http_open(&h, &(remote_http_options){.url = url, .limits = limits}, err), 0);
-    int rc = remote_http_ask(h, "/v1/models", NULL, NULL, &answer, err);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    base_buf_free(&answer);
-    remote_http_close(h);
-    return rc;
-}
-
-/*
- * The server is never silent, so that nothing but the whole time ends it. On a busy machine it may be all the same: then the limits
- * were too short for this machine.
- */
-static void test_an_answer_without_an_end_is_given_up(void **state)
-{
-    enum { FIRST_MS = 500, LAST_MS = 60000 };
-    base_err err = {0};
-    bool is_told = false;
-    for (uint32_t ms = FIRST_MS; ms < LAST_MS && !is_told; ms *= 2) {
-        assert_int_not_equal(ask_slow(false, ms, &err), 0);
-        is_told = strstr(err.msg, "without an end") != NULL;
-    }
-    if (!is_told) fail_msg("%s", err.msg);
-    assert_int_equal(ask_slow(true, LAST_MS, &err), 0); /* the control */
-}
-
-/* Lets a child that dribbles blanks run into a stream of ours for a while; is_progress: they count as an answer. */
-static int read_for(uint64_t alive_ms, bool is_progress, base_err *err)
-{
-    int port, rc = 0;
-    char url[60];
-    pid_t child = serve_slowly(false, &port);
-    remote_http *h = NULL;
-    bool ended = false;
-    const remote_limits limits = {.connect_ms = 10000,
-        .first_ms = 10000,
-        .silence_ms = 10000,
-        .alive_ms = (uint32_t)alive_ms,
-        .give_up_ms = 10};
-    snprintf(url, sizeof url, "http://127.0.0.1:%d", port);
-    assert_int_equal(remote_http_open(&h, &(remote_http_options){.url = url, .limits = limits}, err), 0);
-    assert_int_equal(remote_http_send(h, "/completion", "{}", NULL, err), 0);
-    for (const uint64_t begun = base_clock_ns();
-         !rc && !ended && base_clock_ns() - begun < 8 * alive_ms * 1000000;) {
-        base_buf bytes = {0};
-        rc = remote_http_read(h, &bytes, &ended, err);
-        if (bytes.len && is_progress) remote_http_progress(h);
-        base_buf_free(&bytes);
-    }
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    remote_http_close(h);
-    return rc;
-}
-
-static void test_signs_of_life_are_no_answer(void **state)
-{
-    base_err err = {0};
-    assert_int_equal(read_for(1000, false, &err), BASE_E_STATE);
-    assert_non_null(strstr(err.msg, "sent nothing of an answer"));
-    /* The control: a slow answer goes on, where the machine does not hold the server itself up for as long. */
-    int rc = BASE_E_STATE;
-    for (uint64_t ms = 500; rc && ms < 60000; ms *= 2) rc = read_for(ms, true, &err);
-    assert_int_equal(rc, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,8 +103,6 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_plain_http_stays_near),
         cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_an_answer_without_an_end_is_given_up),
-        cmocka_unit_test(test_signs_of_life_are_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
