@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "model/file/quant.h"
 #include "kv/rows/bits.h"
 
 /* +1 or -1, the code of a class in a lane. */
@@ -179,6 +180,31 @@ static int differing_signs(const uint16_t *a, const uint16_t *b)
     return (int)kv_bits_count_word(signs);
 }
 
+/* The pages that a query looks into, of a lane with more of them than v->open: those of the largest products. */
+static void open_pages(const model_visit *v, uint32_t kv_head, const uint16_t *q, uint64_t *ret)
+{
+    const uint32_t n_pages = (v->n_slots + 63) / 64;
+    uint32_t n_out = 0;
+    for (uint32_t w = 0; w < n_pages; w++) n_out += (ret[w] = v->evicted[kv_head][w]) != 0;
+    if (!v->open || n_out <= v->open) return;
+    float *weight = calloc(n_pages, sizeof *weight);
+    memset(ret, 0, n_pages * sizeof *ret);
+    for (uint32_t w = 0; w < n_pages; w++) {
+        const uint16_t *key = v->keys[kv_head] + (size_t)w * FAKE_DIM;
+        if (!v->evicted[kv_head][w]) weight[w] = -INFINITY;
+        for (uint32_t i = 0; i < FAKE_DIM; i++)
+            weight[w] += quant_f16_to_f32(q[i]) * quant_f16_to_f32(key[i]);
+    }
+    for (uint32_t k = 0; k < v->open; k++) {
+        uint32_t best = 0;
+        for (uint32_t w = 1; w < n_pages; w++)
+            if (weight[w] > weight[best]) best = w;
+        ret[best] = v->evicted[kv_head][best];
+        weight[best] = -INFINITY;
+    }
+    free(weight);
+}
+
 /*
  * The heaviest of a lane's evicted rows, by a weight that ascends with the score of a query of that class; of
  * equal ones those before; ascending. Returns how many.
@@ -186,7 +212,6 @@ static int differing_signs(const uint16_t *a, const uint16_t *b)
 static uint32_t choose(
     const fake_model *m, const model_visit *v, uint32_t lane, uint32_t class, uint32_t *ret)
 {
-    const uint64_t *evicted = v->evicted[lane % FAKE_HEADS_KV];
     uint32_t of_weight[FAKE_DIM + 1] = {0}, n = 0, n_found = 0, room = v->most;
     int cut = FAKE_DIM;
     uint16_t q[FAKE_DIM];
@@ -194,8 +219,10 @@ static uint32_t choose(
         uint32_t token;
         int weight;
     } *found = calloc(v->n_slots + 1, sizeof *found);
+    uint64_t *evicted = calloc(v->n_slots / 64 + 1, sizeof *evicted);
     for (uint32_t i = 0; i < FAKE_DIM; i++) q[i] = half_of_sign(code(m, class, lane, i));
-    for (uint32_t w = 0; evicted && w * 64 < v->n_slots; w++)
+    if (v->evicted[lane % FAKE_HEADS_KV]) open_pages(v, lane % FAKE_HEADS_KV, q, evicted);
+    for (uint32_t w = 0; w * 64 < v->n_slots; w++)
         for (uint64_t left = evicted[w]; left; left &= left - 1) {
             const uint32_t t = w * 64 + (uint32_t)__builtin_ctzll(left);
             const int weight = FAKE_DIM - differing_signs(q, model_rows_key(v->rows, lane, t));
@@ -209,6 +236,7 @@ static uint32_t choose(
         room -= found[i].weight == cut;
         ret[n++] = found[i].token;
     }
+    free(evicted);
     free(found);
     return n;
 }

@@ -256,6 +256,26 @@ static void test_visit__every_token_is_visited(void **state)
     }
 }
 
+/* Behind many evicted rows a token looks into some pages only; where there are no more than those, into all. */
+static void test_visit__some_pages_are_looked_into(void **state)
+{
+    (void)state;
+    static const char *const two[] = {"open=128", NULL}, *const all[] = {"open=1000000", NULL},
+                             *const none[] = {"open=0", NULL};
+    static uint32_t counts[CTX];
+    float some[FAKE_VOCAB], whole[FAKE_VOCAB], without[FAKE_VOCAB];
+    assert_in_range(say(two, KV_ORIGIN_CALL, some, counts).rows, 1, 128 * FAKE_LANES);
+    bool is_read[CTX / 64 + 1] = {0};
+    uint32_t n_pages = 0;
+    for (uint32_t t = 0; t < CTX; t++) is_read[t / 64] |= counts[t] > 0;
+    for (uint32_t w = 0; w < CTX / 64 + 1; w++) n_pages += is_read[w];
+    assert_in_range(n_pages, 1, 2 * FAKE_LANES);
+    say(all, KV_ORIGIN_CALL, whole, counts);
+    say(none, KV_ORIGIN_CALL, without, counts);
+    assert_memory_equal(whole, without, sizeof whole);
+    assert_memory_not_equal(some, whole, sizeof whole);
+}
+
 /* A row that is asked for is read though nobody brought it back. */
 static void test_visit__what_a_token_asks_for_is_read(void **state)
 {
@@ -281,21 +301,26 @@ enum { LANE = 2, N_GROUPS = 4 };
 /* Numbers from 1 up to 2, in all dimensions of the lane's first groups. */
 static void put_values(const model_rows_view *view, uint32_t salt)
 {
-    for (uint32_t t = 0; t < N_GROUPS * KV_REST_GROUP; t++)
+    for (uint32_t t = 0; t < N_GROUPS * KV_REST_PAGE; t++)
         for (uint32_t i = 0; i < FAKE_DIM; i++)
             model_rows_value(view, LANE, t)[i] = (uint16_t)(0x3c00 + (t * 37 + i * 11 + salt) % 1024);
 }
 
 static void check_means(kv_rest *r, const model_rows_view *view, const uint64_t *rows)
 {
-    const float *means = kv_rest_means(r, view, LANE, rows, N_GROUPS);
+    const kv_rest_means means = kv_rest_find(r, view, LANE, rows, N_GROUPS);
     for (uint32_t b = 0; b < N_GROUPS; b++)
         for (uint32_t i = 0; i < FAKE_DIM && rows[b]; i++) {
-            double sum = 0;
-            for (uint32_t k = 0; k < KV_REST_GROUP; k++)
-                if (rows[b] >> k & 1)
-                    sum += (double)quant_f16_to_f32(model_rows_value(view, LANE, b * KV_REST_GROUP + k)[i]);
-            assert_true(fabs(sum / __builtin_popcountll(rows[b]) - (double)means[b * FAKE_DIM + i]) < 1e-5);
+            double sum = 0, keys = 0;
+            for (uint32_t k = 0; k < KV_REST_PAGE; k++)
+                if (rows[b] >> k & 1) {
+                    keys += (double)quant_f16_to_f32(model_rows_key(view, LANE, b * KV_REST_PAGE + k)[i]);
+                    sum += (double)quant_f16_to_f32(model_rows_value(view, LANE, b * KV_REST_PAGE + k)[i]);
+                }
+            sum /= __builtin_popcountll(rows[b]);
+            keys /= __builtin_popcountll(rows[b]);
+            assert_true(fabs(sum - (double)means.values[b * FAKE_DIM + i]) < 1e-5);
+            assert_true(fabs(keys - (double)quant_f16_to_f32(means.keys[b * FAKE_DIM + i])) < 1e-3);
         }
 }
 
@@ -331,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_visit__scattered_rows_are_gathered),
         cmocka_unit_test(test_visit__every_token_is_visited),
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
+        cmocka_unit_test(test_visit__some_pages_are_looked_into),
         cmocka_unit_test(test_rest__is_the_mean_of_what_is_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,9 +141,10 @@ static void bench_rows(check *c, uint32_t n_rows, uint32_t n, uint32_t n_queries
 
 /*
  * One token behind n_rows rows of the default model's shape, of which 3,840 stay in runs of about 20: what it
- * reads of the others by their sketches. Keys are drawn about normal, so that few of them weigh much.
+ * reads of the others by their sketches, in so many of their pages (0: in all). Keys are drawn about normal, so that
+ * few of them weigh much. Behind very many rows there are fewer layers, so that they fit into memory.
  */
-static void bench_visit(check *c, uint32_t n_rows)
+static void bench_visit(check *c, uint32_t n_rows, uint32_t open)
 {
     model_ops *ops = c->b;
     base_err err;
@@ -158,7 +159,8 @@ static void bench_visit(check *c, uint32_t n_rows)
         WORD = 64,
         DRAWN = 4099
     };
-    const model_rows_shape shape = {LAYERS, N_KV, D};
+    const uint32_t n_layers = n_rows > 65536 ? LAYERS / 4 : LAYERS;
+    const model_rows_shape shape = {n_layers, N_KV, D};
     const uint32_t n_blocks = n_rows / MODEL_ROWS_BLOCK, n_words = n_rows / WORD;
     const size_t n_bytes = model_rows_block_bytes(&shape), n_sketch = model_sketch_bytes(&shape);
     uint16_t **blocks = base_xcalloc(n_blocks, sizeof *blocks), drawn[DRAWN];
@@ -181,11 +183,14 @@ static void bench_visit(check *c, uint32_t n_rows)
         for (uint32_t t = at; t < at + RUN; t++) bits[t / WORD] &= ~(UINT64_C(1) << t % WORD);
     }
     model_lane_list lanes[LAYERS * N_KV];
-    for (uint32_t i = 0; i < LAYERS * N_KV; i++) lanes[i] = (model_lane_list){runs, KEPT / RUN, KEPT};
+    for (uint32_t i = 0; i < n_layers * N_KV; i++) lanes[i] = (model_lane_list){runs, KEPT / RUN, KEPT};
     const model_rows_view view = {.shape = shape, .blocks = blocks, .n_blocks = n_blocks, .lanes = lanes};
     float *q = random_floats(N_HEAD * D), *means = random_floats((size_t)n_words * D);
+    uint16_t *keys = base_xcalloc((size_t)n_words * D, sizeof *keys);
+    for (size_t i = 0; i < (size_t)n_words * D; i++) keys[i] = drawn[i % DRAWN];
     const uint64_t *evicted[N_KV] = {bits, bits};
     const float *mean_of[N_KV] = {means, means};
+    const uint16_t *key_of[N_KV] = {keys, keys};
     uint32_t chosen[N_KV * MOST], n_chosen[N_KV];
     matrix mq = matrix_new(ops, 1, N_HEAD * D, q), out = matrix_new(ops, 1, N_HEAD * D, NULL),
            sums = matrix_new(ops, 1, 2 * N_HEAD, NULL);
@@ -193,15 +198,17 @@ static void bench_visit(check *c, uint32_t n_rows)
         .evicted = evicted,
         .sketches = sketch_of,
         .means = mean_of,
+        .keys = key_of,
+        .open = open,
         .n_slots = n_rows,
         .most = MOST,
         .chosen = chosen,
         .n_chosen = n_chosen};
     double best[LAYERS][2], both[2] = {0}, began = seconds();
     uint64_t sum = 0;
-    for (uint32_t layer = 0; layer < LAYERS; layer++) best[layer][0] = best[layer][1] = 1e9;
+    for (uint32_t layer = 0; layer < n_layers; layer++) best[layer][0] = best[layer][1] = 1e9;
     for (uint32_t i = 0; i < 2 || seconds() - began < 3; i++)
-        for (uint32_t layer = 0; layer < LAYERS; layer++) {
+        for (uint32_t layer = 0; layer < n_layers; layer++) {
             double from = seconds();
             ops->attention(ops,
                 &(ops_attention_args){.rows = &view,
@@ -228,15 +235,17 @@ static void bench_visit(check *c, uint32_t n_rows)
             best[layer][1] = fmin(best[layer][1], seconds() - from);
             for (uint32_t k = 0; k < n_chosen[0] && !i; k++) sum = sum * 31 + chosen[k];
         }
-    for (uint32_t layer = 0; layer < LAYERS; layer++)
-        for (int k = 0; k < 2; k++) both[k] += best[layer][k] / LAYERS;
-    printf("  of %u rows %d on the list: attention %7.1f us a layer, visit %7.1f us (choice %016llx)\n",
-        n_rows, KEPT, both[0] * 1e6, both[1] * 1e6, (unsigned long long)sum);
+    for (uint32_t layer = 0; layer < n_layers; layer++)
+        for (int k = 0; k < 2; k++) both[k] += best[layer][k] / n_layers;
+    printf("  of %u rows %d on the list: attention %7.1f us a layer, visit of %4u pages %7.1f us (choice "
+           "%016llx)\n",
+        n_rows, KEPT, both[0] * 1e6, open ? open : n_words, both[1] * 1e6, (unsigned long long)sum);
     for (uint32_t b = 0; b < n_blocks; b++) base_huge_free(blocks[b], n_bytes);
     base_huge_free(sketches, n_blocks * n_sketch);
     ops->buffer_free(ops, mq.m.buffer);
     ops->buffer_free(ops, out.m.buffer);
     ops->buffer_free(ops, sums.m.buffer);
+    free(keys);
     free(blocks);
     free(sketch_of);
     free(bits);
@@ -283,8 +292,10 @@ void bench(check *c, int n_threads, const char *only)
         bench_rows(c, 16384, 1, 8);
     }
     if (!*only || !strcmp(only, "visit")) {
-        bench_visit(c, 16384);
-        bench_visit(c, 65536);
+        bench_visit(c, 16384, 0);
+        bench_visit(c, 65536, 0);
+        bench_visit(c, 65536, 256);
+        bench_visit(c, 262144, 256);
     }
     printf("memory again: %.1f GB/s\n", read_speed(n_threads));
 }

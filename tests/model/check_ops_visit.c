@@ -29,14 +29,34 @@ typedef struct scene {
     uint8_t *made[64];
     const uint8_t *sketches[64];
     float *mean_of[N_KV];
+    uint16_t *key_of[N_KV];
     const uint64_t *evicted[N_KV];
     const float *means[N_KV];
-    float *sinks; /* [n_head] or NULL */
+    const uint16_t *keys[N_KV];
+    uint32_t open; /* pages that a token looks into; 0: all */
+    float *sinks;  /* [n_head] or NULL */
 } scene;
 
 static bool is_evicted(const scene *s, uint32_t h, uint32_t slot)
 {
     return s->evicted[h] && s->evicted[h][slot / WORD] >> slot % WORD & 1;
+}
+
+/* The mean keys of a lane's evicted rows, page by page. */
+static uint16_t *mean_keys(const scene *s, uint32_t h)
+{
+    const uint32_t d = s->x.view.shape.head_dim;
+    uint16_t *keys = base_xcalloc((size_t)s->n_slots / WORD * d, sizeof *keys);
+    for (uint32_t w = 0; w < s->n_slots / WORD; w++)
+        for (uint32_t i = 0; i < d; i++) {
+            float sum = 0;
+            for (uint32_t r = 0; r < WORD; r++)
+                if (is_evicted(s, h, w * WORD + r))
+                    sum += quant_f16_to_f32(model_rows_key(&s->x.view, LAYER * N_KV + h, w * WORD + r)[i]);
+            keys[(size_t)w * d + i] =
+                quant_f32_to_f16(sum / fmaxf((float)__builtin_popcountll(s->bits[h][w]), 1));
+        }
+    return keys;
 }
 
 /* Of the slots that a lane does not list below its last n rows, two of three; every third block has no sketch. */
@@ -63,6 +83,7 @@ static void scene_new(scene *s, uint32_t n_head_rows, uint32_t n, uint32_t d, bo
                     ~(UINT64_C(1) << (list->runs[r].slot + i) % WORD);
         s->evicted[h] = s->bits[h];
         s->means[h] = s->mean_of[h] = random_floats((size_t)s->n_slots / WORD * d);
+        s->keys[h] = s->key_of[h] = mean_keys(s, h);
     }
 }
 
@@ -72,6 +93,7 @@ static void scene_free(scene *s)
     for (uint32_t h = 0; h < N_KV; h++) {
         free(s->bits[h]);
         free(s->mean_of[h]);
+        free(s->key_of[h]);
     }
     free(s->sinks);
     cache_free(&s->x);
@@ -92,6 +114,8 @@ static visited run_turned(check *c, model_ops *ops, const scene *s, uint32_t n, 
         .evicted = s->evicted,
         .sketches = s->sketches,
         .means = with_means ? s->means : NULL,
+        .keys = s->keys,
+        .open = s->open,
         .n_slots = s->n_slots,
         .most = most,
         .chosen = v.chosen,
@@ -151,10 +175,11 @@ static double product(const float *q, const uint16_t *key, uint32_t d)
     return sum;
 }
 
-/* What a row weighs by its sketch, or by its key where there is none. */
-static double weigh(const scene *s, uint32_t lane, uint32_t slot, const float *q)
+/* What a row weighs by its sketch, or by its key where there is none; in a closed page by its mean key. */
+static double weigh(const scene *s, uint32_t h, uint32_t slot, const float *q, const bool *open)
 {
-    const uint32_t d = s->x.view.shape.head_dim, row = slot % MODEL_ROWS_BLOCK;
+    const uint32_t d = s->x.view.shape.head_dim, row = slot % MODEL_ROWS_BLOCK, lane = LAYER * N_KV + h;
+    if (!open[slot / WORD]) return product(q, s->keys[h] + (size_t)(slot / WORD) * d, d);
     if (!s->sketches[slot / MODEL_ROWS_BLOCK]) return product(q, model_rows_key(&s->x.view, lane, slot), d);
     const model_sketch k = model_sketch_of(s->made[slot / MODEL_ROWS_BLOCK], d, lane);
     double sum = 0;
@@ -165,6 +190,37 @@ static double weigh(const scene *s, uint32_t lane, uint32_t slot, const float *q
         sum += (double)q[i] * ((double)k.middle[i] + (double)k.step[i] * (code - 7.5));
     }
     return sum;
+}
+
+/* Which pages a token opens: all, or the heaviest by their mean keys. q: of the lane's heads. listed: by head. */
+static bool *open_pages(const scene *s, uint32_t h, const float *q, uint32_t group, const double *listed)
+{
+    const uint32_t d = s->x.view.shape.head_dim, n_pages = s->n_slots / WORD;
+    const double scale = 1 / sqrt((double)d);
+    bool *open = base_xcalloc(n_pages, sizeof *open);
+    double *weight = base_xcalloc(n_pages, sizeof *weight), *mass = base_xcalloc(n_pages, sizeof *mass);
+    uint32_t n_out = 0;
+    for (uint32_t w = 0; w < n_pages; w++) n_out += s->evicted[h] && s->bits[h][w];
+    for (uint32_t g = 0; g < group; g++) {
+        double sum = listed[g];
+        for (uint32_t w = 0; w < n_pages; w++) {
+            const uint32_t n = s->evicted[h] ? (uint32_t)__builtin_popcountll(s->bits[h][w]) : 0;
+            sum += weight[w] = n * exp(product(q + g * d, s->keys[h] + (size_t)w * d, d) * scale);
+        }
+        for (uint32_t w = 0; w < n_pages; w++) mass[w] += weight[w] / sum / group;
+    }
+    const bool is_all = !s->open || n_out <= s->open;
+    for (uint32_t w = 0; w < n_pages; w++) open[w] = is_all;
+    for (uint32_t k = 0; k < s->open && !is_all; k++) {
+        uint32_t best = 0;
+        for (uint32_t w = 1; w < n_pages; w++)
+            if (mass[w] > mass[best]) best = w;
+        open[best] = true;
+        mass[best] = -1;
+    }
+    free(weight);
+    free(mass);
+    return open;
 }
 
 /* A lane of a token: the choice and the result. */
@@ -179,7 +235,7 @@ static void check_lane(check *c, const scene *s, const visited *v, uint32_t n, u
     double *listed = base_xcalloc((size_t)group * n_listed, sizeof *listed),
            *weight = base_xcalloc((size_t)group * s->n_slots, sizeof *weight),
            *mass = base_xcalloc(s->n_slots, sizeof *mass),
-           *left = base_xcalloc(s->n_slots / WORD, sizeof *left);
+           *left = base_xcalloc(s->n_slots / WORD, sizeof *left), *sums = base_xcalloc(group, sizeof *sums);
     uint8_t *taken = base_xcalloc(s->n_slots, 1);
     uint32_t n_evicted = 0;
     for (uint32_t g = 0; g < group; g++) {
@@ -190,25 +246,32 @@ static void check_lane(check *c, const scene *s, const visited *v, uint32_t n, u
             sum += listed[g * n_listed + o] =
                 exp(product(own, model_rows_key(&s->x.view, lane, slot), d) * scale);
         }
+        sums[g] = sum;
+    }
+    bool *open = open_pages(s, h, q + ((size_t)t * n_head + h * group) * d, group, sums);
+    for (uint32_t g = 0; g < group; g++) {
+        const float *own = q + ((size_t)t * n_head + h * group + g) * d;
+        double sum = sums[g];
         for (uint32_t slot = 0; slot < s->n_slots; slot++)
             if (is_evicted(s, h, slot))
-                sum += weight[g * s->n_slots + slot] = exp(weigh(s, lane, slot, own) * scale);
+                sum += weight[g * s->n_slots + slot] = exp(weigh(s, h, slot, own, open) * scale);
         for (uint32_t slot = 0; slot < s->n_slots; slot++)
             mass[slot] += weight[g * s->n_slots + slot] / sum / group;
     }
-    for (uint32_t slot = 0; slot < s->n_slots; slot++) n_evicted += is_evicted(s, h, slot);
+    for (uint32_t slot = 0; slot < s->n_slots; slot++)
+        n_evicted += is_evicted(s, h, slot) && open[slot / WORD];
     if (n_chosen != (n_evicted < most ? n_evicted : most))
         fail(c, "%g rows visit, of %g, at most %zu", "visit", n_chosen, n_evicted, most);
     double least = INFINITY, largest = 0;
     for (uint32_t i = 0; i < n_chosen; i++) {
-        if (!is_evicted(s, h, chosen[i]) || (i && chosen[i] <= chosen[i - 1]))
+        if (!is_evicted(s, h, chosen[i]) || !open[chosen[i] / WORD] || (i && chosen[i] <= chosen[i - 1]))
             fail(c, "row %g is not evicted, or behind %g", "visit", chosen[i], i ? chosen[i - 1] : 0, i);
         taken[chosen[i]] = 1;
         least = fmin(least, mass[chosen[i]]);
     }
     for (uint32_t slot = 0; slot < s->n_slots; slot++)
         if (!taken[slot]) {
-            largest = fmax(largest, mass[slot]);
+            if (open[slot / WORD]) largest = fmax(largest, mass[slot]);
             left[slot / WORD] += mass[slot];
         }
     /* Queries are rounded to 8 bits there and not here. */
@@ -243,6 +306,8 @@ static void check_lane(check *c, const scene *s, const visited *v, uint32_t n, u
     free(weight);
     free(mass);
     free(left);
+    free(sums);
+    free(open);
     free(taken);
 }
 
@@ -310,6 +375,7 @@ static void cases_visit_folded(check *c)
     expect_near(c, "visit (folded)", one.out, truth, N * WIDTH, 1e-3);
     free_visited(one);
     for (uint32_t i = 0; i < n_gaps; i++) gaps[i] = i % 5 < 2 ? 0 : 7000 - i / 3 * 100;
+    s.open = 5;
     visited a = run_gaps(c, c->a, &s, gaps, n_gaps, q), b = run_gaps(c, c->b, &s, gaps, n_gaps, q);
     check_same(c, &a, &b, N, WIDTH, MOST);
     free_visited(a);
@@ -324,20 +390,22 @@ static void cases_visit_folded(check *c)
 
 void cases_visit(check *c)
 {
-    /* n, rows, query heads, head_dim, most */
-    static const uint32_t shapes[][5] = {{1, 700, 12, 128, 256}, {1, 1100, 14, 64, 200}, {3, 900, 6, 64, 17},
+    /* n, rows, query heads, head_dim, most, pages that are opened */
+    static const uint32_t shapes[][6] = {{1, 700, 12, 128, 256}, {1, 1100, 14, 64, 200}, {3, 900, 6, 64, 17},
         {9, 600, 4, 48, 1}, {33, 1500, 8, 80, 64}, {2, 500, 2, 16, 0}, {5, 800, 18, 256, 31},
-        {1, 40, 4, 32, 256}};
+        {1, 40, 4, 32, 256}, {1, 1100, 12, 128, 200, 6}, {3, 1900, 6, 64, 17, 1}, {9, 2000, 4, 48, 60, 17},
+        {1, 900, 14, 64, 256, 3}};
     for (size_t i = 0; i < COUNT(shapes); i++) {
         const uint32_t n = shapes[i][0], n_head = shapes[i][2], d = shapes[i][3], most = shapes[i][4],
                        width = n_head * d;
         const bool with_means = i % 4 != 3;
         char what[100];
-        snprintf(
-            what, sizeof what, "n %u, %u rows, %u heads of %u, %u visit", n, shapes[i][1], n_head, d, most);
+        snprintf(what, sizeof what, "n %u, %u rows, %u heads of %u, %u visit of %u pages", n, shapes[i][1],
+            n_head, d, most, shapes[i][5]);
         c->what = what;
         scene s;
         scene_new(&s, shapes[i][1], n, d, i % 2 == 0);
+        s.open = shapes[i][5];
         if (i == 4) s.evicted[1] = NULL;
         /* Heads with sinks, among them one that outweighs most rows; a GPU leaves them to the CPU. */
         if (i % 3 == 1 && strncmp(c->b->backend, "cuda", 4) != 0) s.sinks = random_floats(n_head);

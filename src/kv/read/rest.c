@@ -1,6 +1,4 @@
-/*
- * Means of values; see rest.h. A group's mean is a function of its rows alone, so keeping it changes no bits.
- */
+/* Means of pages; see rest.h. A page's means are a function of its rows alone, so keeping them changes no bits. */
 #include "kv/read/rest.h"
 
 #include <stdlib.h>
@@ -9,9 +7,11 @@
 #include "model/file/quant.h"
 
 struct kv_rest {
-    uint32_t n_lanes, n_groups, head_dim;
-    uint64_t *known; /* [n_lanes][n_groups] rows whose mean is there; 0: none */
-    float *means;    /* [n_lanes][n_groups][head_dim] */
+    uint32_t n_lanes, n_pages, head_dim;
+    uint64_t *known; /* [n_lanes][n_pages] rows whose means are there; 0: none */
+    float *values;   /* [n_lanes][n_pages][head_dim] */
+    uint16_t *keys;
+    float *sums; /* [head_dim] working space */
 };
 
 kv_rest *kv_rest_new(const model_rows_shape *shape, uint32_t n_tokens)
@@ -19,12 +19,14 @@ kv_rest *kv_rest_new(const model_rows_shape *shape, uint32_t n_tokens)
     kv_rest *r = malloc(sizeof *r);
     if (!r) return NULL;
     *r = (kv_rest){.n_lanes = model_rows_lanes(shape),
-        .n_groups = n_tokens / KV_REST_GROUP + 1,
+        .n_pages = n_tokens / KV_REST_PAGE + 1,
         .head_dim = shape->head_dim};
-    const size_t n = (size_t)r->n_lanes * r->n_groups;
+    const size_t n = (size_t)r->n_lanes * r->n_pages;
     r->known = calloc(n, sizeof *r->known);
-    r->means = malloc(n * r->head_dim * sizeof *r->means);
-    if (r->known && r->means) return r;
+    r->values = malloc(n * r->head_dim * sizeof *r->values);
+    r->keys = malloc(n * r->head_dim * sizeof *r->keys);
+    r->sums = malloc(r->head_dim * sizeof *r->sums);
+    if (r->known && r->values && r->keys && r->sums) return r;
     kv_rest_free(r);
     return NULL;
 }
@@ -33,38 +35,44 @@ void kv_rest_free(kv_rest *r)
 {
     if (!r) return;
     free(r->known);
-    free(r->means);
+    free(r->values);
+    free(r->keys);
+    free(r->sums);
     free(r);
 }
 
 void kv_rest_forget(kv_rest *r, uint32_t from)
 {
     for (uint32_t lane = 0; lane < r->n_lanes; lane++)
-        for (uint32_t g = from / KV_REST_GROUP; g < r->n_groups; g++)
-            r->known[(size_t)lane * r->n_groups + g] = 0;
+        for (uint32_t page = from / KV_REST_PAGE; page < r->n_pages; page++)
+            r->known[(size_t)lane * r->n_pages + page] = 0;
 }
 
-static void make_mean(
-    const kv_rest *r, const model_rows_view *view, uint32_t lane, uint32_t group, uint64_t rows, float *mean)
+static void make_means(kv_rest *r, const model_rows_view *view, uint32_t lane, uint32_t page, uint64_t rows)
 {
+    const uint32_t d = r->head_dim;
+    const size_t at = ((size_t)lane * r->n_pages + page) * d;
     const float share = 1.0f / (float)__builtin_popcountll(rows);
-    memset(mean, 0, r->head_dim * sizeof *mean);
+    float *values = r->values + at, *keys = r->sums;
+    memset(values, 0, d * sizeof *values);
+    memset(keys, 0, d * sizeof *keys);
     for (uint64_t left = rows; left; left &= left - 1) {
-        const uint32_t token = group * KV_REST_GROUP + (uint32_t)__builtin_ctzll(left);
-        const uint16_t *value = model_rows_value(view, lane, token);
-        for (uint32_t i = 0; i < r->head_dim; i++) mean[i] += quant_f16_finite_to_f32(value[i]) * share;
+        const uint32_t token = page * KV_REST_PAGE + (uint32_t)__builtin_ctzll(left);
+        const uint16_t *key = model_rows_key(view, lane, token), *value = model_rows_value(view, lane, token);
+        for (uint32_t i = 0; i < d; i++) keys[i] += quant_f16_finite_to_f32(key[i]) * share;
+        for (uint32_t i = 0; i < d; i++) values[i] += quant_f16_finite_to_f32(value[i]) * share;
     }
+    for (uint32_t i = 0; i < d; i++) r->keys[at + i] = quant_f32_to_f16(keys[i]);
 }
 
-const float *kv_rest_means(
-    kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows, uint32_t n_groups)
+kv_rest_means kv_rest_find(
+    kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows, uint32_t n_pages)
 {
-    uint64_t *known = r->known + (size_t)lane * r->n_groups;
-    float *means = r->means + (size_t)lane * r->n_groups * r->head_dim;
-    for (uint32_t g = 0; g < n_groups; g++) {
-        if (rows[g] && known[g] != rows[g])
-            make_mean(r, view, lane, g, rows[g], means + (size_t)g * r->head_dim);
-        known[g] = rows[g];
+    const size_t first = (size_t)lane * r->n_pages;
+    uint64_t *known = r->known + first;
+    for (uint32_t page = 0; page < n_pages; page++) {
+        if (rows[page] && known[page] != rows[page]) make_means(r, view, lane, page, rows[page]);
+        known[page] = rows[page];
     }
-    return means;
+    return (kv_rest_means){r->values + first * r->head_dim, r->keys + first * r->head_dim};
 }

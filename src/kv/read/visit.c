@@ -42,7 +42,8 @@ struct kv_visit {
     uint64_t *readable;       /* [bits of cap] */
     const uint8_t **sketches; /* [blocks of cap] NULL: weighed by keys */
     kv_rest *rest;
-    const float **means;        /* [n_lanes] */
+    const float **means;        /* [n_lanes] of evicted rows' values, by page */
+    const uint16_t **keys;      /* [n_lanes] the same of their keys */
     kv_gather *gather;          /* NULL: nothing was gathered so far */
     bool is_tried, is_gathered; /* since lists changed; they name its copies */
 
@@ -88,6 +89,7 @@ static int make(kv_session *s, base_err *err)
     v->readable = kv_work_zero(&v->memory, kv_bits_words(n), sizeof *v->readable);
     v->sketches = kv_work_zero(&v->memory, n / MODEL_ROWS_BLOCK + 1, sizeof *v->sketches);
     v->means = kv_work_zero(&v->memory, n_lanes, sizeof *v->means);
+    v->keys = kv_work_zero(&v->memory, n_lanes, sizeof *v->keys);
     v->lists = kv_work_zero(&v->memory, n_lanes, sizeof *v->lists);
     v->evicted = kv_work_zero(&v->memory, n_lanes, sizeof *v->evicted);
     v->chosen = kv_work_take(&v->memory, n_kv * KV_BATCH * VISITORS_MOST, sizeof *v->chosen);
@@ -120,6 +122,12 @@ uint32_t kv__visitors(const kv_session *s)
 {
     const uint32_t n = (uint32_t)ceil(s->parameters.visit * s->budget);
     return n < VISITORS_MOST ? n : VISITORS_MOST;
+}
+
+/* Pages that a token looks into at most; 0: all. */
+static uint32_t open_pages(const kv_session *s)
+{
+    return (uint32_t)ceil(s->parameters.open / KV_REST_PAGE);
 }
 
 /* --- what may visit ------------------------------------------------------------------------------------- */
@@ -202,8 +210,12 @@ static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_
         find_evicted(v, &rows->lanes[lane], first, l);
         v->evicted[lane] = l->n > most ? l->evicted : NULL;
         if (l->n && l->n <= most) rc = list_everything(v, &rows->lanes[lane], first, l, err);
-        if (l->n > most && s->parameters.rest > 0)
-            v->means[lane] = kv_rest_means(v->rest, rows, lane, l->evicted, (uint32_t)kv_bits_words(first));
+        if (l->n > most && (s->parameters.rest > 0 || s->parameters.open > 0)) {
+            const kv_rest_means of =
+                kv_rest_find(v->rest, rows, lane, l->evicted, (uint32_t)kv_bits_words(first));
+            v->means[lane] = of.values;
+            v->keys[lane] = of.keys;
+        }
     }
     if (!rc) rc = find_sketches(v, first, err);
     v->is_known = !rc && rows->lanes == s->lists.view;
@@ -293,6 +305,8 @@ static int visit(void *user, uint32_t layer, model_visit *ret, base_err *err)
         .evicted = v->evicted + first,
         .sketches = v->sketches,
         .means = s->parameters.rest > 0 ? v->means + first : NULL,
+        .keys = v->keys + first,
+        .open = open_pages(s),
         .n_slots = v->known_to,
         .most = kv__visitors(s),
         .chosen = v->chosen,
@@ -361,7 +375,8 @@ void kv__visit_publish(kv_session *s, uint32_t n)
 {
     if (!s->holed || !is_visited(s, s->segments[s->n_segments - 1].origin)) return;
     for (uint32_t t = s->n - n; t < s->n; t++) {
-        const uint32_t schedule[] = {t, kv__visitors(s), s->parameters.rest > 0, KV_EVENT_VISITED};
+        const uint32_t schedule[] = {
+            t, kv__visitors(s), (s->parameters.rest > 0) | open_pages(s) << 1, KV_EVENT_VISITED};
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
 }

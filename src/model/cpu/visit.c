@@ -4,7 +4,10 @@
  * attention over what is chosen. What a unit keeps fits into a core's cache. Where there are fewer units than
  * threads, scores are spread by rows before.
  *
- * Rows are walked in columns: groups of 16 slots of which at least one is evicted.
+ * Rows are walked in columns: groups of 16 slots of which at least one is evicted. Where a lane has more pages of 64
+ * slots than a token opens, each token weighs the pages first, by the mean keys of their evicted rows, and then the
+ * columns of those that it opens; a page that stays closed counts as so many rows of its mean key. What a token costs
+ * does not grow with the session but for that.
  */
 #include <math.h>
 #include <string.h>
@@ -23,21 +26,36 @@ enum {
     SOON = 4,   /* columns that are asked from memory ahead of the one at hand */
 };
 
-/* A lane's columns: which 16 slots, and the evicted ones among them. */
+/* Columns that are weighed row by row: which 16 slots, and the evicted ones among them. */
 typedef struct columns {
     uint32_t *at;   /* slot / 16 */
     uint16_t *rows; /* bits */
     uint32_t n;
+    /* A token's own: the pages that it left closed. */
+    uint32_t *closed; /* slot / 64 */
+    uint32_t n_closed;
+    float *counts,
+        *weights; /* [closed] rows; [group][closed] scores of their mean keys; room: of all pages */
 } columns;
+
+/* A lane's pages with evicted rows. */
+typedef struct pages {
+    uint32_t *at;  /* slot / 64, ascending */
+    float *counts; /* evicted rows; 0 up to a multiple of 16 pages */
+    uint32_t n;
+} pages;
 
 typedef struct visit_job {
     cpu_ops *cpu;
     const ops_visit_args *args;
     uint32_t group; /* query heads a lane */
     uint32_t tokens, n_units;
-    uint32_t room; /* tokens whose queries and scores a thread has room for */
-    uint32_t most_columns;
+    uint32_t room;         /* tokens whose queries and scores a thread has room for */
+    uint32_t most_columns; /* that a token weighs, its closed pages by 16 too */
     columns lanes[CPU_VISIT_LANES];
+    uint32_t most_pages; /* of a lane; 0: no token chooses among pages */
+    pages pages[CPU_VISIT_LANES];
+    columns *own;  /* tokens choose pages: by kv head and token where `scores` are there, else by thread */
     float *scores; /* [kv head][n * group][16 * most_columns], already there; NULL: a unit makes its own */
     _Atomic uint32_t next;
     _Atomic int cancelled;
@@ -48,7 +66,7 @@ typedef struct space {
     float *scores, *mass; /* [tokens * group][16 * columns], [16 * columns] */
     cpu_sketch_query *queries;
     uint32_t *bits, *places; /* [16 * columns] masses that may be among the heaviest, and where they stand */
-    float *left_out;         /* [columns] by means' blocks, and by columns the largest mass */
+    float *left_out;         /* [columns, pages] by means' blocks, and by columns the largest mass */
     float *q, *turned, *s, *o, *others;
 } space;
 
@@ -56,7 +74,7 @@ static size_t space_floats(const visit_job *j)
 {
     const size_t n_q = (size_t)j->room * j->group, d = j->args->visit->rows->shape.head_dim,
                  width = (size_t)GROUP * j->most_columns;
-    return n_q * width + 3 * width + j->most_columns +
+    return n_q * width + 3 * width + j->most_columns + j->most_pages +
            n_q * (2 * d + sizeof(cpu_sketch_query) / sizeof(float)) + j->group * (MOST_STRIDE + d) + d + 64;
 }
 
@@ -70,7 +88,7 @@ static space space_of(const visit_job *j, float *at)
     w.bits = (uint32_t *)(void *)(w.mass + width);
     w.places = w.bits + width;
     w.left_out = w.mass + 3 * width;
-    w.q = w.left_out + j->most_columns;
+    w.q = w.left_out + j->most_columns + j->most_pages;
     w.turned = w.q + n_q * d;
     w.s = w.turned + n_q * d;
     w.o = w.s + (size_t)j->group * MOST_STRIDE;
@@ -120,9 +138,8 @@ static const float *turn(
 }
 
 /* A column's codes; NULL where its rows are weighed by their keys, and behind the end. */
-static const uint8_t *codes_of(const visit_job *j, uint32_t kv_head, uint32_t i)
+static const uint8_t *codes_of(const visit_job *j, uint32_t kv_head, const columns *c, uint32_t i)
 {
-    const columns *c = &j->lanes[kv_head];
     const model_visit *visit = j->args->visit;
     const uint32_t d = visit->rows->shape.head_dim,
                    lane = j->args->layer * visit->rows->shape.n_head_kv + kv_head;
@@ -132,14 +149,13 @@ static const uint8_t *codes_of(const visit_job *j, uint32_t kv_head, uint32_t i)
            (size_t)(c->at[i] % BLOCK_GROUPS) * (d / 8) * MODEL_SKETCH_PIECE;
 }
 
-/* Of the n_q queries in w->q with columns [from, to) of a lane. */
-static void score_columns(const visit_job *j, uint32_t kv_head, const space *w, uint32_t n_q, uint32_t from,
-    uint32_t to, float *s, size_t stride)
+/* Of the n_q queries in w->q with columns [from, to). */
+static void score_columns(const visit_job *j, uint32_t kv_head, const columns *c, const space *w,
+    uint32_t n_q, uint32_t from, uint32_t to, float *s, size_t stride)
 {
     const cpu_kernels *k = &j->cpu->kernels;
     const model_visit *visit = j->args->visit;
     const ops_turns *turns = cpu_turns_of(j->args->turns, j->args->layer);
-    const columns *c = &j->lanes[kv_head];
     const uint32_t d = visit->rows->shape.head_dim,
                    lane = j->args->layer * visit->rows->shape.n_head_kv + kv_head;
     const float *q = w->q;
@@ -158,8 +174,8 @@ static void score_columns(const visit_job *j, uint32_t kv_head, const space *w, 
             k->sketch_queries(q, n_q, of.middle, of.step, d, j->args->scale, w->queries);
         block = own_block;
         gap = own_gap;
-        k->sketch_scores(codes_of(j, kv_head, i), codes_of(j, kv_head, i + SOON), d, c->rows[i], w->queries,
-            n_q, s + (size_t)i * GROUP, stride);
+        k->sketch_scores(codes_of(j, kv_head, c, i), codes_of(j, kv_head, c, i + SOON), d, c->rows[i],
+            w->queries, n_q, s + (size_t)i * GROUP, stride);
     }
 }
 
@@ -233,9 +249,145 @@ static uint32_t choose(const columns *c, const space *w, uint32_t most, uint32_t
     return n;
 }
 
+/* --- pages ---------------------------------------------------------------------------------------------- */
+
+/* Floats between two heads' scores of pages: a kernel writes some more than there are. */
+static size_t page_stride(const visit_job *j)
+{
+    return (j->most_pages + GROUP - 1) / GROUP * GROUP + GROUP;
+}
+
+static uint64_t rows_of_page(const model_visit *visit, uint32_t kv_head, uint32_t page)
+{
+    return visit->evicted[kv_head][page] &
+           (visit->n_slots - page * WORD < WORD ? (UINT64_C(1) << (visit->n_slots - page * WORD)) - 1
+                                                : UINT64_MAX);
+}
+
+/* Scores of a lane's pages by their mean keys, for the heads of a token. */
+static void score_pages(
+    const visit_job *j, const space *w, uint32_t kv_head, uint32_t t, float *s, size_t stride)
+{
+    const model_visit *visit = j->args->visit;
+    const ops_turns *turns = cpu_turns_of(j->args->turns, j->args->layer);
+    const pages *p = &j->pages[kv_head];
+    const uint32_t d = visit->rows->shape.head_dim;
+    const uint16_t *keys[MOST];
+    for (uint32_t from = 0, to; from < p->n; from = to) { /* a stretch of one gap */
+        for (to = from; to < p->n && to - from < MOST; to++) {
+            if (turns && cpu_gap_of(turns, p->at[to]) != cpu_gap_of(turns, p->at[from])) break;
+            keys[to - from] = visit->keys[kv_head] + (size_t)p->at[to] * d;
+        }
+        j->cpu->kernels.scores(keys, to - from,
+            turn(turns, p->at[from], query_of(j, kv_head, t), j->group, d, w->turned), j->group, d, d,
+            j->args->scale, (cpu_ahead){0}, s + from, stride);
+    }
+}
+
+/*
+ * Numerators of a head's pages, each for all of its rows, from what softmax left of their mean keys' scores, up to a
+ * multiple of 16; returns what that adds to their sum.
+ */
+static float weigh_pages(const float *counts, uint32_t n, float *p)
+{
+    float sums[GROUP] = {0}, sum = 0;
+    for (uint32_t i = 0; i < n; i += GROUP)
+        for (uint32_t r = 0; r < GROUP; r++) {
+            const float one = p[i + r];
+            p[i + r] = one * counts[i + r];
+            sums[r] += p[i + r] - one;
+        }
+    for (uint32_t r = 0; r < GROUP; r++) sum += sums[r];
+    return sum;
+}
+
+/* What a lane's listed rows and `n_q` parts of others (largest, sum) make of each head's softmax. */
+static void find_shares(
+    const visit_job *j, uint32_t kv_head, uint32_t t, const float *max, const float *sum, cpu_share *shares)
+{
+    const float *live = cpu_row(j->args->sums, t) + 2 * (size_t)kv_head * j->group;
+    for (uint32_t g = 0; g < j->group; g++) {
+        shares[g] = (cpu_share){.max = live[2 * g], .sum = live[2 * g + 1]};
+        j->cpu->kernels.merge(&shares[g].max, &shares[g].sum, NULL, max[g], sum[g], NULL, 0);
+        shares[g].part_max = max[g];
+    }
+}
+
+/* Places of the pages that a token opens, into w->places, ascending: the heaviest. s: a token's scores. */
+static uint32_t choose_pages(
+    const visit_job *j, const space *w, uint32_t kv_head, uint32_t t, const columns *own, float *s)
+{
+    const cpu_kernels *k = &j->cpu->kernels;
+    const pages *p = &j->pages[kv_head];
+    const size_t stride = page_stride(j);
+    const uint32_t width = (p->n + GROUP - 1) / GROUP * GROUP;
+    float max[CPU_VISIT_GROUP], sum[CPU_VISIT_GROUP];
+    cpu_share shares[CPU_VISIT_GROUP] = {{0}};
+    memcpy(s, own->weights, j->group * stride * sizeof *s);
+    for (uint32_t g = 0; g < j->group; g++) {
+        k->softmax(s + g * stride, 0, p->n, width, &max[g], &sum[g]);
+        sum[g] += weigh_pages(p->counts, p->n, s + g * stride);
+    }
+    find_shares(j, kv_head, t, max, sum, shares);
+    k->masses(s, stride, j->group, width, shares, w->mass, w->left_out);
+    for (uint32_t i = 0; i < width; i += GROUP) own->rows[i / GROUP] = UINT16_MAX;
+    if (p->n % GROUP) own->rows[p->n / GROUP] = (uint16_t)((1u << p->n % GROUP) - 1);
+    return choose(&(columns){.rows = own->rows, .n = width / GROUP}, w, j->args->visit->open, w->places);
+}
+
+/* A page's columns. */
+static void add_columns(columns *c, uint64_t evicted, uint32_t page)
+{
+    for (uint32_t k = 0; k < WORD / GROUP; k++) {
+        const uint16_t bits = (uint16_t)(evicted >> k * GROUP);
+        if (!bits) continue;
+        c->at[c->n] = page * (WORD / GROUP) + k;
+        c->rows[c->n++] = bits;
+    }
+}
+
+/* The columns that a token weighs, into `own`, and which pages it leaves closed. s: room for its scores. */
+static void open_pages(
+    const visit_job *j, const space *w, uint32_t kv_head, uint32_t t, columns *own, float *s)
+{
+    const model_visit *visit = j->args->visit;
+    const pages *p = &j->pages[kv_head];
+    const size_t stride = page_stride(j);
+    uint32_t n_open = p->n, at = 0;
+    own->n = own->n_closed = 0;
+    if (p->n > visit->open) {
+        score_pages(j, w, kv_head, t, own->weights, stride);
+        n_open = choose_pages(j, w, kv_head, t, own, s);
+    }
+    for (uint32_t i = 0; i < p->n; i++) {
+        const bool is_open = n_open == p->n || (at < n_open && w->places[at] == i);
+        if (is_open) {
+            at++;
+            add_columns(own, rows_of_page(visit, kv_head, p->at[i]), p->at[i]);
+            continue;
+        }
+        for (uint32_t g = 0; g < j->group; g++)
+            own->weights[g * stride + own->n_closed] = own->weights[g * stride + i];
+        own->counts[own->n_closed] = p->counts[i];
+        own->closed[own->n_closed++] = p->at[i];
+    }
+    for (uint32_t i = own->n_closed; i % GROUP; i++) own->counts[i] = 0;
+}
+
+/* Behind a token's scores by row those of its closed pages. Returns how wide that is, a multiple of 16. */
+static uint32_t add_closed(const visit_job *j, const columns *c, float *s, size_t stride)
+{
+    const uint32_t first = c->n * GROUP, width = first + (c->n_closed + GROUP - 1) / GROUP * GROUP;
+    for (uint32_t g = 0; g < j->group && c->n_closed; g++) {
+        memcpy(s + g * stride + first, c->weights + g * page_stride(j), c->n_closed * sizeof *s);
+        for (uint32_t i = first + c->n_closed; i < width; i++) s[g * stride + i] = -INFINITY;
+    }
+    return width;
+}
+
 /* --- a token -------------------------------------------------------------------------------------------- */
 
-/* The mean of what nobody chose: by blocks of 64 slots, weighted by the mass that they have left. */
+/* The mean of what nobody chose: by pages, weighted by the mass that they have left. */
 static void mean_of_others(
     const cpu_kernels *k, const columns *c, const space *w, const float *means, uint32_t d, float *ret)
 {
@@ -249,6 +401,11 @@ static void mean_of_others(
         for (uint32_t r = 0; r < GROUP; r++) sum += sums[r];
         w->left_out[n] = sum;
         total += sum;
+    }
+    for (uint32_t i = 0; i < c->n_closed; i++, n++) {
+        words[n] = c->closed[i];
+        w->left_out[n] = w->mass[c->n * GROUP + i];
+        total += w->left_out[n];
     }
     for (uint32_t i = 0; i < n && total > 0; i++) w->left_out[i] /= total;
     k->mix_rows(means, words, w->left_out, total > 0 ? n : 0, d, ret);
@@ -290,27 +447,26 @@ static void attend_chosen(const visit_job *j, space *w, uint32_t lane, const uin
     k->values(values, n, w->s, MOST_STRIDE, j->group, d, (cpu_ahead){0}, w->o);
 }
 
-/* Its scores are there, [group][stride]; they become numerators. */
-static void visit_token(const visit_job *j, space *w, uint32_t kv_head, uint32_t t, float *s, size_t stride)
+/* Its scores with the columns are there, [group][stride]; they become numerators. */
+static void visit_token(
+    const visit_job *j, space *w, uint32_t kv_head, const columns *c, uint32_t t, float *s, size_t stride)
 {
     const cpu_kernels *k = &j->cpu->kernels;
     const ops_visit_args *a = j->args;
     const model_visit *visit = a->visit;
-    const columns *c = &j->lanes[kv_head];
-    const uint32_t d = visit->rows->shape.head_dim, group = j->group, width = c->n * GROUP,
+    const uint32_t d = visit->rows->shape.head_dim, group = j->group, width = add_closed(j, c, s, stride),
                    lane = a->layer * visit->rows->shape.n_head_kv + kv_head;
     const size_t place = (size_t)kv_head * a->n + t;
     uint32_t *chosen = visit->chosen + place * visit->most;
-    float max[CPU_VISIT_GROUP], out_of[CPU_VISIT_GROUP], m[CPU_VISIT_GROUP], l[CPU_VISIT_GROUP];
+    float max[CPU_VISIT_GROUP] = {0}, out_of[CPU_VISIT_GROUP] = {0}, m[CPU_VISIT_GROUP], l[CPU_VISIT_GROUP];
     const float *live = cpu_row(a->sums, t) + 2 * (size_t)kv_head * group;
     float taken[CPU_VISIT_GROUP] = {0};
     cpu_share shares[CPU_VISIT_GROUP] = {{0}};
     for (uint32_t g = 0; g < group; g++) {
-        shares[g] = (cpu_share){.max = live[2 * g], .sum = live[2 * g + 1]};
         k->softmax(s + g * stride, 0, width, width, &max[g], &out_of[g]);
-        k->merge(&shares[g].max, &shares[g].sum, NULL, max[g], out_of[g], NULL, 0);
-        shares[g].part_max = max[g];
+        out_of[g] += weigh_pages(c->counts, c->n_closed, s + g * stride + c->n * GROUP);
     }
+    find_shares(j, kv_head, t, max, out_of, shares);
     k->masses(s, stride, group, width, shares, w->mass, w->left_out);
     const uint32_t n = choose(c, w, visit->most, chosen);
     visit->n_chosen[place] = n;
@@ -341,22 +497,48 @@ static uint32_t claim(visit_job *j)
     return j->cancelled ? UINT32_MAX : atomic_fetch_add(&j->next, 1);
 }
 
+/* Tokens [from, to) of a kv head that weigh the same columns: all, or one where each chooses its own. */
+typedef struct share_of {
+    uint32_t kv_head, from, to;
+    const columns *columns;
+} share_of;
+
+static share_of share_at(const visit_job *j, uint32_t i)
+{
+    const uint32_t n = j->args->n;
+    if (!j->most_pages) return (share_of){i, 0, n, &j->lanes[i]};
+    return (share_of){i / n, i % n, i % n + 1, &j->own[i]};
+}
+
+/* Where scores are spread: what each token opens. */
+static void open_run(void *arg, int thread, int n_threads)
+{
+    (void)n_threads;
+    visit_job *j = arg;
+    const uint32_t n = j->args->n, n_units = j->args->visit->rows->shape.n_head_kv * n;
+    const size_t stride = (size_t)GROUP * j->most_columns;
+    space w = space_of(j, j->cpu->scratch[thread].data);
+    for (uint32_t i; (i = claim(j)) < n_units;)
+        open_pages(j, &w, i / n, i % n, &j->own[i], j->scores + i * j->group * stride);
+}
+
 /* Scores of all tokens with some columns. */
 static void score_run(void *arg, int thread, int n_threads)
 {
     (void)n_threads;
     visit_job *j = arg;
     const uint32_t n_kv = j->args->visit->rows->shape.n_head_kv, n = j->args->n,
-                   pieces = (j->most_columns + PIECE - 1) / PIECE;
+                   pieces = (j->most_columns + PIECE - 1) / PIECE, n_shares = j->most_pages ? n_kv * n : n_kv;
     const size_t stride = (size_t)GROUP * j->most_columns;
     space w = space_of(j, j->cpu->scratch[thread].data);
-    for (uint32_t unit; (unit = claim(j)) < n_kv * pieces;) {
-        const uint32_t kv_head = unit / pieces, from = unit % pieces * PIECE, n_columns = j->lanes[kv_head].n,
+    for (uint32_t unit; (unit = claim(j)) < n_shares * pieces;) {
+        const share_of of = share_at(j, unit / pieces);
+        const uint32_t from = unit % pieces * PIECE, n_columns = of.columns->n,
                        to = n_columns < from + PIECE ? n_columns : from + PIECE;
         if (from >= n_columns) continue;
-        load_queries(j, kv_head, 0, n, w.q);
-        score_columns(
-            j, kv_head, &w, n * j->group, from, to, j->scores + kv_head * n * j->group * stride, stride);
+        load_queries(j, of.kv_head, of.from, of.to, w.q);
+        score_columns(j, of.kv_head, of.columns, &w, (of.to - of.from) * j->group, from, to,
+            j->scores + ((size_t)of.kv_head * n + of.from) * j->group * stride, stride);
     }
 }
 
@@ -369,32 +551,99 @@ static void visit_run(void *arg, int thread, int n_threads)
     space w = space_of(j, j->cpu->scratch[thread].data);
     for (uint32_t unit; (unit = claim(j)) < j->n_units;) {
         const uint32_t kv_head = unit % n_kv, t0 = unit / n_kv * j->tokens,
-                       t1 = n - t0 < j->tokens ? n : t0 + j->tokens;
-        if (!j->lanes[kv_head].n) continue;
-        float *s = w.scores;
-        if (j->scores) {
-            s = j->scores + (kv_head * n + t0) * j->group * stride;
-        } else {
+                       t1 = n - t0 < j->tokens ? n : t0 + j->tokens, at = kv_head * n + t0;
+        columns *own = j->most_pages ? &j->own[j->scores ? at : (uint32_t)thread] : NULL;
+        const columns *c = own ? own : &j->lanes[kv_head];
+        float *s = j->scores ? j->scores + (size_t)at * j->group * stride : w.scores;
+        if (!j->scores && own) open_pages(j, &w, kv_head, t0, own, s);
+        if (!c->n) continue;
+        if (!j->scores) {
             load_queries(j, kv_head, t0, t1, w.q);
-            score_columns(j, kv_head, &w, (t1 - t0) * j->group, 0, j->lanes[kv_head].n, s, stride);
+            score_columns(j, kv_head, c, &w, (t1 - t0) * j->group, 0, c->n, s, stride);
         }
         for (uint32_t t = t0; t < t1 && !cpu_is_cancelled(j->cpu); t++)
-            visit_token(j, &w, kv_head, t, s + (t - t0) * j->group * stride, stride);
+            visit_token(j, &w, kv_head, c, t, s + (t - t0) * j->group * stride, stride);
     }
 }
 
-/* The columns of a lane's evicted rows; room for all groups of 16 slots. */
-static columns find_columns(const uint64_t *evicted, uint32_t n_slots, uint32_t *at, uint16_t *rows)
+/* --- memory that the threads share ------------------------------------------------------------------------ */
+
+/* The next n of some size, in lines of 64 bytes; base NULL: counted only. */
+static void *take(uint8_t *base, size_t *used, size_t n, size_t size)
 {
-    columns c = {at, rows, 0};
-    for (uint32_t w = 0; evicted && w * WORD < n_slots; w++)
-        for (uint32_t k = 0; evicted[w] && k < WORD / GROUP; k++) {
-            const uint16_t bits = (uint16_t)(evicted[w] >> k * GROUP);
-            if (!bits) continue;
-            c.at[c.n] = w * (WORD / GROUP) + k;
-            c.rows[c.n++] = bits;
+    void *at = base ? base + *used : NULL;
+    *used += (n * size + 63) / 64 * 64;
+    return at;
+}
+
+/* Room for the lanes' rows and, with pages, for what n_own tokens open; n_scored: tokens whose scores are spread. */
+static size_t share_memory(visit_job *j, uint8_t *base, uint32_t n_own, uint32_t n_scored)
+{
+    const model_visit *visit = j->args->visit;
+    const uint32_t n_pages = (visit->n_slots + WORD - 1) / WORD, n_opened = visit->open * (WORD / GROUP),
+                   n_bits = n_opened > n_pages ? n_opened : n_pages;
+    size_t used = 0;
+    for (uint32_t h = 0; h < visit->rows->shape.n_head_kv; h++) {
+        j->pages[h].at = take(base, &used, n_pages, sizeof *j->pages[h].at);
+        j->pages[h].counts = take(base, &used, n_pages + GROUP, sizeof *j->pages[h].counts);
+        if (j->most_pages) continue;
+        j->lanes[h].at = take(base, &used, n_pages * (WORD / GROUP), sizeof *j->lanes[h].at);
+        j->lanes[h].rows = take(base, &used, n_pages * (WORD / GROUP), sizeof *j->lanes[h].rows);
+    }
+    j->own = j->most_pages ? take(base, &used, n_own, sizeof *j->own) : NULL;
+    for (uint32_t i = 0; j->most_pages && i < n_own; i++) {
+        columns c = {.at = take(base, &used, n_opened, sizeof *c.at)};
+        c.rows = take(base, &used, n_bits, sizeof *c.rows);
+        c.closed = take(base, &used, n_pages, sizeof *c.closed);
+        c.counts = take(base, &used, n_pages + GROUP, sizeof *c.counts);
+        c.weights = take(base, &used, j->group * page_stride(j), sizeof *c.weights);
+        if (base) j->own[i] = c;
+    }
+    j->scores =
+        n_scored ? take(base, &used, (size_t)n_scored * j->group * GROUP * j->most_columns, sizeof *j->scores)
+                 : NULL;
+    return used;
+}
+
+static uint32_t count_pages(const model_visit *visit, uint32_t kv_head)
+{
+    uint32_t n = 0;
+    for (uint32_t w = 0; visit->evicted[kv_head] && w * WORD < visit->n_slots; w++)
+        n += rows_of_page(visit, kv_head, w) != 0;
+    return n;
+}
+
+/* The lanes' rows, and memory for the run. j->most_columns 0: nobody has any. */
+static int find_rows(visit_job *j, bool is_spread, base_err *err)
+{
+    const model_visit *visit = j->args->visit;
+    const uint32_t n_kv = visit->rows->shape.n_head_kv, n = j->args->n, n_tokens = is_spread ? n * n_kv : 0;
+    uint32_t most = 0;
+    for (uint32_t h = 0; h < n_kv; h++) {
+        const uint32_t n_pages = count_pages(visit, h);
+        most = n_pages > most ? n_pages : most;
+        if (!n_pages) memset(visit->n_chosen + (size_t)h * n, 0, n * sizeof *visit->n_chosen);
+    }
+    if (!most) return 0;
+    const bool is_chosen = visit->open && most > visit->open;
+    j->most_pages = is_chosen ? most : 0;
+    j->most_columns = (is_chosen ? visit->open : most) * (WORD / GROUP) + (j->most_pages + GROUP - 1) / GROUP;
+    const uint32_t n_own = is_spread ? n_tokens : (uint32_t)j->cpu->n_threads;
+    const int rc = cpu_scratch_reserve(j->cpu, 0, share_memory(j, NULL, n_own, n_tokens), err);
+    if (rc < 0) return rc;
+    share_memory(j, j->cpu->shared.data, n_own, n_tokens);
+    for (uint32_t h = 0; h < n_kv; h++) {
+        pages *p = &j->pages[h];
+        for (uint32_t w = 0; visit->evicted[h] && w * WORD < visit->n_slots; w++) {
+            const uint64_t rows = rows_of_page(visit, h, w);
+            if (!is_chosen) add_columns(&j->lanes[h], rows, w);
+            if (!rows) continue;
+            p->counts[p->n] = (float)__builtin_popcountll(rows);
+            p->at[p->n++] = w;
         }
-    return c;
+        for (uint32_t i = p->n; i % GROUP; i++) p->counts[i] = 0;
+    }
+    return 0;
 }
 
 int cpu_op_visit(model_ops *ops, const ops_visit_args *a, base_err *err)
@@ -409,29 +658,20 @@ int cpu_op_visit(model_ops *ops, const ops_visit_args *a, base_err *err)
         return base_fail(err, BASE_E_UNSUPPORTED,
             "%u rows that visit a token, %u lanes a layer, %u heads a lane; up to %d, %d, %d are supported",
             visit->most, shape->n_head_kv, j.group, MOST, CPU_VISIT_LANES, CPU_VISIT_GROUP);
-    const size_t n_groups = (visit->n_slots + WORD - 1) / WORD * (WORD / GROUP), n_kv = shape->n_head_kv,
-                 columns_bytes = (n_kv * n_groups * (sizeof(uint32_t) + sizeof(uint16_t)) + 63) / 64 * 64;
-    const bool is_spread = a->n * n_kv < (size_t)cpu->n_threads;
-    const size_t shared =
-        columns_bytes + (is_spread ? a->n * a->n_head * n_groups * GROUP * sizeof(float) : 0);
-    rc = cpu_scratch_reserve(cpu, 0, shared, err);
-    if (rc < 0) return rc;
-    uint32_t *at = cpu->shared.data;
-    uint16_t *rows = (uint16_t *)(at + n_kv * n_groups);
-    for (uint32_t h = 0; h < n_kv; h++) {
-        j.lanes[h] = find_columns(visit->evicted[h], visit->n_slots, at + h * n_groups, rows + h * n_groups);
-        j.most_columns = j.lanes[h].n > j.most_columns ? j.lanes[h].n : j.most_columns;
-        if (!j.lanes[h].n) memset(visit->n_chosen + (size_t)h * a->n, 0, a->n * sizeof *visit->n_chosen);
-    }
-    if (!j.most_columns) return 0;
+    const bool is_spread = a->n * shape->n_head_kv < (size_t)cpu->n_threads;
+    rc = find_rows(&j, is_spread, err);
+    if (rc || !j.most_columns) return rc;
     const size_t fit = SCORE_FLOATS / ((size_t)j.group * GROUP * j.most_columns);
-    j.tokens = is_spread || fit < 1 ? 1 : fit > TOKENS_MOST ? TOKENS_MOST : (uint32_t)fit;
+    j.tokens = is_spread || j.most_pages || fit < 1 ? 1 : fit > TOKENS_MOST ? TOKENS_MOST : (uint32_t)fit;
     j.room = is_spread ? a->n : j.tokens;
     j.n_units = shape->n_head_kv * ((a->n + j.tokens - 1) / j.tokens);
-    rc = cpu_scratch_reserve(cpu, space_floats(&j) * sizeof(float), shared, err);
+    rc = cpu_scratch_reserve(cpu, space_floats(&j) * sizeof(float), 0, err);
     if (rc < 0) return rc;
-    if (is_spread) j.scores = (float *)(void *)((uint8_t *)cpu->shared.data + columns_bytes);
-    if (j.scores) {
+    if (is_spread && j.most_pages) {
+        base_pool_share(cpu->pool, open_run, &j);
+        j.next = 0;
+    }
+    if (is_spread) {
         base_pool_share(cpu->pool, score_run, &j);
         j.next = 0;
     }

@@ -197,8 +197,10 @@ typedef struct ops_attention_args {
  * A row's weight is its share of the softmax over listed and evicted rows, mean over the lane's heads; an
  * evicted row's score comes from its sketch, q.middle in F32 and the rest in integers (sketch.h), or from its
  * key. The `most` heaviest are taken, of equal ones those before; their own scores are exact. Those that are
- * left out have a share too, by head: with `means` it goes to the mean of the lane's blocks of 64 slots,
- * weighted by what each has left out. A token's result depends on its queries and the rows alone.
+ * left out have a share too, by head: with `means` it goes to the mean of the lane's pages of 64 slots,
+ * weighted by what each has left out. Where a lane has evicted rows in more than `open` pages, a token weighs
+ * the pages first, each as so many rows of its mean key, looks into the `open` heaviest only, and the others
+ * keep that weight. A token's result depends on its queries and the rows alone.
  */
 typedef struct ops_visit_args {
     const model_visit *visit;

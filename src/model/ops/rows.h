@@ -92,10 +92,13 @@ typedef struct model_visit {
     const uint8_t *const *sketches; /* [block] sketch.h; NULL: rows of that block are weighed by their keys */
     const float *const *means;      /* [n_head_kv] -> [slot / 64][head_dim] of the evicted rows' values;
                                           NULL: nothing stands in for those that nobody chose */
-    uint32_t n_slots;               /* evicted rows lie below */
-    uint32_t most;                  /* rows that visit a token in a lane, at most MODEL_ROWS_TILE */
-    uint32_t *chosen;               /* [n_head_kv][n][most] filled in: who visits, ascending */
-    uint32_t *n_chosen;             /* [n_head_kv][n] */
+    const uint16_t *const
+        *keys;          /* [n_head_kv] -> [slot / 64][head_dim] F16, of the evicted rows' keys; with open */
+    uint32_t open;      /* pages of 64 slots that a token looks into; 0: all */
+    uint32_t n_slots;   /* evicted rows lie below */
+    uint32_t most;      /* rows that visit a token in a lane, at most MODEL_ROWS_TILE */
+    uint32_t *chosen;   /* [n_head_kv][n][most] filled in: who visits, ascending */
+    uint32_t *n_chosen; /* [n_head_kv][n] */
 } model_visit;
 
 static inline uint16_t *model_rows_key(const model_rows_view *v, uint32_t lane, uint32_t slot)
