@@ -34,7 +34,8 @@ struct remote_blocks {
     bool has_any;
 };
 
-static const uint64_t root = 0x6b76697374; /* what a first block stands behind */
+/* What a first block stands behind, and one of whose forerunner nothing was told. */
+static const uint64_t root = 0x6b76697374, somewhere = 0x736f6d65;
 
 remote_blocks *remote_blocks_new(void)
 {
@@ -172,8 +173,7 @@ static void stored(remote_blocks *b, const base_json *event)
         is_told(member(event, "lora_id", 5)) || (is_told(group) && group->integer))
         return;
     const block *before = is_told(front) ? find(b, true, name_of(front)) : NULL;
-    if (is_told(front) && !before) return; /* it stands behind one that was never told */
-    uint64_t content = before ? before->content : root;
+    uint64_t content = before ? before->content : is_told(front) ? somewhere : root;
     const base_json *at = tokens->first, *key = is_told(keys) ? keys->first : NULL;
     int32_t *ids = base_xcalloc((size_t)size->integer, sizeof *ids);
     b->size = (uint32_t)size->integer;
@@ -244,15 +244,31 @@ static remote_block_place nearest(const block *one)
     return (remote_block_place)at;
 }
 
+/* The block behind those of `content`, which becomes its own; is_behind_unknown: it may stand there as one of somewhere. */
+static const block *find_next(
+    const remote_blocks *b, const int32_t *ids, bool is_behind_unknown, uint64_t *content)
+{
+    const size_t n = b->size * sizeof *ids;
+    const uint64_t loose = base_hash64(ids, n, somewhere);
+    const block *one;
+    *content = base_hash64(ids, n, *content);
+    one = find(b, false, *content);
+    if (one || !is_behind_unknown) return one;
+    one = find(b, false, loose);
+    if (one) *content = loose;
+    return one;
+}
+
 void remote_blocks_count(const remote_blocks *b, const int32_t *ids, uint32_t n, remote_block_counts *ret)
 {
     uint64_t content = root;
-    bool has_gap = false;
+    bool has_gap = false, is_unknown = false;
     uint32_t at = 0;
     *ret = (remote_block_counts){.found = 0};
     for (; b->size && at + b->size <= n; at += b->size) {
-        content = base_hash64(ids + at, b->size * sizeof *ids, content);
-        const remote_block_place place = nearest(find(b, false, content));
+        const block *one = find_next(b, ids + at, at && is_unknown, &content);
+        const remote_block_place place = nearest(one);
+        is_unknown = !one;
         ret->n[place] += b->size;
         if (!has_gap && place >= REMOTE_BLOCK_GONE) ret->ends_in_gone = place == REMOTE_BLOCK_GONE;
         has_gap = has_gap || place >= REMOTE_BLOCK_GONE;

@@ -2,7 +2,8 @@
  * Which blocks of tokens an engine elsewhere holds, and where, by the events that it publishes (vLLM
  * --kv-events-config, SGLang --kv-events-config: the same messages). A block is told with its tokens and the block in
  * front of it, so whose it is follows from the tokens alone; a block of which nothing was told is not known, since it
- * may have been there before anybody listened. One thread.
+ * may have been there before anybody listened. Behind such blocks one with the same tokens is taken for the same. One
+ * thread.
  */
 #ifndef KVIST_REMOTE_BLOCKS_H
 #define KVIST_REMOTE_BLOCKS_H

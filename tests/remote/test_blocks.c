@@ -141,6 +141,11 @@ static void test_unnamed(void **state)
     check_places(b, 0, 4, 4, 0, 3, 8);
     READ(b, 13, "\x92\x00\x90"); /* 12 was lost */
     check_places(b, 0, 0, 0, 0, N, 0);
+    /* Behind what was there before anybody listened. */
+    READ(b, 14,
+        "\x92\x00\x91\x96\xab"
+        "BlockStored\x91\x2e\x63\x94\x09\x0a\x0b\x0c\x04\xc0");
+    check_places(b, 4, 0, 0, 0, 7, 0);
     remote_blocks_free(b);
 }
 

@@ -10,7 +10,7 @@
 /* What an engine across HTTP was sent, and what of that it had. */
 static int put_asked(const tui_asked *asked, tui_area a, int y)
 {
-    char x1[32], x2[32], x3[32], x4[32], x5[32];
+    char x1[32], x2[32], x3[32];
     const int from = y;
     if (!asked->n) return 0;
     tui_printf(a, 2, y++, TUI_PLAIN, "sent %s in %u request%s", tui_thousands(asked->sent, x1), asked->n,
@@ -21,10 +21,12 @@ static int put_asked(const tui_asked *asked, tui_area a, int y)
             tui_thousands(asked->computed, x3));
     else
         tui_put(a, 2, y++, TUI_FAINT, "what its cache held is not told");
-    if (asked->tells_blocks)
-        tui_printf(a, 2, y++, TUI_PLAIN, "there: GPU %s  host %s  disk %s  gone %s  unknown %s",
-            tui_thousands(asked->gpu, x1), tui_thousands(asked->host, x2), tui_thousands(asked->disk, x3),
-            tui_thousands(asked->gone, x4), tui_thousands(asked->unknown, x5));
+    if (asked->tells_blocks) {
+        tui_printf(a, 2, y++, TUI_PLAIN, "there now: GPU %s  host %s  disk %s", tui_thousands(asked->gpu, x1),
+            tui_thousands(asked->host, x2), tui_thousands(asked->disk, x3));
+        tui_printf(a, 2, y++, TUI_PLAIN, "gone %s  not told %s", tui_thousands(asked->gone, x1),
+            tui_thousands(asked->unknown, x2));
+    }
     if (*asked->why) tui_put(a, 2, y++, TUI_STYLE(TUI_WARN, 0), asked->why);
     return y - from;
 }
