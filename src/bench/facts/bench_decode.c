@@ -276,7 +276,7 @@ static int run_item(void *user, const char *task, uint32_t number, base_err *err
     bool any = false;
     for (size_t c = 0; c < N_CONDITIONS; c++) any = any || is_left(b, &key, conditions[c].name);
     if (!any) return 0;
-    ruler_item_make(&item, model_get_tokenizer(b->f.model), template, &b->f.corpus, task,
+    ruler_item_make(&item, model_get_tokenizer(b->f.model), template, &b->f.corpus, task, RULER_PROMPT_OURS,
         (uint64_t)number + 1, (uint32_t)b->f.tokens);
     model_template_start(template, &before);
     model_template_begin(template, MODEL_ROLE_USER, &before);

@@ -28,7 +28,7 @@
 static const char usage[] =
     "usage: kvist-bench structkv --model M --corpus FOLDER [--tokens N] [--items N] [--tasks WORD,...]\n"
     "                            [--conditions \"WORD;...\"] [--turns 1|2] [--restore K] [--timed] "
-    "[--documents FOLDER]\n"
+    "[--ruler] [--documents FOLDER]\n"
     "                            [--out FILE [--resume]]\n"
     "       kvist-bench structkv --summary FILE [--against CONDITION]\n"
     "\n"
@@ -46,6 +46,8 @@ static const char usage[] =
     "  --out FILE          results as JSON lines; --resume: what is in it already is not run again\n"
     "  --summary FILE      no model: the tables of such a file\n"
     "  --against CONDITION pairs with this one too, beside full\n"
+    "  --ruler             RULER's own prompts: the answer's first words, which repeat the key, ask too "
+    "(tasks ...-r)\n"
     "  --pivot             find the model's pivot anew, and keep it for its sessions\n"
     "\n";
 
@@ -53,7 +55,7 @@ static const struct condition {
     const char *name, *policy;
     const char *set[6];
 } conditions[] = {
-    {.name = "full", .policy = "full"},
+    {.name = "full", .policy = "full", .set = {"asked=8"}},
     {.name = "structkv", .policy = "structkv"},
     {.name = "structkv, 60%", .policy = "structkv", .set = {"keep=.6"}},
     {.name = "structkv, all stored", .policy = "structkv", .set = {"stored=1"}},
@@ -74,6 +76,7 @@ enum { N_CONDITIONS = sizeof conditions / sizeof *conditions };
 /* What is measured beside the facts found. */
 enum {
     CUT,
+    ONLINE_CUT, /* of full: before which layer this very prompt's attention would cut */
     DEFERRED,
     REPAIRED,
     ASKED_UP,  /* share of the asked facts' rows that are active in the last layer */
@@ -91,6 +94,7 @@ enum {
 };
 static const bench_number numbers[N_NUMBERS] = {
     [CUT] = {"cut", "cut", 0},
+    [ONLINE_CUT] = {"online_cut", "the prompt's own cut", 1},
     [DEFERRED] = {"deferred", NULL},
     [REPAIRED] = {"repaired", "repaired rows", 1},
     [ASKED_UP] = {"asked_up", "asked rows above", 2},
@@ -108,7 +112,7 @@ static const bench_number numbers[N_NUMBERS] = {
 typedef struct bench {
     facts f;
     int64_t turns, restore;
-    bool pivot;
+    bool pivot, as_ruler;
     bench_share *share; /* NULL: timed */
     kv_compute compute;
     kv_session *full; /* the item at hand under `full`, before its first answer */
@@ -232,8 +236,11 @@ static int ask(bench *b, kv_session *s, const ruler_question *q, const ruler_ite
     x[PLAN_MS] = stats.plan_ms - before.plan_ms;
     if (one->turn == 1 && b->full && x[CUT] > 0)
         r = kv_session_attention_kept(b->full, s, (uint32_t)x[CUT], &x[RECOVERED], NULL, err);
-    if (!r && one->turn == 1 && !b->full && !strcmp(one->condition, "full"))
+    if (!r && one->turn == 1 && !b->full && !strcmp(one->condition, "full")) {
         r = kv_session_fork(s, &b->full, NULL, err);
+        if (!r) r = kv_session_detect_pivot(s, NULL, err);
+        if (!r) x[ONLINE_CUT] = kv_pivot_cut(kv_session_pivot(s), KV_PIVOT_FLOOR, NULL);
+    }
     if (!r) r = answer(b, s, q, logits, one, err);
     if (!r) bench_scores_add(&b->f.results, one);
     return r;
@@ -254,6 +261,11 @@ static int append_first_answer(bench *b, kv_session *s, const bench_score *one, 
     return r;
 }
 
+static bool is_full(const struct condition *c)
+{
+    return !strcmp(c->policy, "full");
+}
+
 static int open_session(
     bench *b, const struct condition *c, const char *row_file, kv_session **ret, base_err *err)
 {
@@ -270,7 +282,7 @@ static int open_session(
         .set = set,
         .repair = (int)b->restore,
         .heads_file = b->heads,
-        .pivot_file = b->pivot_file,
+        .pivot_file = is_full(c) ? NULL : b->pivot_file, /* what it finds is of one prompt */
         .row_file = row_file};
     return kv_session_new_over(ret, &b->compute, &o, NULL, err);
 }
@@ -297,7 +309,7 @@ static int run_condition(bench *b, const struct condition *c, const ruler_item *
     model_ids scaffold = {0};
     model_template_start(template, &scaffold);
     model_template_begin(template, MODEL_ROLE_USER, &scaffold);
-    char *file = strcmp(c->name, "full") ? NULL : name_document(b, item, &scaffold);
+    char *file = !is_full(c) ? NULL : name_document(b, item, &scaffold);
     int r = open_session(b, c, file, &s, err);
     if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, 1, &scaffold, NULL, NULL, NULL, err);
     const uint32_t doc = (uint32_t)scaffold.n;
@@ -328,6 +340,12 @@ static bool is_left(const bench *b, const bench_score *key, const char *conditio
     return bench_is_wanted(b->f.words, ';', condition) && !bench_scores_find(&b->f.results, &last, condition);
 }
 
+static void make_item(const bench *b, const char *task, uint64_t seed, ruler_item *ret)
+{
+    ruler_item_make(ret, model_get_tokenizer(b->f.model), model_get_template(b->f.model), &b->f.corpus, task,
+        b->as_ruler ? RULER_PROMPT_RULER : RULER_PROMPT_OURS, seed, (uint32_t)b->f.tokens);
+}
+
 /* All conditions of one item. */
 static int run_item(void *user, const char *task, uint32_t number, base_err *err)
 {
@@ -337,11 +355,10 @@ static int run_item(void *user, const char *task, uint32_t number, base_err *err
     bool any = false;
     int r = 0;
     snprintf(key.model, sizeof key.model, "%.12s", b->f.info->hash);
-    snprintf(key.task, sizeof key.task, "%s", task);
+    snprintf(key.task, sizeof key.task, "%s%s", task, b->as_ruler ? "-r" : "");
     for (size_t i = 0; i < N_CONDITIONS; i++) any = any || is_left(b, &key, conditions[i].name);
     if (!any) return 0;
-    ruler_item_make(&item, model_get_tokenizer(b->f.model), model_get_template(b->f.model), &b->f.corpus,
-        task, number + 1, (uint32_t)b->f.tokens);
+    make_item(b, task, number + 1, &item);
     for (size_t i = 0; i < N_CONDITIONS && !r; i++) {
         if (!is_left(b, &key, conditions[i].name)) continue;
         const uint64_t start = base_clock_ns();
@@ -362,8 +379,7 @@ static int find_pivot(bench *b, base_err *err)
 {
     kv_session *s = NULL;
     ruler_item item;
-    ruler_item_make(&item, model_get_tokenizer(b->f.model), model_get_template(b->f.model), &b->f.corpus,
-        "mq", 100, (uint32_t)b->f.tokens);
+    make_item(b, "mq", 100, &item);
     const char *const set[] = {"asked=8", NULL};
     const kv_options o = {.policy = "full", .set = set, .pivot_file = b->pivot_file};
     int r = kv_session_new(&s, b->f.model, &o, NULL, err);
@@ -438,7 +454,8 @@ int bench_structkv(int argc, char **argv)
         .turns = 1,
         .restore = 96};
     const option_row own[] = {{"--turns", OPTION_INTEGER, &b.turns},
-        {"--restore", OPTION_INTEGER, &b.restore}, {"--pivot", OPTION_FLAG, &b.pivot}, FACTS_OPTIONS(b.f)};
+        {"--restore", OPTION_INTEGER, &b.restore}, {"--pivot", OPTION_FLAG, &b.pivot},
+        {"--ruler", OPTION_FLAG, &b.as_ruler}, FACTS_OPTIONS(b.f)};
     const int status = facts_run(&b.f, argc, argv, own, usage, &structkv, &b);
     bench_share_free(b.share);
     facts_close(&b.f);

@@ -176,59 +176,123 @@ static void put(const maker *m, ruler_question *q, const char *text)
     add_text(m, text, strlen(text), &q->ids);
 }
 
-static void ask(const maker *m, const char *task, bool later, ruler_question *q)
+/* The names that a question of keys asks for; is_marked: their tokens are what asks. */
+static void put_names(const maker *m, const char *task, bool later, bool is_marked, ruler_question *q)
+{
+    const bool many = !strcmp(task, "mq");
+    const uint32_t n = many ? 4 : 1;
+    char word[64];
+    for (uint32_t i = 0; i < n; i++) {
+        const fact *f = &m->facts[many ? 2 * i + later : later ? 6 : 1 + m->seed % 4];
+        snprintf(word, sizeof word, "%s %s", i == 0 ? "" : i + 1 < n ? "," : " and", f->key);
+        if (!is_marked) {
+            put(m, q, word);
+            continue;
+        }
+        add_asked(m, q, word);
+        want(q, f->value, f);
+    }
+}
+
+static void put_value(const maker *m, bool later, bool is_marked, ruler_question *q)
+{
+    char word[64];
+    snprintf(word, sizeof word, " %s", m->facts[later].value);
+    if (!is_marked) {
+        put(m, q, word);
+        return;
+    }
+    add_asked(m, q, word);
+    for (uint32_t i = 0; i < N_CHAIN; i++) want(q, m->facts[2 * i + later].key, &m->facts[2 * i + later]);
+}
+
+static void turn_to_answer(const maker *m, model_ids *out)
+{
+    model_template_end(m->template, MODEL_ROLE_USER, out);
+    model_template_begin(m->template, MODEL_ROLE_ASSISTANT, out);
+}
+
+static void ask_ours(const maker *m, const char *task, bool later, ruler_question *q)
 {
     const bool chain = !strcmp(task, "vt"), many = !strcmp(task, "mq");
     const char *prefix;
-    char word[64];
-    *q = (ruler_question){.n_new = chain ? 32 : many ? 48 : 20};
-    if (later) {
-        model_template_end(m->template, MODEL_ROLE_ASSISTANT, &q->ids);
-        model_template_begin(m->template, MODEL_ROLE_USER, &q->ids);
-    }
     if (chain) {
         put(m, q, "\nWhich variables above are assigned the value");
-        snprintf(word, sizeof word, " %s", m->facts[later].value);
-        add_asked(m, q, word);
+        put_value(m, later, true, q);
         put(m, q, ", directly or through other variables? Answer with their names only.");
-        for (uint32_t i = 0; i < N_CHAIN; i++) want(q, m->facts[2 * i + later].key, &m->facts[2 * i + later]);
         prefix = "The variables are:";
     } else {
-        const uint32_t n = many ? 4 : 1;
         put(m, q,
             many ? "\nWhat are the special magic numbers for" : "\nWhat is the special magic number for");
-        for (uint32_t i = 0; i < n; i++) {
-            const fact *f = &m->facts[many ? 2 * i + later : later ? 6 : 1 + m->seed % 4];
-            snprintf(word, sizeof word, "%s %s", i == 0 ? "" : i + 1 < n ? "," : " and", f->key);
-            add_asked(m, q, word);
-            want(q, f->value, f);
-        }
+        put_names(m, task, later, true, q);
         put(m, q,
             many ? " above? Answer with the numbers only, separated by commas."
                  : " above? Answer with the number only.");
         prefix = many ? "The special magic numbers are:" : "The special magic number is:";
     }
-    model_template_end(m->template, MODEL_ROLE_USER, &q->tail);
-    model_template_begin(m->template, MODEL_ROLE_ASSISTANT, &q->tail);
+    turn_to_answer(m, &q->tail);
     add_text(m, prefix, strlen(prefix), &q->tail);
 }
 
+/* Templates and answer prefixes of RULER's scripts/data/synthetic/constants.py. */
+static void ask_as_ruler(const maker *m, const char *task, bool later, ruler_question *q)
+{
+    const bool chain = !strcmp(task, "vt"), many = !strcmp(task, "mq");
+    if (chain) {
+        put(m, q, "\nQuestion: Find all variables that are assigned the value");
+        put_value(m, later, true, q);
+        put(m, q, " in the text above.");
+        turn_to_answer(m, &q->ids);
+        put(m, q,
+            "Answer: According to the chain(s) of variable assignment in the text above, 4 variables are "
+            "assigned the value");
+        put_value(m, later, false, q);
+        put(m, q, ", they are:");
+    } else {
+        put(m, q,
+            many ? "\nWhat are all the special magic numbers for" : "\nWhat is the special magic number for");
+        put_names(m, task, later, true, q);
+        put(m, q, " mentioned in the provided text?");
+        turn_to_answer(m, &q->ids);
+        put(m, q, many ? "The special magic numbers for" : "The special magic number for");
+        put_names(m, task, later, false, q);
+        put(m, q, many ? " mentioned in the provided text are" : " mentioned in the provided text is");
+    }
+    model_ids_add(&q->tail, q->ids.ids[--q->ids.n]);
+}
+
+static void ask(const maker *m, const char *task, bool later, ruler_prompting prompting, ruler_question *q)
+{
+    *q = (ruler_question){.n_new = !strcmp(task, "vt") ? 32 : !strcmp(task, "mq") ? 48 : 20};
+    if (later) {
+        model_template_end(m->template, MODEL_ROLE_ASSISTANT, &q->ids);
+        model_template_begin(m->template, MODEL_ROLE_USER, &q->ids);
+    }
+    (prompting == RULER_PROMPT_RULER ? ask_as_ruler : ask_ours)(m, task, later, q);
+}
+
 void ruler_item_make(ruler_item *ret, const model_tokenizer *t, const model_template *template,
-    const base_buf *corpus, const char *task, uint64_t seed, uint32_t n_tokens)
+    const base_buf *corpus, const char *task, ruler_prompting prompting, uint64_t seed, uint32_t n_tokens)
 {
     *ret = (ruler_item){.n_lines = 0};
     maker m = {.item = ret, .tokenizer = t, .template = template, .corpus = corpus, .seed = seed};
     m.at = draw(&m, 7, 0) % corpus->len;
     while (m.at < corpus->len && corpus->data[m.at] != '\n') m.at++;
-    add_line(&m, strcmp(task, "vt")
-                     ? "Some special magic numbers are hidden in the following text. Memorize them.\n\n"
-                     : "Assignments of variables are hidden in the following text. Memorize them.\n\n");
+    static const char *const opening[][2] = {
+        [RULER_PROMPT_OURS] =
+            {"Some special magic numbers are hidden in the following text. Memorize them.\n\n",
+                "Assignments of variables are hidden in the following text. Memorize them.\n\n"},
+        [RULER_PROMPT_RULER] = {
+            "Some special magic numbers are hidden within the following text. Make sure to memorize "
+            "it. I will quiz you about the numbers afterwards.\n",
+            "Memorize and track the chain(s) of variable assignment hidden in the following text.\n\n"}};
+    add_line(&m, opening[prompting][!strcmp(task, "vt")]);
     if (!strcmp(task, "vt"))
         tell_chains(&m, n_tokens);
     else
         tell_keys(&m, task, n_tokens, N_FACTS);
-    ask(&m, task, false, &ret->first);
-    ask(&m, task, true, &ret->later);
+    ask(&m, task, false, prompting, &ret->first);
+    ask(&m, task, true, prompting, &ret->later);
 }
 
 static void question_free(ruler_question *q)

@@ -30,10 +30,17 @@ typedef struct ruler_item {
     ruler_question first, later; /* later: a further turn's, about something else in the document */
 } ruler_item;
 
+/*
+ * How the question ends, which is all that some prefills let ask. OURS: in how to answer, and the answer's first words
+ * name nothing. RULER'S: as its own prompts do, and the answer's first words, which repeat what is asked for, are part
+ * of the question but for their last token.
+ */
+typedef enum ruler_prompting { RULER_PROMPT_OURS, RULER_PROMPT_RULER } ruler_prompting;
+
 /* "mk2", "mk3", "vt", "mq": NULL behind the last. */
 extern const char *const ruler_tasks[];
 void ruler_item_make(ruler_item *ret, const model_tokenizer *t, const model_template *template,
-    const base_buf *corpus, const char *task, uint64_t seed, uint32_t n_tokens);
+    const base_buf *corpus, const char *task, ruler_prompting prompting, uint64_t seed, uint32_t n_tokens);
 void ruler_item_free(ruler_item *i);
 /* How many of the wanted texts the answer has; found ([n_wanted], may be NULL) says which. */
 uint32_t ruler_found(const ruler_question *q, const char *answer, bool *found);
