@@ -59,6 +59,7 @@ static void test_bench_structure__each_mistake_is_told_by_how_its_line_begins(vo
         bench_sample s;
         assert_true(bench_sample_mutate(&s, &p, 3, 4, NULL));
         assert_int_equal(s.n_chunks, 4);
+        bench_sample_ask(&s);
         for (uint32_t q = 0; q < s.n_questions; q++, questions++) {
             const bench_question *one = &s.questions[q];
             const bench_function *f = &s.chunks[one->target];

@@ -28,6 +28,7 @@ static const char usage[] =
     "  --quixbugs DIR  the programs of QuixBugs, for bug\n"
     "  --samples N     how many questions of each source (8)\n"
     "  --chunks N      functions in a prompt, for bug and complete: as many questions share it (4)\n"
+    "  --among N       ... and about as many tokens of other files between them, for bug (0)\n"
     "  --tokens N      length of a prompt, for score (2000)\n"
     "  --caps LIST     shares of the prompt's rows that stay (.4,.6)\n"
     "  --conditions W  main, all, or names with commas between them (main)\n"
@@ -39,30 +40,41 @@ static const char usage[] =
     "  --list          name the conditions\n"
     "\n";
 
-enum { MOST_SOURCES = 8, MOST_LINES = 256 << 20 };
+enum { MOST_SOURCES = 8, MOST_LINES = 256 << 20, BYTES_A_TOKEN = 3 };
 
 typedef struct bench {
     common_options common;
     structure_run run;
     const char *task_word, *sources[MOST_SOURCES + 1], *quixbugs, *caps_text, *out_path, *summary;
-    int64_t samples, chunks, tokens, seconds;
+    int64_t samples, chunks, among, tokens, seconds;
     bool list, resume;
     uint32_t n_sources;
     structure_results done; /* the lines of --out when it was opened */
 } bench;
 
-static bool make_sample(bench *b, bench_pool *pool, bool is_quixbugs, bench_sample *s)
+/* Functions with mistakes, other text among them, and what is asked. files: whose other text. */
+static bool make_bugs(bench *b, bench_pool *pool, bool is_quixbugs, const bench_pool *files, bench_sample *s)
 {
     const bench_accept accept = {structure_accept_name, b->run.model};
     const uint64_t seed = (uint64_t)b->run.seed;
     const uint32_t n_chunks = (uint32_t)b->chunks;
+    if (!(is_quixbugs ? bench_sample_quixbugs : bench_sample_mutate)(s, pool, seed, n_chunks, &accept))
+        return false;
+    if (b->among) bench_sample_surround(s, files, seed, (size_t)b->among * BYTES_A_TOKEN);
+    bench_sample_ask(s);
+    return true;
+}
+
+static bool make_sample(
+    bench *b, bench_pool *pool, bool is_quixbugs, const bench_pool *files, bench_sample *s)
+{
+    const uint64_t seed = (uint64_t)b->run.seed;
+    const uint32_t n_chunks = (uint32_t)b->chunks;
     switch (b->run.task) {
-    case STRUCTURE_BUG:
-        return is_quixbugs ? bench_sample_quixbugs(s, pool, seed, n_chunks, &accept)
-                           : bench_sample_mutate(s, pool, seed, n_chunks, &accept);
+    case STRUCTURE_BUG: return make_bugs(b, pool, is_quixbugs, files, s);
     case STRUCTURE_COMPLETE:
     case STRUCTURE_SELECT: return bench_sample_complete(s, pool, seed, n_chunks);
-    default: return bench_sample_read(s, pool, seed, (size_t)b->tokens * 3);
+    default: return bench_sample_read(s, pool, seed, (size_t)b->tokens * BYTES_A_TOKEN);
     }
 }
 
@@ -76,7 +88,9 @@ static int run_samples(bench *b, bench_pool *pools, uint32_t n_pools, base_err *
         more = false;
         for (uint32_t i = 0; i < n_pools && !r; i++) {
             bench_sample s;
-            if (asked[i] >= b->samples || !make_sample(b, &pools[i], i == b->n_sources, &s)) continue;
+            if (asked[i] >= b->samples ||
+                !make_sample(b, &pools[i], i == b->n_sources, &pools[i < b->n_sources ? i : 0], &s))
+                continue;
             more = true;
             snprintf(s.id, sizeof s.id, "%.40s-%u", pools[i].source, number[i]++);
             if (b->samples - asked[i] < s.n_questions) s.n_questions = (uint32_t)(b->samples - asked[i]);
@@ -117,6 +131,8 @@ static int run(bench *b, base_err *err)
     b->run.done = &b->done;
     for (uint32_t i = 0; i < b->n_sources && !r; i++, n_pools += !r)
         r = bench_pool_load(&pools[i], b->run.grammars, b->sources[i], err);
+    if (!r && b->among && !b->n_sources)
+        r = base_fail(err, BASE_E_USAGE, "--among takes its text from a FOLDER, and none is named");
     if (!r && b->quixbugs && b->run.task == STRUCTURE_BUG) {
         r = bench_quixbugs_load(&pools[n_pools], b->quixbugs, err);
         n_pools += !r;
@@ -154,9 +170,10 @@ static int check(bench *b, base_err *err)
     }
     while (b->sources[b->n_sources]) b->n_sources++;
     if (b->samples < 1 || b->samples > 100000 || b->chunks < 2 || b->chunks > BENCH_CHUNKS ||
-        b->tokens < 300 || b->tokens > 6000 || b->seconds < 0)
+        b->tokens < 300 || b->tokens > 6000 || b->among < 0 || b->among > 16000 || b->seconds < 0)
         return base_fail(err, BASE_E_USAGE,
-            "--samples is 1 to 100000, --chunks 2 to %d, --tokens 300 to 6000", BENCH_CHUNKS);
+            "--samples is 1 to 100000, --chunks 2 to %d, --tokens 300 to 6000, --among at most 16000",
+            BENCH_CHUNKS);
     if (!b->n_sources && !b->quixbugs)
         return base_fail(
             err, BASE_E_USAGE, "bench structure needs folders of source text or, for bug, --quixbugs DIR");
@@ -183,6 +200,7 @@ int bench_structure(int argc, char **argv)
         {"--quixbugs", OPTION_TEXT, &b.quixbugs},
         {"--samples", OPTION_INTEGER, &b.samples},
         {"--chunks", OPTION_INTEGER, &b.chunks},
+        {"--among", OPTION_INTEGER, &b.among},
         {"--tokens", OPTION_INTEGER, &b.tokens},
         {"--caps", OPTION_TEXT, &b.caps_text},
         {"--conditions", OPTION_TEXT, &b.run.wanted},

@@ -131,8 +131,7 @@ static uint32_t lines_that_begin(const bench_sample *s, const char *with, size_t
     return lines;
 }
 
-/* A question for each mistake that is told by how its line begins: no other line of the sample begins so. */
-static void ask(bench_sample *s)
+void bench_sample_ask(bench_sample *s)
 {
     for (uint32_t i = 0; i < s->n_chunks; i++) {
         const bench_function *f = &s->chunks[i];
@@ -158,10 +157,7 @@ bool bench_sample_mutate(
         else
             bench_function_free(&one);
     }
-    if (ret->n_chunks == n_chunks) {
-        ask(ret);
-        return true;
-    }
+    if (ret->n_chunks == n_chunks) return true;
     bench_sample_free(ret);
     return false;
 }
@@ -271,10 +267,7 @@ bool bench_sample_quixbugs(
         bench_sample_add(ret, f);
         *f->path = 0;
     }
-    if (ret->n_chunks >= 2) {
-        ask(ret);
-        return true;
-    }
+    if (ret->n_chunks >= 2) return true;
     bench_sample_free(ret);
     return false;
 }

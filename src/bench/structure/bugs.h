@@ -38,10 +38,18 @@ typedef struct bench_accept {
 
 /*
  * n_chunks functions with a mistake each: operator, constant or connective. false: the pool has no such
- * functions.
+ * functions. Nothing is asked yet.
  */
 bool bench_sample_mutate(
     bench_sample *ret, bench_pool *p, uint64_t seed, uint32_t n_chunks, const bench_accept *accept);
+
+/*
+ * Pieces of files of p that none of the sample's functions is from, n_bytes in all, and all chunks in an order that
+ * the seed says.
+ */
+void bench_sample_surround(bench_sample *s, const bench_pool *p, uint64_t seed, size_t n_bytes);
+/* A question for each mistake that is told by how its line begins: no other line of the sample begins so. */
+void bench_sample_ask(bench_sample *s);
 
 /* The programs of QuixBugs whose mistake is one line, as a pool. */
 int bench_quixbugs_load(bench_pool *ret, const char *folder, base_err *err);

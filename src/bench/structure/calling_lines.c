@@ -86,19 +86,25 @@ static size_t chunk_bytes(const char *text)
     return best ? best : n;
 }
 
-bool bench_sample_read(bench_sample *ret, bench_pool *p, uint64_t seed, size_t n_bytes)
+static bool is_from(const bench_sample *s, const char *path)
 {
-    *ret = (bench_sample){.n_chunks = 0};
-    const uint64_t number = p->cursor++;
-    const char *name = p->items[bench_draw(seed, 9, number) % p->n].name;
+    for (uint32_t i = 0; i < s->n_chunks; i++)
+        if (s->chunks[i].wrong && !strcmp(s->chunks[i].path, path)) return true;
+    return false;
+}
+
+/* Consecutive pieces of files that no mistake of the sample is from, until they have n_bytes. */
+static void add_pieces(
+    bench_sample *ret, const bench_pool *p, uint64_t seed, uint64_t number, const char *name, size_t n_bytes)
+{
     size_t sum = 0;
-    for (uint32_t i = 0; i < 200 && sum < n_bytes && ret->n_chunks < BENCH_CHUNKS; i++) {
+    for (uint32_t i = 0; i < 200 && p->n_files && sum < n_bytes && ret->n_chunks < BENCH_CHUNKS; i++) {
         const bench_function *file = &p->files[bench_draw(seed, 8, number * 256 + i) % p->n_files];
         const size_t length = strlen(file->text);
         size_t at = 0;
         const size_t skip = bench_draw(seed, 10, number * 256 + i) % (length + 1);
         if (!code_language(file->path, file->text, length) || length < CHUNK_BYTES / 2 ||
-            file->text[0] == '{')
+            file->text[0] == '{' || is_from(ret, file->path))
             continue;
         while (at + CHUNK_BYTES / 2 < skip && at + CHUNK_BYTES < length) at += chunk_bytes(file->text + at);
         for (; sum < n_bytes && ret->n_chunks < BENCH_CHUNKS && file->text[at];) {
@@ -110,7 +116,27 @@ bool bench_sample_read(bench_sample *ret, bench_pool *p, uint64_t seed, size_t n
             sum += n;
         }
     }
+}
+
+bool bench_sample_read(bench_sample *ret, bench_pool *p, uint64_t seed, size_t n_bytes)
+{
+    *ret = (bench_sample){.n_chunks = 0};
+    const uint64_t number = p->cursor++;
+    const char *name = p->items[bench_draw(seed, 9, number) % p->n].name;
+    add_pieces(ret, p, seed, number, name, n_bytes);
     if (!ret->n_chunks) return false;
     ret->questions[ret->n_questions++] = (bench_question){.line = base_xstrdup("")};
     return true;
+}
+
+void bench_sample_surround(bench_sample *s, const bench_pool *p, uint64_t seed, size_t n_bytes)
+{
+    const uint64_t number = p->cursor;
+    add_pieces(s, p, seed, number, "", n_bytes);
+    for (uint32_t i = s->n_chunks; i > 1; i--) {
+        const uint32_t other = (uint32_t)(bench_draw(seed, 11, number * 256 + i) % i);
+        const bench_function one = s->chunks[i - 1];
+        s->chunks[i - 1] = s->chunks[other];
+        s->chunks[other] = one;
+    }
 }

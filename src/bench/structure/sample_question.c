@@ -106,9 +106,11 @@ static void ask_bug(
     model_template_begin(template, MODEL_ROLE_ASSISTANT, &q->all);
     sample_puts(b, &q->all, "It is in the function `");
     q->want[q->n_want++] = (uint32_t)q->all.n - 1;
-    for (uint32_t i = 0; i < s->n_chunks; i++)
+    for (uint32_t i = 0; i < s->n_chunks; i++) {
+        if (!s->chunks[i].wrong) continue;
+        if (i == about->target) q->right = q->n_choices;
         q->choices[q->n_choices++] = (uint32_t)first_token(b->model, s->chunks[i].name);
-    q->right = about->target;
+    }
     base_buf_clear(&text);
     base_buf_printf(&text, "%s`:\n`%.*s", s->chunks[about->target].name, (int)about->n_same, about->line);
     sample_puts(b, &q->all, text.data);

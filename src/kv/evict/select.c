@@ -185,6 +185,21 @@ static void share_rows(const kv_session *s, work *w, uint32_t n_rows, uint32_t n
     for (size_t i = 0; i < s->n_segments; i++) w->room[i] = (uint32_t)(w->left[i] * s->parameters.soft);
 }
 
+/* Attention's own share of each segment: its best rows. */
+static uint32_t take_attended(const kv_session *s, work *w, uint32_t n_rows)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_rows; i++) {
+        const uint32_t o = w->order[i], part = w->segment_of[w->token[o]];
+        if (w->taken[o] || w->left[part] <= w->room[part]) continue;
+        w->taken[o] = 1;
+        w->left[part]--;
+        n++;
+    }
+    (void)s;
+    return n;
+}
+
 /* The span's rows, all of them or, with is_truncated, as many as its segment has room for. */
 static uint32_t take_span(work *w, const soft_span *span, bool is_truncated)
 {
@@ -211,6 +226,7 @@ static uint32_t take_soft(const kv_session *s, work *w, uint32_t n_rows, uint32_
     uint32_t n = 0;
     if (!(s->parameters.soft > 0) || !w->n_spans) return 0;
     share_rows(s, w, n_rows, n_free);
+    if (s->parameters.first > 0) n += take_attended(s, w, n_rows);
     find_medians(s, w);
     for (size_t i = 0; i < w->n_spans; i++) {
         soft_span *span = &w->spans[i];
@@ -222,7 +238,9 @@ static uint32_t take_soft(const kv_session *s, work *w, uint32_t n_rows, uint32_
                 n_active++;
             }
         span->mean = n_active ? (float)(sum / n_active) : -INFINITY;
-        if (span->marked)
+        if (span->marked && s->parameters.spans > 0)
+            span->weight = 0;
+        else if (span->marked)
             span->weight = kv_span_score(&s->parameters, span->marked, span->mean > w->median[span->part]);
     }
     qsort(w->spans, w->n_spans, sizeof *w->spans, compare_spans);

@@ -50,7 +50,7 @@ static int score(kv_pass *pass, base_err *err)
 const kv_policy kv_policy_kvist = {
     .info = {"kvist",
         "hard, then program structure, then request and session memory by rank; repairs at every pause",
-        "low sinks window hard soft w kernel memory queries hysteresis order grow pick lanes heads signal "
+        "low sinks window hard soft first spans w kernel memory queries hysteresis order grow pick lanes heads signal "
         "again message visit rest open",
         "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads, lines, signal "
         "and visit: measured, docs/results.md"},
