@@ -15,6 +15,7 @@ const structure_condition structure_conditions[] = {
     {.name = "kvist soft=0", .policy = "kvist", .set = "soft=0"},
     {.name = "kvist mass", .policy = "kvist", .set = "spans=mass"},
     {.name = "kvist attention", .policy = "kvist", .set = "first=attention"},
+    {.name = "kvist attention .75", .policy = "kvist", .set = "first=attention soft=.75"},
     {.name = "kvist attention mass", .policy = "kvist", .set = "first=attention spans=mass"},
     {.name = "kvist attention mass .75", .policy = "kvist", .set = "first=attention spans=mass soft=.75"},
     {.name = "codecomp full", .policy = "codecomp", .is_main = true},
