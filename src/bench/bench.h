@@ -9,7 +9,7 @@
  *     facts/      structkv, decode: questions about facts in made-up documents (RULER's tasks)
  *     structure/  structure: what compression keeps of code's structure (CodeComp)
  *     sessions/   sessions: recorded tool sessions under each policy (IntentKV); learn: its trained
- *                 residual
+ *                 residual; serve: what a server's prefix cache finds of them
  *     long/       long: whole agent sessions end to end, as the program ships and under other settings;
  *         endless: facts asked for far behind the model's context; faithful: how far a cache's answers are
  *         from the full cache's
@@ -24,7 +24,7 @@
 /* argv[0] is the bench's name. Each handles --help itself by printing its usage text. */
 typedef int bench_fn(int argc, char **argv);
 bench_fn bench_callsite, bench_clusters, bench_decode, bench_endless, bench_grammar, bench_niah, bench_repair,
-    bench_resume, bench_sessions, bench_learn, bench_structkv, bench_structure;
+    bench_resume, bench_serve, bench_sessions, bench_learn, bench_structkv, bench_structure;
 /* Over the agent and the screen: only where they are built. */
 bench_fn bench_faithful, bench_log, bench_long, bench_lookup, bench_screen;
 

@@ -22,6 +22,7 @@ static const struct {
     {"structure", "what compression keeps of code's structure, and what that is worth", bench_structure},
     {"sessions", "recorded tool sessions under each policy: quoted rows kept, equal calls, tokens computed",
         bench_sessions},
+    {"serve", "what a server's prefix cache finds of recorded sessions, packed and in place", bench_serve},
     {"learn", "what IntentKV's trained residual is worth on recorded tool sessions", bench_learn},
     {"repair", "what scoring, planning and applying a repair over 32K rows takes", bench_repair},
     {"resume", "from a saved session's files to the next token", bench_resume},

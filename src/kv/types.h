@@ -80,7 +80,8 @@ typedef struct kv_span {
     uint32_t from, to;
     uint8_t reason; /* KV_REASON_SIGNATURE, KV_REASON_CALL, ... */
     float weight;   /* order within the soft share; higher stays longer */
-    uint16_t marks; /* KV_MARK_* (structure.h): the policy's own weights order it then; 0: weight does */
+    uint16_t
+        marks; /* KV_MARK_* (structure.h): its rows' mass or codecomp's own weights order it then; 0: weight does */
     uint16_t n_flow, n_dependence; /* edges of control flow and of def-use that begin here */
 } kv_span;
 

@@ -82,6 +82,36 @@ static void test_bench_structure__each_mistake_is_told_by_how_its_line_begins(vo
     bench_pool_free(&p);
 }
 
+/* Other text stands among the functions, and none of it begins like a mistake's line. */
+static void test_bench_structure__mistakes_stand_among_other_files(void **state)
+{
+    (void)state;
+    bench_pool p;
+    make_pool(&p);
+    base_buf other = {0};
+    for (int i = 0; i < 80; i++) base_buf_printf(&other, "int other_%d(void)\n{\n    return %d;\n}\n", i, i);
+    base_grow(&p.files, &p.cap_files, 2, sizeof *p.files);
+    p.files[p.n_files++] = (bench_function){
+        .path = base_xstrdup("made.c"), .name = base_xstrdup(""), .text = base_xstrdup(p.items[0].text)};
+    p.files[p.n_files++] = (bench_function){
+        .path = base_xstrdup("other.c"), .name = base_xstrdup(""), .text = base_buf_take(&other)};
+    bench_sample s;
+    assert_true(bench_sample_mutate(&s, &p, 3, 4, NULL));
+    bench_sample_surround(&s, &p, 3, 3000);
+    bench_sample_ask(&s);
+    assert_true(s.n_chunks > 4 && s.n_questions > 0);
+    uint32_t mistakes = 0, others = 0;
+    for (uint32_t c = 0; c < s.n_chunks; c++) {
+        mistakes += s.chunks[c].wrong != NULL;
+        others += !strcmp(s.chunks[c].path, "other.c");
+    }
+    assert_int_equal(mistakes, 4);
+    assert_int_equal(others, s.n_chunks - 4); /* nothing of the file that the functions are from */
+    for (uint32_t q = 0; q < s.n_questions; q++) assert_non_null(s.chunks[s.questions[q].target].wrong);
+    bench_sample_free(&s);
+    bench_pool_free(&p);
+}
+
 static void test_bench_structure__a_completion_is_nowhere_in_its_prompt(void **state)
 {
     (void)state;
@@ -155,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bench_structure__a_round_gives_each_function_once),
         cmocka_unit_test(test_bench_structure__each_mistake_is_told_by_how_its_line_begins),
+        cmocka_unit_test(test_bench_structure__mistakes_stand_among_other_files),
         cmocka_unit_test(test_bench_structure__a_completion_is_nowhere_in_its_prompt),
         cmocka_unit_test(test_bench_structure__differences_are_of_the_same_questions),
     };

@@ -118,6 +118,43 @@ static void test_policy__hard_rows_stay_and_soft_spans_go_before_the_rest(void *
     kv_session_free(s);
 }
 
+/* What is asked for stands in spans: had those chosen first, attention's half would have been what no span holds. */
+static void test_policy__what_is_asked_for_counts_before_structure_chooses(void **state)
+{
+    enum { N = 2000, LONG = 20, N_SPANS = N / (2 * LONG) };
+    static const char *const half[] = {"soft=.5", "kernel=1", "visit=0", "memory=0", NULL};
+    int32_t ids[N], question[8];
+    kv_span spans[N_SPANS];
+    kit_make_classes(ids, N, 50, 5);
+    for (uint32_t i = 0; i < 8; i++) question[i] = 55;
+    for (uint32_t k = 0; k < N_SPANS; k++) {
+        spans[k] = (kv_span){
+            .from = 2 * k * LONG, .to = (2 * k + 1) * LONG, .reason = KV_REASON_CALL, .marks = KV_MARK_CALL};
+        for (uint32_t i = spans[k].from; k % 2 && i < spans[k].to; i++) ids[i] = 55;
+    }
+    fake_model m = {.lanes_differ = true};
+    kv_session *s = kit_open(&m, &(kv_options){.budget = 900, .set = half}, NULL);
+    kv_session_set_automatic(s, false);
+    kit_append_segment(
+        s, (kv_segment){.origin = KV_ORIGIN_CONTEXT, .turn = 1, .spans = spans, .n_spans = N_SPANS}, ids, N);
+    kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_USER, .turn = 1}, question, 8);
+    assert_int_equal(kv_session_evict(s, NULL), 0);
+    uint64_t bits[(KIT_CTX + 63) / 64] = {0};
+    kv_session_lane_bits(s, 0, bits);
+    uint32_t asked = 0, marked = 0, kept = 0;
+    for (uint32_t i = 0; i < N; i++) {
+        const uint32_t k = i / LONG;
+        if (!(bits[i / 64] >> (i % 64) & 1)) continue;
+        kept++;
+        marked += k % 2 == 0;
+        asked += k % 4 == 2;
+    }
+    assert_true(kept > 600);
+    assert_int_equal(asked, N_SPANS / 2 * LONG); /* all of it */
+    assert_true(marked > kept * 9 / 10);
+    kv_session_free(s);
+}
+
 static void test_policy__more_hard_rows_than_budget_give_way_by_class(void **state)
 {
     int32_t ids[3000];
@@ -199,6 +236,7 @@ int main(void)
         cmocka_unit_test(test_policy__snapkv_keeps_what_the_request_asks_for_per_lane),
         cmocka_unit_test(test_policy__the_seeds_selector_has_one_set_for_all_lanes),
         cmocka_unit_test(test_policy__hard_rows_stay_and_soft_spans_go_before_the_rest),
+        cmocka_unit_test(test_policy__what_is_asked_for_counts_before_structure_chooses),
         cmocka_unit_test(test_policy__more_hard_rows_than_budget_give_way_by_class),
         cmocka_unit_test(test_policy__a_pin_outranks_a_bar_and_a_bar_everything_else),
         cmocka_unit_test(test_policy__a_parameter_that_is_gone_says_what_holds),

@@ -61,10 +61,12 @@ static const struct condition {
     {.name = "structkv, all stored", .policy = "structkv", .set = {"stored=1"}},
     {.name = "structkv, replay", .policy = "structkv", .set = {"signal=replay"}}, /* as kvist asks again */
     {.name = "structkv, w = 32", .policy = "structkv", .set = {"asked=32"}},
+    {.name = "structkv, w = 32, all stored", .policy = "structkv", .set = {"asked=32", "stored=1"}},
     {.name = "half depth", .policy = "structkv-half"},
     {.name = "fastkv", .policy = "fastkv"},
     {.name = "gemfilter-like", .policy = "gemfilter-like"},
     {.name = "snapkv", .policy = "structkv", .set = {"keep=1", "pivot=.5"}},
+    {.name = "snapkv, w = 32", .policy = "structkv", .set = {"keep=1", "pivot=.5", "asked=32"}},
     {.name = "heads, .25, 5%", .policy = "kvist", .set = {"prune=heads", "pivot=.25", "keep=.05"}},
     {.name = "heads, .25, 10%", .policy = "kvist", .set = {"prune=heads", "pivot=.25", "keep=.1"}},
     {.name = "heads, .25, 20%", .policy = "kvist", .set = {"prune=heads", "pivot=.25", "keep=.2"}},

@@ -79,9 +79,7 @@ enum {
     X(sinks, "sinks", 0, 256, NULL, "first rows of the sequence, hard") \
     X(window, "window", 1, 4096, NULL, "newest rows, hard") \
     X(hard, "hard", 0, 2, NULL, "fixed prompt, instructions and current request are hard too; 2: a newest result too") \
-    X(soft, "soft", 0, 1, NULL, "share of a segment's rows that structure chooses") \
-    X(first, "first", 0, 1, "structure attention", "soft: which half chooses first") \
-    X(spans, "spans", 0, 1, "kind mass", "soft: spans by their kinds, or by their mass") \
+    X(soft, "soft", 0, 1, NULL, "share of a segment's rows that structure chooses, behind attention's own best") \
     X(w, "w", 1, 64, NULL, "query vectors of the request") \
     X(kernel, "kernel", 1, 63, NULL, "rows of the max pooling, odd") \
     X(memory, "memory", 0, 1, NULL, "weight of the session memory's rank beside the request's") \

@@ -1,7 +1,7 @@
 /*
  * One eviction pass. The policy scores the active rows; then each lane keeps, down to its target, first the
- * hard rows, then soft rows (the scores say how many rows a segment keeps, program structure chooses among
- * them), then the best of the rest. What differs from the live list becomes a plan (docs/kv.md, One
+ * hard rows, then of each segment as many as the scores alone would (its best rows first, then a share that program
+ * structure chooses: whole spans by their mass), then the best of the rest. What differs from the live list becomes a plan (docs/kv.md, One
  * pipeline).
  *
  * Everything that decides runs here, on the CPU, in one order, so equal scores give equal plans on every
@@ -24,9 +24,9 @@
 /* A soft span of the sequence. */
 typedef struct soft_span {
     uint32_t from, to;
-    float weight, mean; /* mean: of its active rows' scores in the lane at hand */
+    float weight,
+        mean; /* weight: as its maker gave it, marked ones none; mean: of its active rows' scores in the lane at hand */
     uint8_t reason;
-    const kv_span *marked; /* its marks order it; NULL: weight does */
     uint32_t part;
 } soft_span;
 
@@ -45,11 +45,9 @@ typedef struct work {
     float *tie;              /* [n] previous score by ordinal */
     uint8_t *taken;          /* [n] by ordinal */
     float *by_token;         /* [n] score by token in one lane, NAN when not active */
-    float *median;           /* [n_segments] of by_token */
     uint32_t *segment_of;    /* [n] the segment of a token */
     uint32_t *left; /* [n_segments] rows that the segment still gets in this lane, by the scores' sharing */
     uint32_t *room; /* [n_segments] how many of them structure may choose */
-    float *active, *scratch; /* [n] */
     soft_span *spans;
     size_t n_spans;
 } work;
@@ -76,12 +74,9 @@ static int work_init(work *w, const kv_session *s, base_err *err)
         .tie = kv_work_take(&memory, n, sizeof(float)),
         .taken = kv_work_take(&memory, n, 1),
         .by_token = kv_work_take(&memory, n, sizeof(float)),
-        .median = kv_work_take(&memory, s->n_segments + 1, sizeof(float)),
         .segment_of = kv_work_take(&memory, n, sizeof(uint32_t)),
         .left = kv_work_take(&memory, s->n_segments + 1, sizeof(uint32_t)),
         .room = kv_work_take(&memory, s->n_segments + 1, sizeof(uint32_t)),
-        .active = kv_work_take(&memory, n, sizeof(float)),
-        .scratch = kv_work_take(&memory, n, sizeof(float)),
         .spans = kv_work_take(&memory, n_spans + 1, sizeof(soft_span)),
         .ordinal_of = kv_work_take(&memory, n, sizeof(uint32_t)),
     };
@@ -101,9 +96,8 @@ static int work_init(work *w, const kv_session *s, base_err *err)
             if (from < to)
                 w->spans[w->n_spans++] = (soft_span){.from = from,
                     .to = to,
-                    .weight = span->weight,
+                    .weight = span->marks ? 0 : span->weight,
                     .reason = span->marks ? kv_span_reason(&s->parameters, span) : span->reason,
-                    .marked = span->marks ? span : NULL,
                     .part = (uint32_t)i};
         }
     }
@@ -158,20 +152,6 @@ static uint32_t take_repaired(const kv_session *s, work *w, uint32_t n_rows, uin
     return n;
 }
 
-/* The middle score of each segment that has marked spans, in this lane. */
-static void find_medians(const kv_session *s, work *w)
-{
-    for (size_t i = 0; i < s->n_segments; i++) {
-        const kv_stored_segment *part = &s->segments[i];
-        uint32_t n = 0;
-        bool is_marked = false;
-        for (uint32_t k = 0; k < part->n_spans && !is_marked; k++) is_marked = part->spans[k].marks != 0;
-        for (uint32_t t = part->from; is_marked && t < part->to; t++)
-            if (w->by_token[t] == w->by_token[t]) w->active[n++] = w->by_token[t];
-        w->median[i] = kv_median(w->active, n, w->scratch);
-    }
-}
-
 /* How many of the next n_free rows by score lie in each segment. Structure has a share of them. */
 static void share_rows(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
 {
@@ -185,8 +165,11 @@ static void share_rows(const kv_session *s, work *w, uint32_t n_rows, uint32_t n
     for (size_t i = 0; i < s->n_segments; i++) w->room[i] = (uint32_t)(w->left[i] * s->parameters.soft);
 }
 
-/* Attention's own share of each segment: its best rows. */
-static uint32_t take_attended(const kv_session *s, work *w, uint32_t n_rows)
+/*
+ * The rest of each segment's rows are its best ones. They choose first: behind structure they would fall on what no
+ * span holds, and what stays would hold no more structure than rows drawn at random.
+ */
+static uint32_t take_attended(work *w, uint32_t n_rows)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_rows; i++) {
@@ -196,7 +179,6 @@ static uint32_t take_attended(const kv_session *s, work *w, uint32_t n_rows)
         w->left[part]--;
         n++;
     }
-    (void)s;
     return n;
 }
 
@@ -226,8 +208,7 @@ static uint32_t take_soft(const kv_session *s, work *w, uint32_t n_rows, uint32_
     uint32_t n = 0;
     if (!(s->parameters.soft > 0) || !w->n_spans) return 0;
     share_rows(s, w, n_rows, n_free);
-    if (s->parameters.first > 0) n += take_attended(s, w, n_rows);
-    find_medians(s, w);
+    n += take_attended(w, n_rows);
     for (size_t i = 0; i < w->n_spans; i++) {
         soft_span *span = &w->spans[i];
         double sum = 0;
@@ -238,10 +219,6 @@ static uint32_t take_soft(const kv_session *s, work *w, uint32_t n_rows, uint32_
                 n_active++;
             }
         span->mean = n_active ? (float)(sum / n_active) : -INFINITY;
-        if (span->marked && s->parameters.spans > 0)
-            span->weight = 0;
-        else if (span->marked)
-            span->weight = kv_span_score(&s->parameters, span->marked, span->mean > w->median[span->part]);
     }
     qsort(w->spans, w->n_spans, sizeof *w->spans, compare_spans);
     for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], false);

@@ -50,12 +50,12 @@ static int score(kv_pass *pass, base_err *err)
 const kv_policy kv_policy_kvist = {
     .info = {"kvist",
         "hard, then program structure, then request and session memory by rank; repairs at every pause",
-        "low sinks window hard soft first spans w kernel memory queries hysteresis order grow pick lanes heads signal "
+        "low sinks window hard soft w kernel memory queries hysteresis order grow pick lanes heads signal "
         "again message visit rest open",
         "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads, lines, signal "
         "and visit: measured, docs/results.md"},
     .score = score,
-    .defaults = {KV_USUAL_DEFAULTS, .sinks = 4, .hard = 1, .soft = .5, .memory = 1,
-        .signal = KV_SIGNAL_REPLAY, .again = 256, .message = .5, .visit = .2, .rest = 1, .open = 16384},
+    .defaults = {KV_USUAL_DEFAULTS, .sinks = 4, .hard = 1, .soft = .75, .memory = 1,
+        .signal = KV_SIGNAL_REPLAY, .again = 256, .message = .5, .visit = .2, .rest = 1},
     .repair = -1,
 };
