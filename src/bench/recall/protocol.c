@@ -106,6 +106,16 @@ static const struct condition {
         .set = {OURS, "signal=replay"}},
     {.name = "kvist", .policy = "kvist", .store = STORE_BK, .repair = true, .ships = true},
     {.name = "streaming-llm", .policy = "streaming-llm", .store = STORE_BK},
+    {.name = "streaming-llm, paper, replay",
+        .policy = "streaming-llm",
+        .store = STORE_B,
+        .repair = true,
+        .set = {PAPER, "signal=replay"}},
+    {.name = "streaming-llm, ours, replay",
+        .policy = "streaming-llm",
+        .store = STORE_B,
+        .repair = true,
+        .set = {OURS, "signal=replay"}},
 };
 enum {
     N_CONDITIONS = sizeof conditions / sizeof *conditions,

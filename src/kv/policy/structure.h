@@ -1,7 +1,7 @@
 /*
  * What program structure says about rows, for policies: the score of a span, and CodeComp's choice of a
  * chunk's rows (docs/kv.md, Structure; CodeComp, sections 4.2 to 4.5). Pure functions of numbers, tested
- * without a model. codecomp.c chooses whole budgets by them, evict/select.c orders soft protection. What the
+ * without a model. codecomp.c chooses whole budgets by them, evict/select.c names its reasons. What the
  * marks of a span mean in a language is src/code's to say (code/structure.h).
  */
 #ifndef KVIST_KV_STRUCTURE_H
