@@ -234,7 +234,7 @@ static void ask_ours(const maker *m, const char *task, bool later, ruler_questio
     add_text(m, prefix, strlen(prefix), &q->tail);
 }
 
-/* Templates and answer prefixes of RULER's scripts/data/synthetic/constants.py. */
+/* Templates and answer prefixes as RULER's own scripts have them. */
 static void ask_as_ruler(const maker *m, const char *task, bool later, ruler_question *q)
 {
     const bool chain = !strcmp(task, "vt"), many = !strcmp(task, "mq");
