@@ -11,11 +11,15 @@ static void test_outcome__knows_a_change_from_a_question(void **state)
         "A closed stream is no terminal: isatty() should return False.", "can you add a test for f?",
         "The helper that writes capitals should be called g.", "Let f take a second parameter",
         "Move f to a.py", "When the name is empty, return 0", "When f is called twice it should fail",
-        "Count the calls: a field long n in struct s, increased by one in f"};
+        "Count the calls: a field long n in struct s, increased by one in f", "Ignore empty lines at the end",
+        "Don't allow timestamps from the future", "Capitalize the first letter too",
+        "Show the old text when the edit was refused", "Warn when the file is empty"};
     static const char *const others[] = {"Which function adds two numbers?", "Should f be renamed?",
         "how do I add a flag", "Explain this diff", "what changed since v1.0?", "say something",
         "Review my changes", "Where is it made?", "hello", "go on with add", "the drop in speed",
-        "When is f called?", "When does it fail", "Count the tests", "count the lines of a.py"};
+        "When is f called?", "When does it fail", "Count the tests", "count the lines of a.py",
+        "Summarize the file", "stop here", "Keep going", "Show the old text", "Don't change it, explain it",
+        "List what is there"};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         if (!agent_asks_for_change(changes[i])) fail_msg("a change: %s", changes[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -440,6 +444,34 @@ static void test_outcome__a_parameter_comes_and_goes_by_words(void **state)
     }
 }
 
+/* No definition is named: the call for the one that fits best is begun, behind a thought. */
+static void test_outcome__behaviour_in_plain_words_finds_its_function(void **state)
+{
+    static const struct {
+        const char *request, *new, *then;
+    } cases[] = {
+        {"Fail on an empty config", "load_config() {\n    test -s \"$1\" && cat \"$1\"\n}\n", "load_config"},
+        {"Warn about logs that are missing", "open_log() {\n    echo \"no $1\"\n}\n", "open_log"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf script = {0};
+        put_file("all.sh", "load_config() {\n    cat \"$1\"\n}\n\nopen_log() {\n    echo \"file "
+                           "$1\"\n}\n\nother() {\n    exit 1\n}\n");
+        base_buf_printf(&script, "answer <<X\necho` here.\n%s```\nX\nanswer Done.\n", cases[i].new);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        char *text = get_file("all.sh");
+        if (!strstr(text, cases[i].new)) fail_msg("%s: %s", cases[i].request, text);
+        free(text);
+        base_buf_printf(&script, "\"arguments\":{\"path\":\"all.sh\",\"name\":\"%s\"}", cases[i].then);
+        assert_true(told(&h, strstr(script.data, "\"arguments\":")));
+        agent_session_close(s);
+        base_buf_free(&script);
+        free_host(&h);
+    }
+}
+
 #define TWICE                                                                                                \
     "static int twice(int x)\n{\n    return x + x;\n}\n\nint main(void)\n{\n    return twice(2);\n}\n"
 
@@ -856,6 +888,7 @@ int main(void)
         TEST_CASE(test_outcome__an_operation_is_opened_by_other_words),
         TEST_CASE(test_outcome__parameters_are_turned_round_with_their_calls),
         TEST_CASE(test_outcome__a_parameter_comes_and_goes_by_words),
+        TEST_CASE(test_outcome__behaviour_in_plain_words_finds_its_function),
         TEST_CASE(test_outcome__what_was_refused_is_not_done_by_hand),
         TEST_CASE(test_outcome__an_operation_that_is_all_answers_by_itself),
         TEST_CASE(test_outcome__an_addition_is_begun),

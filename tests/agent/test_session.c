@@ -258,7 +258,7 @@ static agent_session *open_two_turns(host *h)
 {
     put_program();
     agent_session *s = open_session(h, TWO_TURNS, AGENT_MODE_ALL, NULL, true);
-    submit(s, h, "fix add in add.sh");
+    submit(s, h, "fix `add` in add.sh");
     assert_file("add.sh", FIXED);
     submit(s, h, "add zero too in add.sh, and write d/new.sh");
     assert_file("add.sh", FIXED_AGAIN);
@@ -321,7 +321,7 @@ static void test_session__a_rewind_asks_nobody_where_nobody_is(void **state)
     put_program();
     host h = new_host();
     agent_session *s = open_session(&h, REWRITE(FIXED) "answer Fixed.\n", AGENT_MODE_ALL, NULL, false);
-    submit(s, &h, "fix add in add.sh");
+    submit(s, &h, "fix `add` in add.sh");
     assert_file("add.sh", FIXED);
     assert_int_equal(submit(s, &h, "/rewind"), 0);
     assert_true(told(&h, "nobody can be asked"));

@@ -579,6 +579,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     bool wrote = !rc && r.result.changed && r.result.status == TOOL_OK && r.tool->power == TOOL_WRITES;
     if (!rc) after_change(a, &r, key);
     const char *command = !rc && r.tool ? agent__running_command(&r) : NULL;
+    base_buf told = {0};
     if (command && agent__runs_tests(command)) {
         judge(a, &r);
         if (r.result.exit_code >= 0) agent__set_test(a, command);
@@ -596,9 +597,8 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     bool tried = !rc && r.tool && r.tool->power == TOOL_WRITES;
     if (tried && !wrote && r.result.status != TOOL_DENIED && r.result.status != TOOL_CANCELLED) {
         if (r.result.status == TOOL_FAILED) remember_target(a, &r);
-        agent__came_to_nothing(a, from, to);
+        agent__came_to_nothing(a, from, to, &told);
     }
-    base_buf told = {0};
     if (wrote && a->asked.change && !a->fix.no_test) agent__find_judge(a, r.result.changed[0]);
     if (wrote && a->test.command && !a->fix.no_test && may_judge(a)) {
         rc = run_test(a, &r, &test, err);

@@ -17,6 +17,7 @@ bool agent__read_wording(const agent *a, const char *request, agent_operation_wo
 bool agent_asks_for_change(const char *request);
 void agent__ask(agent *a, const char *request); /* when the index is there, before anything is changed */
 void agent__asked_free(agent *a);
+void agent__forget_meant(agent *a);                 /* what meant.c found */
 void agent__changed(agent *a, const char *path);    /* a call wrote this file */
 void agent__taken_back(agent *a, const char *path); /* and that was undone */
 /* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
@@ -48,6 +49,12 @@ void agent__find_standing(const agent *a, const char *path, const char *name, ag
 void agent__standing_free(agent_standing *s);
 /* `old` was rewritten: what stands in another place that the request means as well has to change too. */
 void agent__wish_twins(agent *a, const agent_standing *old);
+
+/* --- meant.c --- */
+/* The functions that a request for other behaviour may mean where it names none, into a->asked.meant. */
+void agent__find_meant(agent *a, const char *request);
+/* The next answer begins with the call for the best of them; where its text came back as it was, for the next. false: there is none. */
+bool agent__aim_at_next_meant(agent *a);
 
 /* --- lacking.c --- */
 typedef struct agent_lacking {

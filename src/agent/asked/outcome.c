@@ -68,6 +68,38 @@ static bool is_question_after_all(const char *from)
     return is_question;
 }
 
+/* Verbs that order something of code and are hardly said to an assistant otherwise: "warn when", "ignore empty lines". */
+static const char *const orders[] = {"accept", "align", "append", "avoid", "cache", "catch", "clamp", "close",
+    "compute", "convert", "correct", "deny", "detect", "disable", "disallow", "discard", "don", "emit",
+    "enable", "enforce", "ensure", "escape", "exclude", "expose", "fail", "flush", "forbid", "guard",
+    "handle", "hide", "honor", "honour", "ignore", "improve", "include", "keep", "limit", "never", "omit",
+    "parse", "permit", "pass", "prefer", "prefix", "preserve", "prevent", "prohibit", "propagate", "protect",
+    "quote", "raise", "recognise", "recognize", "respect", "restore", "round", "set", "skip", "sort", "strip",
+    "swap", "throw", "tolerate", "treat", "trim", "truncate", "unescape", "use", "validate", "warn", "wrap",
+    NULL};
+/* Said of a program as of an answer: an order where the request says in which case. */
+static const char *const shows[] = {"show", "print", "list", "log", "report", "count", "check", "name", NULL};
+static const char *const cases[] = {"when", "if", "unless", "instead", "before", "after", "error message",
+    "warning", "in the output", "in the help", NULL};
+
+/* These ask for words, whatever stands in front: "don't change anything, explain it". */
+static const char *const telling[] = {
+    "explain", "describe", "tell", "summarize", "summarise", "anything", NULL};
+
+/* "Warn when the file is empty", "capitalize it": the request begins with what the code shall do. */
+static bool begins_with_order(const char *from)
+{
+    enum { LEAST_WORDS = 3 };
+    agent_word w, next = {0};
+    uint32_t n = 0;
+    while (n < LEAST_WORDS && agent__next_word(from, next.to, &next)) n++;
+    if (n < LEAST_WORDS || !agent__next_word(from, 0, &w) || agent__has_any_word(from, telling)) return false;
+    const bool is_verb = w.to > strlen("normal") &&
+                         (!strncasecmp(from + w.to - 3, "ize", 3) || !strncasecmp(from + w.to - 3, "ise", 3));
+    return is_verb || agent__is_any_word(from, w, orders) ||
+           (agent__is_any_word(from, w, shows) && agent__has_any_word(from, cases));
+}
+
 bool agent_asks_for_change(const char *request)
 {
     static const char *const questions[] = {"which ", "where", "what", "how ", "why", "who", "does ", "do ",
@@ -80,6 +112,7 @@ bool agent_asks_for_change(const char *request)
     bool is_polite = from > request + strspn(request, " \t\n");
     while (end > from && strchr(" \t\n", end[-1])) end--;
     if (!is_polite && end > from && end[-1] == '?') return false;
+    if (begins_with_order(from)) return true;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
         if (!strncasecmp(from, questions[i], strlen(questions[i]))) return false;
     if (is_question_after_all(from)) return false;
@@ -244,6 +277,16 @@ void agent__refusal_free(agent_refusal *x)
     *x = (agent_refusal){0};
 }
 
+void agent__forget_meant(agent *a)
+{
+    agent_asked *x = &a->asked;
+    for (uint32_t i = 0; i < x->n_meant; i++) {
+        free(x->meant[i].path);
+        free(x->meant[i].name);
+    }
+    x->n_meant = 0;
+}
+
 void agent__asked_free(agent *a)
 {
     agent_asked *x = &a->asked;
@@ -256,6 +299,7 @@ void agent__asked_free(agent *a)
     agent__refusal_free(&x->refusal);
     base_buf_free(&x->done);
     for (uint32_t i = 0; i < x->n_listed; i++) free(x->listed[i]);
+    agent__forget_meant(a);
     agent_new_test *t = &x->new_test;
     free(t->path);
     free(t->name);

@@ -27,6 +27,10 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 /* The call that adds the function which the request names, where it says in which type or file; once a turn. */
 bool agent__open_addition(agent *a, const char *request, agent_opening *opening);
 
+/* --- behaviour.c --- */
+/* The call that rewrites the function which the request probably means (a->asked.meant); once a turn. */
+int agent__open_behaviour(agent *a, agent_opening *opening, base_err *err);
+
 /* --- newtest.c --- */
 /* The test that the new one stands beside, in front of the request; its file becomes the test that judges. */
 int agent__append_new_test(agent *a, const char *request, base_err *err);

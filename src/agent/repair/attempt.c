@@ -97,15 +97,22 @@ static void put_present_text(agent *a, const char *path, const char *name, base_
     code_places_free(places, n);
 }
 
-void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to)
+void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to, base_buf *out)
 {
+    base_err err = {0};
+    if (agent__aim_at_next_meant(a)) {
+        base_buf_puts(out, "It stays as it is: something else has to change. ");
+        put_present_text(a, a->fix.path, a->fix.name, out);
+        if (agent__put_failed(a, from, to, &err))
+            agent__notice(a, "the attempt could not be put aside: %s", err.msg);
+        return;
+    }
     a->fix.copied = true;
     const bool may_ask = a->fix.wanted ? a->fix.asked_again < MAX_ASKING
                                        : a->asked.change && a->fix.path && a->fix.asked_again < MAX_CHANGES;
     if (!may_ask || a->fix.passed || a->fix.attempts >= MAX_ATTEMPTS || a->info.strong) return;
     a->fix.asked_again++;
     a->fix.open_call = true;
-    base_err err = {0};
     if (agent__put_failed(a, from, to, &err))
         agent__notice(a, "the attempt could not be put aside: %s", err.msg);
 }

@@ -9,8 +9,11 @@
 
 /* --- attempt.c --- */
 void agent__fix_free(agent *a); /* what a turn knows of its attempts, the doubts too */
-/* A change was refused or changed nothing: its tokens are put aside, the next answer begins with the call. */
-void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to);
+/*
+ * A change was refused or changed nothing: its tokens are put aside, the next answer begins with the call, for the same
+ * definition or for the next one that the request may mean, whose text goes to out.
+ */
+void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to, base_buf *out);
 /*
  * After a failed test: undoes the change unless it was the last attempt, and writes what the model is told.
  */

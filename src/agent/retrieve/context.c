@@ -660,6 +660,13 @@ static void add_hits(gathering *g)
     code_hits_free(&hits);
 }
 
+/* The function that has to change, alone: beside another one a small model mixes the two. */
+static void add_meant(gathering *g)
+{
+    const agent_meant *m = &g->a->asked.meant[0];
+    add_range(g, m->path, m->from, m->to, m->name, "the request seems to be about it");
+}
+
 /* "thanks" and "go on" ask for nothing that the tree could answer. */
 static bool has_content(const char *request)
 {
@@ -694,7 +701,10 @@ int agent__append_context(agent *a, const char *request, base_err *err)
     if (!a->asked.is_operation) add_mentions(&g);
     /* A failing test with its program in view needs nothing else; more only distracts a small model. */
     bool complete = a->fix.wanted && g.n_files >= 2;
-    if (budget && !complete && !a->asked.is_operation && has_content(request)) add_hits(&g);
+    if (budget && !complete && a->asked.n_meant)
+        add_meant(&g);
+    else if (budget && !complete && !a->asked.is_operation && has_content(request))
+        add_hits(&g);
     int appended = append_chosen(&g, err);
     return rc ? rc : appended;
 }

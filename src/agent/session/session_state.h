@@ -157,13 +157,23 @@ typedef struct agent_refusal {
 } agent_refusal;
 
 /* What this turn's request asks to be changed, and what came of it (outcome.c). */
+/* A function that a request in plain words may mean. */
+enum { AGENT_MAX_MEANT = 3 };
+typedef struct agent_meant {
+    char *path, *name;
+    uint32_t from, to; /* bytes of the file when it was looked for */
+} agent_meant;
+
 typedef struct agent_asked {
     bool change;    /* it asks for a change */
     bool test;      /* for a new test, among others */
     bool tests_too; /* for a change of the tests as well */
     agent_new_test new_test;
-    bool has_begun_addition;        /* the call for a new function was begun */
-    char *listed[AGENT_MAX_WISHES]; /* definitions of one operation ("move a and b to c") */
+    bool has_begun_addition;            /* the call for a new function was begun */
+    agent_meant meant[AGENT_MAX_MEANT]; /* best first; empty: it names one, or asks for something else */
+    uint32_t n_meant, n_aimed;          /* n_aimed: those whose call was begun */
+    bool is_meant_sure;                 /* the first of them is it */
+    char *listed[AGENT_MAX_WISHES];     /* definitions of one operation ("move a and b to c") */
     uint32_t n_listed;
     bool is_operation;     /* it asks for a rename, a move or a deletion and for nothing else */
     uint32_t n_operations; /* refactor calls that changed something */

@@ -376,6 +376,7 @@ static int append_request(agent *a, const char *request, base_err *err)
     if (!rc && about_changes) rc = agent__append_changes(a, request, err);
     agent__ask(a, request);
     a->asked.is_operation = agent__is_operation_alone(a, request);
+    if (agent__can_begin_calls(a)) agent__find_meant(a, request);
     if (!rc && !about_changes) rc = agent__append_context(a, request, err);
     if (!rc) rc = agent__append_new_test(a, request, err);
     if (!rc && a->fix.wanted) rc = agent__run_test_first(a, err);
@@ -626,6 +627,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
             agent__open_operation(a, request, &opening);
         if (!rc && !opening.call.len && can_begin) agent__open_new_test(a, &opening);
         if (!rc && !opening.call.len && can_begin) agent__open_addition(a, request, &opening);
+        if (!rc && !opening.call.len && can_begin) rc = agent__open_behaviour(a, &opening, err);
         if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
         bool taken = false;
         if (!rc && !opening.call.len) rc = take_candidate(a, &r, &taken, err);

@@ -1,0 +1,138 @@
+/*
+ * "Warn when the file is empty" names no definition and wants one to behave otherwise. Which functions that may be the
+ * index says (code/rank.h): they are what the model sees, and the call that rewrites one is begun for it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/asked/asked.h"
+#include "agent/retrieve/retrieve.h"
+#include "agent/words/request_words.h"
+#include "base/mem.h"
+#include "code/rank.h"
+
+/*
+ * What the second has of the best one's score: up to SURE_SHARE the best one is right in six of ten commits, behind
+ * UNKNOWN_SHARE in two of ten (docs/diary.md), and the model chooses as for any request.
+ */
+static const double SURE_SHARE = .55, UNKNOWN_SHARE = .9;
+
+static bool is_type(const agent *a, const char *name)
+{
+    static const char *const functions[] = {"function", "method", "macro"};
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    bool is = n > 0;
+    for (size_t k = 0; k < sizeof functions / sizeof *functions && n; k++)
+        is &= strcmp(places[0].what, functions[k]) != 0;
+    code_places_free(places, n);
+    return is;
+}
+
+/* A function that is written as a name. What type it is about the ranking reads. */
+static bool names_function(const agent *a, const char *request)
+{
+    enum { WRITTEN = 80 }; /* not merely described by its words; or a plain word where a name is expected */
+    agent_named named;
+    bool found = false;
+    agent__find_named(a, request, &named);
+    for (uint32_t i = 0; i < named.n && !found; i++)
+        found = (named.items[i].score >= WRITTEN || named.items[i].score == AGENT_NAMED_SURE) &&
+                !is_type(a, named.items[i].name);
+    agent_named_free(&named);
+    return found;
+}
+
+/* Something else than the code that is there is to change, or something new is to stand beside it. */
+static bool asks_for_other_thing(const char *request)
+{
+    static const char *const things[] = {"readme", "documentation", "docs", "changelog", "docstring",
+        "docstrings", "comment", "comments", "licence", "license", "workflow", "makefile", "example",
+        "examples", "benchmark", NULL};
+    static const char *const verbs[] = {"add", "create", "write", "implement", "introduce", NULL};
+    static const char *const fillers[] = {"a", "an", "new", "the", "another", "second", NULL};
+    static const char *const kinds[] = {"function", "method", "class", "struct", "type", "helper", "module",
+        "file", "enum", "trait", "interface", "subclass", "exception", "macro", "constant", NULL};
+    if (agent__has_any_word(request, things)) return true;
+    agent_word w = {0};
+    bool is_verb = false;
+    while (agent__next_word(request, w.to, &w)) {
+        if (is_verb && agent__is_any_word(request, w, kinds)) return true;
+        is_verb =
+            agent__is_any_word(request, w, verbs) || (is_verb && agent__is_any_word(request, w, fillers));
+    }
+    return false;
+}
+
+static bool is_about_behaviour(const agent *a, const char *request)
+{
+    const agent_asked *x = &a->asked;
+    agent_addition_words addition;
+    agent_parameter_words parameter;
+    if (!x->change || x->test || x->is_operation || x->n_wishes || a->fix.wanted || a->info.strong ||
+        asks_for_other_thing(request) || names_function(a, request))
+        return false;
+    const bool adds = agent_read_addition_words(request, &addition);
+    agent_addition_words_free(&addition);
+    const bool is_signature = agent_read_parameter_words(request, &parameter);
+    agent_parameter_words_free(&parameter);
+    return !adds && !is_signature;
+}
+
+/* The file that the request names, of a language that has functions; false: it names another one, or one that is not there. */
+static bool read_file(const agent *a, const char *request, char **ret)
+{
+    agent_word m;
+    bool is_so = true;
+    *ret = NULL;
+    for (size_t at = 0; is_so && agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
+        char *said = agent__copy_word(request, m);
+        const char *dot = strrchr(said, '.'),
+                   *language = dot && dot > said ? code_language(said, "", 0) : NULL;
+        if (language) {
+            free(*ret);
+            *ret = code_index_path(tool_workspace_index(a->workspace), said);
+            is_so = *ret && !code_language_is_document(language) && !code_path_is_test(*ret);
+        }
+        free(said);
+    }
+    return is_so;
+}
+
+void agent__find_meant(agent *a, const char *request)
+{
+    enum { DEPTH = 64 };
+    agent_asked *x = &a->asked;
+    code_ranked *ranked = NULL;
+    char *file = NULL;
+    if (!is_about_behaviour(a, request)) return;
+    const bool may = read_file(a, request, &file);
+    const uint32_t n = may ? code_index_rank(tool_workspace_index(a->workspace), request, DEPTH, &ranked) : 0;
+    double best = 0, second = 0;
+    for (uint32_t i = 0; i < n && x->n_meant < AGENT_MAX_MEANT; i++) {
+        if ((file && strcmp(file, ranked[i].path) != 0) || agent__why_stays(a, ranked[i].path)) continue;
+        if (!x->n_meant) best = ranked[i].score;
+        if (x->n_meant == 1) second = ranked[i].score;
+        x->meant[x->n_meant++] = (agent_meant){.path = base_xstrdup(ranked[i].path),
+            .name = base_xstrdup(ranked[i].name),
+            .from = ranked[i].from,
+            .to = ranked[i].to};
+    }
+    x->is_meant_sure = second <= SURE_SHARE * best;
+    const bool is_twice = x->n_meant > 1 && !x->is_meant_sure &&
+                          !strcmp(code_last_name(x->meant[0].name), code_last_name(x->meant[1].name));
+    if (is_twice || second > UNKNOWN_SHARE * best) agent__forget_meant(a);
+    code_ranked_free(ranked, n);
+    free(file);
+}
+
+bool agent__aim_at_next_meant(agent *a)
+{
+    agent_asked *x = &a->asked;
+    const bool is_tried_once = x->is_meant_sure && !a->fix.asked_again;
+    if (x->n_changed || (x->n_aimed && is_tried_once) || x->n_aimed >= x->n_meant) return false;
+    const agent_meant *m = &x->meant[x->n_aimed++];
+    agent__aim_at(a, m->path, m->name);
+    a->fix.copied = true; /* it would be */
+    return true;
+}

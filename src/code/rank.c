@@ -1,0 +1,233 @@
+/* Functions ranked for a request (contract: rank.h). */
+#include "code/rank.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "code/request.h"
+
+enum { N_HITS = 64 };
+
+/* Chosen on the commits of thirty repositories (scripts/bench-places). */
+static const double saturation = 1.2, by_length = .15; /* as BM25's k1 and b */
+static const double in_name = 4, in_head = .7, in_type = 1,
+                    in_file = 1;  /* how much a word counts there; 1: in the body */
+static const double rare = 4;     /* smooths idf */
+static const double explain = .3; /* for a name that the request explains */
+static const double by_search =
+    .3; /* part of the score that is the search's, which knows what tests and documents name */
+static const double long_ones = .2; /* what is long is changed more often */
+
+typedef struct candidate {
+    uint32_t file, definition;
+    uint32_t length; /* identifiers */
+    double score, hit, tf;
+} candidate;
+
+typedef struct ranking {
+    const code_index *x;
+    const code_request *r;
+    candidate *all;
+    uint32_t n;
+    uint32_t *owner; /* [chunks] the candidate that a chunk is of; UINT32_MAX */
+    double mean;
+} ranking;
+
+static const code_definition *definition_of(const ranking *g, const candidate *c)
+{
+    return &g->x->files[c->file].file->definitions[c->definition];
+}
+
+static bool is_function(const code_definition *d)
+{
+    return !d->is_declaration && (!strcmp(d->what, "function") || !strcmp(d->what, "method"));
+}
+
+/* Functions in the order of their chunks; those of one definition stand together. */
+static void find_candidates(ranking *g)
+{
+    const code_index *x = g->x;
+    uint64_t total = 0;
+    g->all = base_xcalloc(x->n_chunks + 1, sizeof *g->all);
+    g->owner = base_xmalloc((x->n_chunks + 1) * sizeof *g->owner);
+    for (uint32_t i = 0; i < x->n_chunks; i++) {
+        const indexed_chunk *c = &x->chunks[i];
+        g->owner[i] = UINT32_MAX;
+        if (c->dead || c->chunk.definition == UINT32_MAX ||
+            (c->chunk.flags & (CHUNK_TEST | CHUNK_DECLARATIONS)) ||
+            !is_function(&x->files[c->file].file->definitions[c->chunk.definition]))
+            continue;
+        candidate *last = g->n ? &g->all[g->n - 1] : NULL;
+        if (!last || last->file != c->file || last->definition != c->chunk.definition) {
+            last = &g->all[g->n++];
+            *last = (candidate){.file = c->file, .definition = c->chunk.definition};
+        }
+        g->owner[i] = (uint32_t)(last - g->all);
+        last->length += c->length;
+        total += c->length;
+    }
+    g->mean = g->n && total ? (double)total / g->n : 1;
+}
+
+/* What a name (a type's, a file's) has of a concept: the best form's weight. */
+typedef struct name_match {
+    const code_index *x;
+    const code_concept *c;
+    double best;
+} name_match;
+
+static void match_word(void *user, const char *word, size_t n)
+{
+    name_match *m = user;
+    const uint32_t id = code_strings_find(&m->x->words, word, n);
+    for (uint32_t f = 0; id != UINT32_MAX && f < m->c->n_forms; f++)
+        if (m->c->forms[f].word == id && m->c->forms[f].weight > m->best) m->best = m->c->forms[f].weight;
+}
+
+static double has_word(const ranking *g, const code_concept *c, const char *name, size_t n)
+{
+    name_match m = {g->x, c, 0};
+    if (n) code_index_terms(name, n, match_word, &m);
+    return m.best;
+}
+
+static void score_concept(ranking *g, const code_concept *c)
+{
+    const code_index *x = g->x;
+    for (uint32_t f = 0; f < c->n_forms; f++) {
+        const term *t = &x->terms[c->forms[f].word];
+        for (uint32_t i = 0; i < t->n; i++) {
+            const posting *p = &t->postings[i];
+            if (g->owner[p->chunk] == UINT32_MAX) continue;
+            candidate *k = &g->all[g->owner[p->chunk]];
+            const double norm = 1 - by_length + by_length * k->length / g->mean;
+            k->tf += c->forms[f].weight * (in_name * p->name + in_head * p->head + p->body / norm);
+        }
+    }
+    uint32_t df = 0, file = UINT32_MAX;
+    double of_file = 0, of_type = 0;
+    const char *parent = NULL;
+    for (uint32_t i = 0; i < g->n; i++) {
+        candidate *k = &g->all[i];
+        df += k->tf > 0;
+        if (k->file != file) {
+            const char *name = base_path_name(x->paths.strings[k->file]);
+            file = k->file;
+            of_file = has_word(g, c, name, strcspn(name, "."));
+            parent = NULL;
+        }
+        const char *own = definition_of(g, k)->parent;
+        if (!parent || strcmp(parent, own) != 0) {
+            parent = own;
+            of_type = has_word(g, c, own, strlen(own));
+        }
+        k->tf += in_type * of_type + in_file * of_file;
+    }
+    const double idf = c->weight * log(1 + fmax(0, g->n - (double)df + .5) / (df + rare));
+    for (uint32_t i = 0; i < g->n; i++) {
+        candidate *k = &g->all[i];
+        k->score += idf * k->tf / (k->tf + saturation);
+        k->tf = 0;
+    }
+}
+
+static double explained(const ranking *g, const char *name)
+{
+    base_buf parts = {0};
+    uint32_t n = 0;
+    double has = 0;
+    code_split_identifier(name, strlen(name), &parts);
+    for (const char *p = parts.data; p && *p;) {
+        const size_t len = strcspn(p, " ");
+        double best = 0;
+        for (uint32_t i = 0; i < g->r->n; i++) best = fmax(best, has_word(g, &g->r->concepts[i], p, len));
+        has += best;
+        n++;
+        p += len + strspn(p + len, " ");
+    }
+    base_buf_free(&parts);
+    return n ? has / n : 0;
+}
+
+static int by_score(const void *p, const void *q)
+{
+    const candidate *a = p, *b = q;
+    if (a->score != b->score) return a->score > b->score ? -1 : 1;
+    return a->file != b->file ? (a->file > b->file ? 1 : -1)
+                              : (a->definition > b->definition) - (a->definition < b->definition);
+}
+
+static void add_hits(ranking *g, const char *request)
+{
+    code_hits hits = {0};
+    code_index_search(g->x, request, N_HITS, &hits);
+    for (uint32_t i = 0; i < hits.n; i++) {
+        const code_hit *h = &hits.hits[i];
+        for (uint32_t k = 0; k < g->n; k++) {
+            const code_definition *d = definition_of(g, &g->all[k]);
+            if (strcmp(g->x->paths.strings[g->all[k].file], h->path) || h->from >= d->to || d->from >= h->to)
+                continue;
+            const double s = h->score / hits.hits[0].score;
+            if (g->all[k].hit < s) g->all[k].hit = s;
+        }
+    }
+    code_hits_free(&hits);
+}
+
+uint32_t code_index_rank(const code_index *x, const char *request, uint32_t k, code_ranked **ret)
+{
+    ranking g = {.x = x};
+    code_request *r = base_xcalloc(1, sizeof *r);
+    double best = 0;
+    g.r = r;
+    r->x = x;
+    pthread_mutex_lock(&((code_index *)x)->lock);
+    code_request_read(r, request, false);
+    if (r->n == 0) code_request_read(r, request, true);
+    find_candidates(&g);
+    pthread_mutex_unlock(&((code_index *)x)->lock);
+    add_hits(&g, request);
+    pthread_mutex_lock(&((code_index *)x)->lock);
+    for (uint32_t i = 0; i < r->n; i++) score_concept(&g, &r->concepts[i]);
+    for (uint32_t i = 0; i < g.n; i++) {
+        g.all[i].score *= 1 + explain * explained(&g, definition_of(&g, &g.all[i])->name);
+        best = fmax(best, g.all[i].score);
+    }
+    for (uint32_t i = 0; i < g.n && best > 0; i++) {
+        candidate *c = &g.all[i];
+        c->score = (1 - by_search) * c->score / best + by_search * c->hit;
+        c->score *= 1 + long_ones * log(1 + c->length);
+    }
+    qsort(g.all, g.n, sizeof *g.all, by_score);
+    uint32_t n = 0;
+    while (n < g.n && n < k && g.all[n].score > 0) n++;
+    *ret = base_xcalloc(n + 1, sizeof **ret);
+    for (uint32_t i = 0; i < n; i++) {
+        const code_definition *d = definition_of(&g, &g.all[i]);
+        base_buf name = {0};
+        base_buf_printf(&name, "%s%s%s", d->parent, *d->parent ? "." : "", d->name);
+        (*ret)[i] = (code_ranked){.path = base_xstrdup(x->paths.strings[g.all[i].file]),
+            .name = base_buf_take(&name),
+            .line = d->line,
+            .line_end = d->line_end,
+            .from = d->from,
+            .to = d->to,
+            .score = g.all[i].score};
+    }
+    pthread_mutex_unlock(&((code_index *)x)->lock);
+    free(g.all);
+    free(g.owner);
+    free(r);
+    return n;
+}
+
+void code_ranked_free(code_ranked *ranked, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        free(ranked[i].path);
+        free(ranked[i].name);
+    }
+    free(ranked);
+}
