@@ -99,6 +99,17 @@ static bool read_file(const agent *a, const char *request, char **ret)
     return is_so;
 }
 
+/* Its file has several of that name: no call can say which of them is to be rewritten. */
+static bool is_one_of_many(const agent *a, const code_ranked *r)
+{
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), r->name, &places);
+    uint32_t n_here = 0;
+    for (uint32_t i = 0; i < n; i++) n_here += !places[i].is_declaration && !strcmp(places[i].path, r->path);
+    code_places_free(places, n);
+    return n_here != 1;
+}
+
 void agent__find_meant(agent *a, const char *request)
 {
     enum { DEPTH = 64 };
@@ -110,7 +121,9 @@ void agent__find_meant(agent *a, const char *request)
     const uint32_t n = may ? code_index_rank(tool_workspace_index(a->workspace), request, DEPTH, &ranked) : 0;
     double best = 0, second = 0;
     for (uint32_t i = 0; i < n && x->n_meant < AGENT_MAX_MEANT; i++) {
-        if ((file && strcmp(file, ranked[i].path) != 0) || agent__why_stays(a, ranked[i].path)) continue;
+        if ((file && strcmp(file, ranked[i].path) != 0) || agent__why_stays(a, ranked[i].path) ||
+            is_one_of_many(a, &ranked[i]))
+            continue;
         if (!x->n_meant) best = ranked[i].score;
         if (x->n_meant == 1) second = ranked[i].score;
         x->meant[x->n_meant++] = (agent_meant){.path = base_xstrdup(ranked[i].path),
