@@ -30,7 +30,7 @@ static const char *const all[] = {"prune=heads", "pivot=2", "bulk=200", "keep=1"
 
 static model *open_deep(uint32_t which, int n_threads)
 {
-    tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
+    tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3, TINY_GGUF_GEMMA4};
     if (specs[which].n_layer < 6) specs[which].n_layer = 6;
     return kit_open_tiny(&specs[which], n_threads);
 }
@@ -242,7 +242,7 @@ static void assert_same(const world *a, const world *b)
 
 static void test_together__each_of_them_does_something(void **state)
 {
-    for (uint32_t k = 0; k < 3; k++) {
+    for (uint32_t k = 0; k < 4; k++) {
         world w = {.model = open_deep(k, 2), .set = together};
         run(&w, BUDGET);
         kv_stats stats;
@@ -268,7 +268,7 @@ static void test_together__the_same_for_any_threads_drafts_and_resumes(void **st
     char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/rows", folder);
-    for (uint32_t k = 0; k < 3; k++) {
+    for (uint32_t k = 0; k < 4; k++) {
         world one = {.model = open_deep(k, 1), .set = together},
               three = {.model = open_deep(k, 3), .set = together},
               ahead = {.model = one.model, .set = together, .drafts = true},
@@ -293,7 +293,7 @@ static void test_together__the_same_for_any_threads_drafts_and_resumes(void **st
 /* Property 7: what the log says, computed again without a policy's choice, is the same state. */
 static void test_together__the_log_alone_gives_the_state_again(void **state)
 {
-    for (uint32_t k = 0; k < 3; k++) {
+    for (uint32_t k = 0; k < 4; k++) {
         world w = {.model = open_deep(k, 2), .set = together};
         run(&w, BUDGET);
         const kv_options o = options_of(&w, BUDGET);
@@ -349,7 +349,7 @@ static void test_together__the_log_alone_gives_the_state_again(void **state)
 static void test_together__leaving_nothing_out_is_full(void **state)
 {
     static const char *const none[] = {"prune=off", "decode=all", NULL};
-    for (uint32_t k = 0; k < 3; k++) {
+    for (uint32_t k = 0; k < 4; k++) {
         model *m = open_deep(k, 2);
         world w = {.model = m, .set = all}, full = {.model = m, .set = none};
         run(&w, 0);
@@ -368,7 +368,7 @@ static void test_together__leaving_nothing_out_is_full(void **state)
  */
 static void test_together__undoing_every_plan_brings_every_row_back(void **state)
 {
-    for (uint32_t k = 0; k < 3; k++) {
+    for (uint32_t k = 0; k < 4; k++) {
         world w = {.model = open_deep(k, 2), .set = together};
         run(&w, BUDGET);
         const uint32_t deferred = kv__deferred_tokens(w.s);

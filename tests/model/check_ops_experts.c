@@ -30,6 +30,7 @@ typedef struct routing {
     const float *shared; /* of an expert that all tokens go to, or NULL */
     float *shares;       /* [n] out: how much it counts */
     const float *bias;   /* [n_experts] or NULL */
+    const float *scales; /* the same */
 } routing;
 
 /* Experts and weights, as floats [n][2][n_used]. */
@@ -45,10 +46,12 @@ static float *route(check *c, model_ops *ops, const routing *r)
                *shares = buffer_of(ops, weights, n_chosen * sizeof *weights),
                *shared = buffer_of(ops, r->shared ? r->shared : r->x, r->width * sizeof(float)),
                *all = buffer_of(ops, r->x, r->n * sizeof(float)),
-               *bias = r->bias ? buffer_of(ops, r->bias, r->n_experts * sizeof(float)) : NULL;
+               *bias = r->bias ? buffer_of(ops, r->bias, r->n_experts * sizeof(float)) : NULL,
+               *scales = r->scales ? buffer_of(ops, r->scales, r->n_experts * sizeof(float)) : NULL;
     const ops_route_args args = {.x = x.m,
         .router = router,
         .bias = bias,
+        .scales = scales,
         .n = r->n,
         .width = r->width,
         .n_experts = r->n_experts,
@@ -68,6 +71,7 @@ static float *route(check *c, model_ops *ops, const routing *r)
         }
     ops->buffer_free(ops, router);
     if (bias) ops->buffer_free(ops, bias);
+    if (scales) ops->buffer_free(ops, scales);
     ops->buffer_free(ops, chosen);
     ops->buffer_free(ops, shares);
     ops->buffer_free(ops, shared);
@@ -97,7 +101,8 @@ static void expect_routed(check *c, const routing *r, uint32_t t, const float *g
         sum += p[best];
         p[best] = -1;
     }
-    for (uint32_t i = 0; i < r->n_used; i++) truth[r->n_used + i] /= sum;
+    for (uint32_t i = 0; i < r->n_used; i++)
+        truth[r->n_used + i] *= (r->scales ? r->scales[(uint32_t)truth[i]] : 1) / sum;
     expect_near(c, "route", got, truth, 2 * r->n_used, 1e-5);
     free(p);
     free(truth);
@@ -109,7 +114,7 @@ static void check_route(
     float *bias = random_floats(n_experts), *x = random_floats((size_t)n * width),
           *router = random_floats((size_t)n_experts * width);
     for (size_t i = 0; i < (size_t)n_experts * width; i++) router[i] /= sqrtf((float)width);
-    routing r = {n, width, n_experts, n_used, x, router, NULL, NULL, biased ? bias : NULL};
+    routing r = {n, width, n_experts, n_used, x, router, NULL, NULL, biased ? bias : NULL, biased ? x : NULL};
     float *a = route(c, c->a, &r), *b = route(c, c->b, &r);
     expect_same(c, "route", a, b, 2 * (size_t)n * n_used);
     for (uint32_t t = 0; t < n && t < 4; t++) expect_routed(c, &r, t, a + 2 * (size_t)t * n_used);

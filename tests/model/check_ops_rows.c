@@ -266,10 +266,11 @@ void cases_attention(check *c)
     /* n, rows, query heads, head_dim, window */
     static const uint32_t shapes[][5] = {{1, 1, 4, 64, 0}, {1, 255, 6, 32, 0}, {1, 1000, 12, 128, 0},
         {2, 257, 2, 80, 0}, {3, 600, 6, 64, 0}, {5, 700, 4, 64, 100}, {8, 513, 12, 16, 0}, {33, 33, 6, 64, 0},
-        {33, 800, 12, 48, 0}, {40, 700, 2, 256, 60}, {100, 300, 12, 128, 0}};
+        {33, 800, 12, 48, 0}, {40, 700, 2, 256, 60}, {100, 300, 12, 128, 0}, {9, 600, 4, 512, 0}};
     for (size_t i = 0; i < COUNT(shapes); i++) {
         uint32_t n = shapes[i][0], n_rows = shapes[i][1], n_head = shapes[i][2], head_dim = shapes[i][3];
         char what[100];
+        if (head_dim > 256 && strncmp(c->b->backend, "cuda", 4) == 0) continue; /* it takes no such model */
         snprintf(what, sizeof what, "n %u, %u rows, %u heads of %u, window %u", n, n_rows, n_head, head_dim,
             shapes[i][4]);
         c->what = what;
@@ -286,7 +287,7 @@ void cases_attention(check *c)
         for (uint32_t h = 0; sinks && h < n_head; h++) sinks[h] *= 10;
         float *a = attend_sunk(c, c->a, &args, sinks, q), *b = attend_sunk(c, c->b, &args, sinks, q);
         expect_same(c, "attention", a, b, n * width);
-        double truth[256];
+        double truth[512];
         for (uint32_t h = 0; h < n_head; h++) {
             attention_truth(&args, sinks, q, h % n, h, truth);
             expect_near(c, "attention (F64)", a + (h % n) * width + h * head_dim, truth, head_dim, 2e-5);

@@ -279,7 +279,7 @@ static void check_lane(check *c, const scene *s, const visited *v, uint32_t n, u
         fail(c, "a row of %.9g was left, one of %.9g taken", "visit", largest, least, 0);
     for (uint32_t g = 0; g < group; g++) {
         const float *own = q + ((size_t)t * n_head + h * group + g) * d;
-        double truth[256] = {0}, sum = s->sinks ? exp(s->sinks[h * group + g]) : 0, out_of = 0, all_left = 0;
+        double truth[512] = {0}, sum = s->sinks ? exp(s->sinks[h * group + g]) : 0, out_of = 0, all_left = 0;
         for (uint32_t o = 0; o < n_listed; o++) {
             uint32_t index, slot = slot_of(list, o, &index);
             sum += listed[g * n_listed + o];
@@ -394,7 +394,7 @@ void cases_visit(check *c)
     static const uint32_t shapes[][6] = {{1, 700, 12, 128, 256}, {1, 1100, 14, 64, 200}, {3, 900, 6, 64, 17},
         {9, 600, 4, 48, 1}, {33, 1500, 8, 80, 64}, {2, 500, 2, 16, 0}, {5, 800, 18, 256, 31},
         {1, 40, 4, 32, 256}, {1, 1100, 12, 128, 200, 6}, {3, 1900, 6, 64, 17, 1}, {9, 2000, 4, 48, 60, 17},
-        {1, 900, 14, 64, 256, 3}};
+        {1, 900, 14, 64, 256, 3}, {2, 700, 4, 512, 30}, {1, 900, 4, 512, 30, 2}};
     for (size_t i = 0; i < COUNT(shapes); i++) {
         const uint32_t n = shapes[i][0], n_head = shapes[i][2], d = shapes[i][3], most = shapes[i][4],
                        width = n_head * d;

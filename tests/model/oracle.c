@@ -186,7 +186,7 @@ static void norm(const float *w, const double *x, uint32_t n, double *out)
     double sum = 0;
     for (uint32_t i = 0; i < n; i++) sum += x[i] * x[i];
     double scale = 1 / sqrt(sum / n + 1e-5);
-    for (uint32_t i = 0; i < n; i++) out[i] = x[i] * scale * w[i];
+    for (uint32_t i = 0; i < n; i++) out[i] = x[i] * scale * (w ? w[i] : 1);
 }
 
 static void norm_heads(const float *w, double *x, uint32_t n_heads, uint32_t head_dim)
@@ -231,9 +231,14 @@ static double gelu(double x)
     return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
 }
 
+static bool is_gemma4(const oracle *o)
+{
+    return strcmp(o->spec->architecture, "gemma4") == 0;
+}
+
 static bool is_gemma(const oracle *o)
 {
-    return strcmp(o->spec->architecture, "gemma3") == 0;
+    return is_gemma4(o) || strcmp(o->spec->architecture, "gemma3") == 0;
 }
 
 static bool is_oss(const oracle *o)
@@ -248,6 +253,7 @@ static bool is_oss(const oracle *o)
 static bool has_window(const oracle *o, uint32_t layer)
 {
     if (is_oss(o)) return o->spec->window && layer % 2 == 0;
+    if (is_gemma4(o)) return o->spec->window && tiny_has_window(o->spec, layer);
     return is_gemma(o) && o->spec->window && layer % 6 < 5;
 }
 
@@ -272,8 +278,10 @@ static turn turn_of(const oracle *o, uint32_t layer)
 
 /* Everything of one run; sized for the whole sequence. */
 typedef struct work {
-    uint32_t head_dim, n_q, n_kv;
-    double *x;                                        /* [n][n_embd] */
+    uint32_t head_dim, n_heads_kv, n_q, n_kv; /* of the layer at hand */
+    double *kept_k[2], *kept_v[2];            /* the newest rows of each kind, for layers that share them */
+    double *own;                              /* [n][n_layer][n_embd_layer] */
+    double *x;                                /* [n][n_embd] */
     double *q, *k, *v, *normed, *wide, *gate, *mixed; /* [n][...] of the layer at hand */
     double *weights_of_rows;                          /* of one token and head */
     double *mixture;                                  /* [n_embd], of one token */
@@ -293,10 +301,10 @@ static uint32_t rows_layer(const oracle *o, uint32_t layer)
 static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
 {
     const tiny_gguf *s = o->spec;
-    uint32_t group = s->n_head / s->n_head_kv, d = w->head_dim;
+    uint32_t group = s->n_head / w->n_heads_kv, d = w->head_dim;
 
     for (uint32_t head = 0; head < s->n_head; head++) {
-        uint32_t kv = head / group, lane = rows_layer(o, layer) * s->n_head_kv + kv;
+        uint32_t kv = head / group, lane = rows_layer(o, layer) * w->n_heads_kv + kv;
         const double *q = w->q + (size_t)t * w->n_q + head * d;
         const float *sinks = weights(o, (int)layer, "attn_sinks.weight");
         double max = sinks ? sinks[head] : -INFINITY, sum = 0, *p = w->weights_of_rows,
@@ -305,7 +313,7 @@ static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
             p[i] = -INFINITY;
             if (o->mask && !o->mask(o->user, lane, t, i)) continue;
             if (has_window(o, layer) && t - i >= s->window) continue;
-            p[i] = dot(q, w->k + (size_t)i * w->n_kv + kv * d, d) / sqrt(d);
+            p[i] = dot(q, w->k + (size_t)i * w->n_kv + kv * d, d) / (is_gemma4(o) ? 1 : sqrt(d));
             if (p[i] > max) max = p[i];
         }
         for (uint32_t i = 0; i <= t; i++) sum += p[i] = exp(p[i] - max);
@@ -332,30 +340,37 @@ static const float *bias_of(const oracle *o, int layer, const char *name, uint32
 /* out[n_embd] = down (silu(gate x) * up x) of expert e */
 static void expert(const oracle *o, int layer, uint32_t e, const double *x, double *out)
 {
-    gguf_tensor gate = slab_of(tensor_of(o, layer, "ffn_gate_exps.weight"), e),
-                up = slab_of(tensor_of(o, layer, "ffn_up_exps.weight"), e),
+    const gguf_tensor *fused = tensor_of(o, layer, "ffn_gate_up_exps.weight");
+    gguf_tensor gate = slab_of(fused ? fused : tensor_of(o, layer, "ffn_gate_exps.weight"), e),
+                up = slab_of(fused ? fused : tensor_of(o, layer, "ffn_up_exps.weight"), e),
                 down = slab_of(tensor_of(o, layer, "ffn_down_exps.weight"), e);
+    if (fused) { /* gates, then ups */
+        gate.ne[1] = up.ne[1] /= 2;
+        up.data += up.n_bytes /= 2;
+    }
     double *gated = base_xcalloc(2 * gate.ne[1], sizeof *gated), *wide = gated + gate.ne[1];
     product(&gate, bias_of(o, layer, "ffn_gate_exps.bias", e), 1, x, gated);
     product(&up, bias_of(o, layer, "ffn_up_exps.bias", e), 1, x, wide);
     for (uint64_t i = 0; i < gate.ne[1]; i++)
-        wide[i] =
-            is_oss(o) && !o->spec->without_clamp ? clamped(gated[i], wide[i]) : silu(gated[i]) * wide[i];
+        wide[i] = is_oss(o) && !o->spec->without_clamp ? clamped(gated[i], wide[i])
+                  : is_gemma(o)                        ? gelu(gated[i]) * wide[i]
+                                                       : silu(gated[i]) * wide[i];
     product(&down, bias_of(o, layer, "ffn_down_exps.bias", e), 1, wide, out);
     free(gated);
 }
 
 /*
- * A mixture for one token: p = softmax(router x); the best experts (of equals the first), each by its share
+ * A mixture for one token: p = softmax(router asked); the best experts (of equals the first) of x, each by its share
  * of the p of all that were chosen.
  */
-static void mix(const oracle *o, int layer, uint32_t t, const double *x, double *out)
+static void mix(const oracle *o, int layer, uint32_t t, const double *asked, const double *x, double *out)
 {
+    const float *scales = o->spec->without_scales ? NULL : weights(o, layer, "ffn_down_exps.scale");
     const tiny_gguf *s = o->spec;
     const gguf_tensor *router = tensor_of(o, layer, "ffn_gate_inp.weight");
     double *p = base_xcalloc(router->ne[1], sizeof *p), *one = base_xcalloc(s->n_embd, sizeof *one), all = 0;
     uint32_t *chosen = base_xcalloc(s->n_experts_used, sizeof *chosen);
-    product(router, weights(o, layer, "ffn_gate_inp.bias"), 1, x, p);
+    product(router, weights(o, layer, "ffn_gate_inp.bias"), 1, asked, p);
     for (uint32_t i = 0; i < s->n_experts_used; i++) {
         for (uint32_t e = 1; e < s->n_experts; e++)
             if (p[e] > p[chosen[i]]) chosen[i] = e;
@@ -369,9 +384,9 @@ static void mix(const oracle *o, int layer, uint32_t t, const double *x, double 
     memset(out, 0, s->n_embd * sizeof *out);
     for (uint32_t i = 0; i < s->n_experts_used; i++) {
         expert(o, layer, chosen[i], x, one);
-        add_times(out, p[i], one, s->n_embd);
+        add_times(out, p[i] * (scales ? scales[chosen[i]] : 1), one, s->n_embd);
     }
-    if (s->n_ff_shared) {
+    if (s->n_ff_shared && !is_gemma4(o)) {
         const float *gate = weights(o, layer, "ffn_gate_inp_shexp.weight");
         double score = 0, *gated = base_xcalloc(2 * s->n_ff_shared, sizeof *gated),
                *wide = gated + s->n_ff_shared;
@@ -491,15 +506,21 @@ static void layer_of_rows(const oracle *o, work *w, uint32_t layer)
     product(tensor_of(o, l, "attn_q.weight"), weights(o, l, "attn_q.bias"), o->n, w->normed,
         n_gates ? both : w->q);
     if (n_gates) split_gates(w, o->n, s->n_head, both, gates);
-    product(tensor_of(o, l, "attn_k.weight"), weights(o, l, "attn_k.bias"), o->n, w->normed, w->k);
-    product(tensor_of(o, l, "attn_v.weight"), weights(o, l, "attn_v.bias"), o->n, w->normed, w->v);
+    const gguf_tensor *wk = tensor_of(o, l, "attn_k.weight"), *wv = tensor_of(o, l, "attn_v.weight");
+    const size_t n_rows = (size_t)o->n * w->n_kv;
+    const bool kind = has_window(o, layer);
+    if (wk) product(wk, weights(o, l, "attn_k.bias"), o->n, w->normed, w->k);
+    if (wk) product(wv ? wv : wk, weights(o, l, "attn_v.bias"), o->n, w->normed, w->v);
+    for (uint32_t t = 0; t < o->n && is_gemma4(o); t++)
+        for (uint32_t h = 0; h < w->n_heads_kv; h++)
+            norm(NULL, w->v + (size_t)t * w->n_kv + h * d, d, w->v + (size_t)t * w->n_kv + h * d);
     for (uint32_t t = 0; t < o->n; t++) {
         double *q = w->q + (size_t)t * w->n_q, *k = w->k + (size_t)t * w->n_kv,
                *v = w->v + (size_t)t * w->n_kv;
         norm_heads(weights(o, l, "attn_q_norm.weight"), q, s->n_head, d);
-        norm_heads(weights(o, l, "attn_k_norm.weight"), k, s->n_head_kv, d);
+        norm_heads(weights(o, l, "attn_k_norm.weight"), k, w->n_heads_kv, d);
         for (uint32_t h = 0; h < s->n_head; h++) rope(q + h * d, n_rot, o->phases[t], how);
-        for (uint32_t h = 0; h < s->n_head_kv; h++) rope(k + h * d, n_rot, o->phases[t], how);
+        for (uint32_t h = 0; h < w->n_heads_kv && wk; h++) rope(k + h * d, n_rot, o->phases[t], how);
         for (uint32_t i = 0; i < w->n_q && s->q_scale > 0; i++)
             q[i] *= 1 + s->q_scale * log(1 + o->phases[t] / s->yarn_trained);
         for (uint32_t i = 0; i < w->n_kv; i++) {
@@ -513,6 +534,10 @@ static void layer_of_rows(const oracle *o, work *w, uint32_t layer)
             for (uint32_t c = 0; c < d; c++)
                 o->keys[(((size_t)at * s->n_head_kv + h) * o->n + t) * d + c] = (float)k[h * d + c];
     }
+    if (is_gemma4(o)) {
+        memcpy(wk ? w->kept_k[kind] : w->k, wk ? w->k : w->kept_k[kind], n_rows * sizeof *w->k);
+        memcpy(wk ? w->kept_v[kind] : w->v, wk ? w->v : w->kept_v[kind], n_rows * sizeof *w->v);
+    }
     for (uint32_t t = 0; t < o->n; t++) attend(o, w, layer, t);
     for (size_t i = 0; i < n_gates; i++) w->mixed[i] /= 1 + exp(-gates[i]);
     product(
@@ -520,12 +545,79 @@ static void layer_of_rows(const oracle *o, work *w, uint32_t layer)
     free(both);
 }
 
+/* Gemma 4's mixture: w->normed, the input of what all tokens go to, becomes what both halves add up to. */
+static void beside(const oracle *o, work *w, int l)
+{
+    const tiny_gguf *s = o->spec;
+    const uint32_t n_embd = s->n_embd, n_ff = s->n_ff_shared;
+    const float *scale = weights(o, l, "ffn_gate_inp.scale");
+    double *gate = base_xcalloc(2 * n_ff, sizeof *gate), *wide = gate + n_ff,
+           *asked = base_xcalloc(3 * n_embd, sizeof *asked), *x2 = asked + n_embd, *all = x2 + n_embd;
+    for (uint32_t t = 0; t < o->n; t++) {
+        const double *x = w->x + (size_t)t * n_embd;
+        double *normed = w->normed + (size_t)t * n_embd;
+        product(tensor_of(o, l, "ffn_gate.weight"), NULL, 1, normed, gate);
+        product(tensor_of(o, l, "ffn_up.weight"), NULL, 1, normed, wide);
+        for (uint32_t i = 0; i < n_ff; i++) wide[i] *= gelu(gate[i]);
+        product(tensor_of(o, l, "ffn_down.weight"), NULL, 1, wide, all);
+        norm(weights(o, l, "post_ffw_norm_1.weight"), all, n_embd, all);
+        norm(NULL, x, n_embd, asked);
+        for (uint32_t i = 0; i < n_embd; i++) asked[i] *= scale[i] / sqrt(n_embd);
+        norm(weights(o, l, "pre_ffw_norm_2.weight"), x, n_embd, x2);
+        mix(o, l, t, asked, x2, w->mixture);
+        norm(weights(o, l, "post_ffw_norm_2.weight"), w->mixture, n_embd, normed);
+        for (uint32_t i = 0; i < n_embd; i++) normed[i] += all[i];
+    }
+    free(gate);
+    free(asked);
+}
+
+/* A token's embeddings for every layer, from its scaled embedding in w->x. */
+static void make_own(const oracle *o, work *w)
+{
+    const tiny_gguf *s = o->spec;
+    const uint32_t d = s->n_embd_layer, width = d * s->n_layer;
+    const gguf_tensor *table = tensor_of(o, -1, "per_layer_token_embd.weight");
+    double *read = base_xcalloc(width, sizeof *read);
+    w->own = base_xcalloc((size_t)o->n * width, sizeof *w->own);
+    product(tensor_of(o, -1, "per_layer_model_proj.weight"), NULL, o->n, w->x, w->own);
+    for (uint32_t t = 0; t < o->n; t++) {
+        double *own = w->own + (size_t)t * width;
+        row_of(table, (uint64_t)o->ids[t], read);
+        for (uint32_t i = 0; i < width; i++) own[i] /= sqrt(s->n_embd);
+        norm_heads(weights(o, -1, "per_layer_proj_norm.weight"), own, s->n_layer, d);
+        for (uint32_t i = 0; i < width; i++) own[i] = (own[i] + read[i] * sqrt(d)) / sqrt(2);
+    }
+    free(read);
+}
+
+/* x += what the token's embedding for this layer lets through. */
+static void add_own(const oracle *o, const work *w, uint32_t layer, uint32_t t, double *x)
+{
+    const tiny_gguf *s = o->spec;
+    const int l = (int)layer;
+    const uint32_t d = s->n_embd_layer;
+    const double *own = w->own + ((size_t)t * s->n_layer + layer) * d;
+    double *gate = base_xcalloc(d + s->n_embd, sizeof *gate), *out = gate + d;
+    product(tensor_of(o, l, "inp_gate.weight"), NULL, 1, x, gate);
+    for (uint32_t i = 0; i < d; i++) gate[i] = gelu(gate[i]) * own[i];
+    product(tensor_of(o, l, "proj.weight"), NULL, 1, gate, out);
+    norm(weights(o, l, "post_norm.weight"), out, s->n_embd, out);
+    for (uint32_t i = 0; i < s->n_embd; i++) x[i] += out[i];
+    free(gate);
+}
+
 static void layer_of(const oracle *o, work *w, uint32_t layer)
 {
     const tiny_gguf *s = o->spec;
     const uint32_t n_embd = s->n_embd;
     const int l = (int)layer;
+    const bool small = is_gemma4(o) && tiny_has_window(s, layer);
 
+    w->head_dim = small ? s->window_head_dim : s->head_dim ? s->head_dim : s->n_embd / s->n_head;
+    w->n_heads_kv = is_gemma4(o) && !small ? s->n_head_kv_all : s->n_head_kv;
+    w->n_q = s->n_head * w->head_dim;
+    w->n_kv = w->n_heads_kv * w->head_dim;
     for (uint32_t t = 0; t < o->n; t++)
         norm(weights(o, l, "attn_norm.weight"), w->x + (size_t)t * n_embd, n_embd,
             w->normed + (size_t)t * n_embd);
@@ -541,23 +633,27 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
         for (uint32_t i = 0; i < n_embd; i++) x[i] += normed[i];
         norm(pre ? post : weights(o, l, "ffn_norm.weight"), x, n_embd, normed);
     }
-    if (s->n_experts) {
+    if (s->n_experts && is_gemma4(o)) {
+        beside(o, w, l);
+    } else if (s->n_experts) {
         for (uint32_t t = 0; t < o->n; t++) {
-            mix(o, l, t, w->normed + (size_t)t * n_embd, w->mixture);
+            mix(o, l, t, w->normed + (size_t)t * n_embd, w->normed + (size_t)t * n_embd, w->mixture);
             memcpy(w->normed + (size_t)t * n_embd, w->mixture, n_embd * sizeof *w->mixture);
         }
     } else {
         product(tensor_of(o, l, "ffn_gate.weight"), NULL, o->n, w->normed, w->gate);
         product(tensor_of(o, l, "ffn_up.weight"), NULL, o->n, w->normed, w->wide);
-        for (size_t i = 0; i < (size_t)o->n * s->n_ff; i++)
+        for (size_t i = 0; i < (size_t)o->n * tensor_of(o, l, "ffn_gate.weight")->ne[1]; i++)
             w->wide[i] *= is_gemma(o) ? gelu(w->gate[i]) : silu(w->gate[i]);
         product(tensor_of(o, l, "ffn_down.weight"), NULL, o->n, w->wide, w->normed);
     }
     for (uint32_t t = 0; t < o->n; t++) {
         double *x = w->x + (size_t)t * n_embd, *normed = w->normed + (size_t)t * n_embd;
         norm_heads(weights(o, l, "post_ffw_norm.weight"), normed, 1, n_embd);
+        for (uint32_t i = 0; i < n_embd; i++) x[i] += normed[i];
+        if (w->own) add_own(o, w, layer, t, x);
         for (uint32_t i = 0; i < n_embd; i++) {
-            x[i] += normed[i];
+            if (is_gemma4(o) && !s->without_scales) x[i] *= weights(o, l, "layer_output_scale.weight")[0];
             if (o->hidden) o->hidden[((size_t)layer * o->n + t) * n_embd + i] = (float)x[i];
         }
     }
@@ -568,7 +664,8 @@ void oracle_run(const oracle *o)
     const tiny_gguf *s = o->spec;
     uint32_t d = s->head_dim ? s->head_dim : s->n_embd / s->n_head;
     double embd_scale = is_gemma(o) ? sqrt(s->n_embd) : 1;
-    work w = {.head_dim = d, .n_q = s->n_head * d, .n_kv = s->n_head_kv * d};
+    const uint32_t most_kv = s->n_head_kv > s->n_head_kv_all ? s->n_head_kv : s->n_head_kv_all;
+    work w = {.n_q = s->n_head * d, .n_kv = most_kv * d};
     const gguf_tensor *embd = tensor_of(o, -1, "token_embd.weight"),
                       *head = tensor_of(o, -1, "output.weight");
 
@@ -577,8 +674,12 @@ void oracle_run(const oracle *o)
     w.k = base_xcalloc((size_t)o->n * w.n_kv, sizeof(double));
     w.v = base_xcalloc((size_t)o->n * w.n_kv, sizeof(double));
     w.normed = base_xcalloc((size_t)o->n * s->n_embd, sizeof(double));
-    w.wide = base_xcalloc((size_t)o->n * s->n_ff, sizeof(double));
-    w.gate = base_xcalloc((size_t)o->n * s->n_ff, sizeof(double));
+    w.wide = base_xcalloc((size_t)o->n * 2 * s->n_ff, sizeof(double));
+    w.gate = base_xcalloc((size_t)o->n * 2 * s->n_ff, sizeof(double));
+    for (int i = 0; i < 2; i++) {
+        w.kept_k[i] = base_xcalloc((size_t)o->n * w.n_kv, sizeof(double));
+        w.kept_v[i] = base_xcalloc((size_t)o->n * w.n_kv, sizeof(double));
+    }
     w.weights_of_rows = base_xcalloc(o->n, sizeof(double));
     w.mixed = base_xcalloc((size_t)o->n * w.n_q, sizeof(double));
     w.mixture = base_xcalloc(s->n_embd, sizeof(double));
@@ -587,6 +688,7 @@ void oracle_run(const oracle *o)
         row_of(embd, (uint64_t)o->ids[t], x);
         for (uint32_t i = 0; i < s->n_embd; i++) x[i] *= embd_scale;
     }
+    if (s->n_embd_layer) make_own(o, &w);
     for (uint32_t t = 0; t < o->n && o->margins; t++) o->margins[t] = INFINITY;
     for (uint32_t l = 0; l < s->n_layer; l++) layer_of(o, &w, l);
     if (o->logits) {
@@ -595,9 +697,12 @@ void oracle_run(const oracle *o)
             norm(weights(o, -1, "output_norm.weight"), w.x + (size_t)t * s->n_embd, s->n_embd,
                 w.normed + (size_t)t * s->n_embd);
         product(head ? head : embd, NULL, o->n, w.normed, logits);
-        for (size_t i = 0; i < (size_t)o->n * TINY_GGUF_VOCAB; i++) o->logits[i] = (float)logits[i];
+        const bool capped = is_gemma4(o) && !s->without_cap;
+        for (size_t i = 0; i < (size_t)o->n * TINY_GGUF_VOCAB; i++)
+            o->logits[i] = (float)(capped ? TINY_CAP * tanh(logits[i] / TINY_CAP) : logits[i]);
         free(logits);
     }
-    double *all[] = {w.x, w.q, w.k, w.v, w.normed, w.wide, w.gate, w.weights_of_rows, w.mixed, w.mixture};
+    double *all[] = {w.x, w.q, w.k, w.v, w.normed, w.wide, w.gate, w.weights_of_rows, w.mixed, w.mixture,
+        w.own, w.kept_k[0], w.kept_k[1], w.kept_v[0], w.kept_v[1]};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
 }

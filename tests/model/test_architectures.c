@@ -93,6 +93,16 @@ static const tiny_gguf specs[] = {
         .n_ctx = 4096, .seed = 36, .rope_base = 1e6f, .type = TINY_Q2_K},
     {.architecture = "qwen3moe", .n_layer = 2, .n_embd = 256, .n_ff = 256, .n_head = 4, .n_head_kv = 1, .head_dim = 64,
         .n_ctx = 4096, .seed = 37, .rope_base = 1e6f, .type = TINY_Q2_K, .n_experts = 8, .n_experts_used = 2},
+    /* gemma4: small heads side by side in lanes and heads copied (31B), experts (26B), small heads alone and shared rows (E4B). */
+    {.architecture = "gemma4", .n_layer = 6, .n_embd = 128, .n_ff = 160, .n_head = 8, .n_head_kv = 4, .n_head_kv_all = 1,
+        .head_dim = 64, .window_head_dim = 32, .window_every = 3, .n_ctx = 4096, .seed = 41, .tied = true, .rope_base = 1e6f,
+        .window = 60, .without_values = true},
+    {.architecture = "gemma4", .n_layer = 4, .n_embd = 160, .n_ff = 96, .n_head = 8, .n_head_kv = 8, .n_head_kv_all = 2,
+        .head_dim = 64, .window_head_dim = 32, .window_every = 2, .n_ctx = 4096, .seed = 42, .tied = true, .rope_base = 1e6f,
+        .window = 90, .without_values = true, .fused = true, .n_experts = 6, .n_experts_used = 2, .n_ff_shared = 64},
+    {.architecture = "gemma4", .n_layer = 6, .n_embd = 128, .n_ff = 96, .n_head = 4, .n_head_kv = 2, .n_head_kv_all = 2,
+        .head_dim = 64, .window_head_dim = 32, .window_every = 2, .n_ctx = 4096, .seed = 43, .tied = true, .rope_base = 1e6f,
+        .window = 60, .n_sharing = 2, .n_embd_layer = 32},
 };
 /* clang-format on */
 enum {
@@ -102,7 +112,10 @@ enum {
     MISTRAL,
     FEWER_KEYS = 19,
     HYBRID_MIXTURE = 22,
-    OSS
+    OSS,
+    GEMMA4 = 27,
+    GEMMA4_MIXTURE,
+    GEMMA4_SHARING
 };
 
 static void truth_of(const little *l, const tiny_gguf *spec, uint32_t n, float *logits, float *margins)
@@ -255,6 +268,27 @@ static void test_architectures__every_difference_counts(void **state)
     c = compare_with(&specs[HYBRID_MIXTURE]);
     changed = specs[HYBRID_MIXTURE];
     changed.n_ff_shared = 0;
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[GEMMA4]);
+    changed = specs[GEMMA4];
+    changed.window = 90;
+    check_far(&c, changed);
+    changed = specs[GEMMA4];
+    changed.without_cap = true;
+    check_far(&c, changed);
+    changed = specs[GEMMA4];
+    changed.without_scales = true; /* of a layer's output */
+    check_far(&c, changed);
+    changed = specs[GEMMA4];
+    changed.rope_base = 10000;
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[GEMMA4_MIXTURE]);
+    changed = specs[GEMMA4_MIXTURE];
+    changed.n_experts_used = 1;
     check_far(&c, changed);
     compare_end(&c);
 

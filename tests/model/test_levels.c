@@ -91,7 +91,7 @@ static void check_levels(const char *path, uint32_t n)
 
 static void test_levels__give_a_little_models_bits(void **state)
 {
-    const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GPT_OSS};
+    const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GPT_OSS, TINY_GGUF_GEMMA4};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         char *path = tiny_gguf_temp(&specs[i]);
         assert_non_null(path);

@@ -432,6 +432,31 @@ static void test_template__writes_gemma(void **state)
     close_chat(&c);
 }
 
+/* The thought that the larger models' templates open an answer with is over, whether the person asked for one or not. */
+static void test_template__writes_gemma4(void **state)
+{
+    static const char *const tokens[] = {"<bos>", "<|turn>", "<turn|>", "<|channel>", "<channel|>", NULL};
+    static const char *const jinja[] = {
+        "{{'<|turn>' + role}}{{- '<|channel>thought\\n<channel|>' -}}", "{{'<|turn>' + role}}"};
+    for (int i = 0; i < 2; i++) {
+        const char *thought = i == 0 ? "<|channel>thought\n<channel|>" : "";
+        base_buf want = {0};
+        chat c = open_chat("gemma4", "Gemma 4", jinja[i], tokens);
+        assert_string_equal(model_template_name(c.template), "gemma4");
+        assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+        base_buf_printf(&want,
+            "<|turn>system\nBe brief.<turn|>\n"
+            "<|turn>user\n<|im_end|>hi<|eot_id|><turn|>\n"
+            "<|turn>model\n%scall<turn|>\n"
+            "<|turn>user\nResult:\nresult<turn|>\n"
+            "<|turn>model\n%s",
+            thought, thought);
+        check_conversation(&c, want.data, i == 0 ? 13 : 9);
+        base_buf_free(&want);
+        close_chat(&c);
+    }
+}
+
 /*
  * Qwen3: an answer begins with a thought, or with the words that say it was had. Other models know nothing of
  * it.
@@ -559,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_template__writes_calls_of_mistral),
         cmocka_unit_test(test_template__writes_calls_of_mistral_with_ids),
         cmocka_unit_test(test_template__writes_gemma),
+        cmocka_unit_test(test_template__writes_gemma4),
         cmocka_unit_test(test_template__lets_a_model_think_or_not),
         cmocka_unit_test(test_template__falls_back_or_refuses),
         cmocka_unit_test(test_template__chooses_the_form_of_calls),

@@ -37,7 +37,10 @@ typedef enum fill {
     FILL_DECAY,
     FILL_DT,
     FILL_SINK,
-    FILL_WIDE
+    FILL_WIDE,
+    FILL_QUARTER, /* divisors of angles: a quarter of the pairs turns */
+    FILL_SCALE,   /* around 0.8 */
+    FILL_ROUTER_SCALE
 } fill;
 
 typedef struct tensor {
@@ -242,68 +245,95 @@ static uint32_t head_dim_of(const tiny_gguf *s)
     return s->head_dim ? s->head_dim : s->n_embd / s->n_head;
 }
 
+bool tiny_has_window(const tiny_gguf *s, uint32_t layer)
+{
+    return s->window_every && (layer + 1) % s->window_every != 0;
+}
+
 static void list_tensors(writer *w, const tiny_gguf *s)
 {
-    uint32_t head_dim = head_dim_of(s), n_q = s->n_head * head_dim, n_kv = s->n_head_kv * head_dim;
-    const bool oss = strcmp(s->architecture, "gpt-oss") == 0;
+    const bool gemma4 = strcmp(s->architecture, "gemma4") == 0, oss = strcmp(s->architecture, "gpt-oss") == 0;
     bool biases = oss || strcmp(s->architecture, "qwen2") == 0,
-         gemma = strcmp(s->architecture, "gemma3") == 0;
+         gemma = gemma4 || strcmp(s->architecture, "gemma3") == 0;
     bool head_norms = gemma || strncmp(s->architecture, "qwen3", 5) == 0, mixture = s->n_experts > 0;
     const bool hybrid = s->rows_every > 0, next = strcmp(s->architecture, "qwen3next") == 0;
     const uint32_t n_values = s->n_state_values * s->state_dim,
                    n_channels = 2 * s->n_state_keys * s->state_dim + n_values;
     enum { IN_ALL, IN_ROWS, IN_STATE };
-    const struct {
-        const char *name;
-        uint32_t n_in, n_out;
-        fill how;
-        bool there;
-        uint32_t n_stack;
-        int where;
-    } layer[] = {
-        {"attn_norm.weight", s->n_embd, 0, FILL_NORM, true},
-        {"attn_q.weight", s->n_embd, hybrid ? 2 * n_q : n_q, FILL_MATRIX, true, 1, IN_ROWS},
-        {"attn_k.weight", s->n_embd, n_kv, FILL_MATRIX, true, 1, IN_ROWS},
-        {"attn_v.weight", s->n_embd, n_kv, FILL_MATRIX, true, 1, IN_ROWS},
-        {"attn_q.bias", n_q, 0, FILL_BIAS, biases},
-        {"attn_k.bias", n_kv, 0, FILL_BIAS, biases},
-        {"attn_v.bias", n_kv, 0, FILL_BIAS, biases},
-        {"attn_q_norm.weight", head_dim, 0, FILL_NORM, head_norms, 1, IN_ROWS},
-        {"attn_k_norm.weight", head_dim, 0, FILL_NORM, head_norms, 1, IN_ROWS},
-        {"attn_output.weight", n_q, s->n_embd, FILL_MATRIX, true, 1, IN_ROWS},
-        {"attn_output.bias", s->n_embd, 0, FILL_BIAS, oss},
-        {"attn_sinks.weight", s->n_head, 0, FILL_SINK, oss},
-        {"attn_qkv.weight", s->n_embd, n_channels, FILL_MATRIX, hybrid, 1, IN_STATE},
-        {"attn_gate.weight", s->n_embd, n_values, FILL_MATRIX, hybrid, 1, IN_STATE},
-        {"ssm_alpha.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid && !next, 1, IN_STATE},
-        {"ssm_beta.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid && !next, 1, IN_STATE},
-        {"ssm_ba.weight", s->n_embd, 2 * s->n_state_values, FILL_MATRIX, next, 1, IN_STATE},
-        {"ssm_conv1d.weight", 4, n_channels, FILL_TAPS, hybrid, 1, IN_STATE},
-        {"ssm_a", s->n_state_values, 0, FILL_DECAY, hybrid, 1, IN_STATE},
-        {"ssm_dt.bias", s->n_state_values, 0, FILL_DT, hybrid, 1, IN_STATE},
-        {"ssm_norm.weight", s->state_dim, 0, FILL_NORM, hybrid, 1, IN_STATE},
-        {"ssm_out.weight", n_values, s->n_embd, FILL_MATRIX, hybrid, 1, IN_STATE},
-        {"post_attention_norm.weight", s->n_embd, 0, FILL_NORM, gemma || hybrid || oss},
-        {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, !hybrid && !oss},
-        {"ffn_gate_inp.weight", s->n_embd, s->n_experts, FILL_ROUTER, mixture},
-        {"ffn_gate_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture, s->n_experts},
-        {"ffn_up_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture, s->n_experts},
-        {"ffn_down_exps.weight", s->n_ff, s->n_embd, FILL_MATRIX, mixture, s->n_experts},
-        {"ffn_gate_inp.bias", s->n_experts, 0, FILL_BIAS, oss},
-        {"ffn_gate_exps.bias", s->n_ff, s->n_experts, FILL_WIDE, oss},
-        {"ffn_up_exps.bias", s->n_ff, s->n_experts, FILL_WIDE, oss},
-        {"ffn_down_exps.bias", s->n_embd, s->n_experts, FILL_BIAS, oss},
-        {"ffn_gate_inp_shexp.weight", s->n_embd, 0, FILL_BIAS, s->n_ff_shared > 0},
-        {"ffn_gate_shexp.weight", s->n_embd, s->n_ff_shared, FILL_MATRIX, s->n_ff_shared > 0},
-        {"ffn_up_shexp.weight", s->n_embd, s->n_ff_shared, FILL_MATRIX, s->n_ff_shared > 0},
-        {"ffn_down_shexp.weight", s->n_ff_shared, s->n_embd, FILL_MATRIX, s->n_ff_shared > 0},
-        {"ffn_gate.weight", s->n_embd, s->n_ff, FILL_MATRIX, !mixture},
-        {"ffn_up.weight", s->n_embd, s->n_ff, FILL_MATRIX, !mixture},
-        {"ffn_down.weight", s->n_ff, s->n_embd, FILL_MATRIX, !mixture},
-        {"post_ffw_norm.weight", s->n_embd, 0, FILL_NORM, gemma},
-    };
     add_tensor(w, "token_embd.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_EMBEDDING);
-    for (uint32_t l = 0; l < s->n_layer + s->ahead; l++)
+    if (s->n_embd_layer) {
+        add_tensor(
+            w, "per_layer_token_embd.weight", s->n_embd_layer * s->n_layer, TINY_GGUF_VOCAB, FILL_BIAS);
+        add_tensor(w, "per_layer_model_proj.weight", s->n_embd, s->n_embd_layer * s->n_layer, FILL_EMBEDDING);
+        add_tensor(w, "per_layer_proj_norm.weight", s->n_embd_layer, 0, FILL_NORM);
+    }
+    for (uint32_t l = 0; l < s->n_layer + s->ahead; l++) {
+        const bool small = tiny_has_window(s, l), owns = l + s->n_sharing < s->n_layer;
+        const uint32_t head_dim = gemma4 && small ? s->window_head_dim : head_dim_of(s),
+                       n_q = s->n_head * head_dim,
+                       n_kv = (gemma4 && !small ? s->n_head_kv_all : s->n_head_kv) * head_dim,
+                       n_ff = s->n_ff * (owns || !gemma4 ? 1 : 2);
+        const bool dense = !mixture, beside = gemma4 && mixture;
+        const struct {
+            const char *name;
+            uint32_t n_in, n_out;
+            fill how;
+            bool there;
+            uint32_t n_stack;
+            int where;
+        } layer[] = {
+            {"attn_norm.weight", s->n_embd, 0, FILL_NORM, true},
+            {"attn_q.weight", s->n_embd, hybrid ? 2 * n_q : n_q, FILL_MATRIX, true, 1, IN_ROWS},
+            {"attn_k.weight", s->n_embd, n_kv, FILL_MATRIX, owns || !gemma4, 1, IN_ROWS},
+            {"attn_v.weight", s->n_embd, n_kv, FILL_MATRIX,
+                !gemma4 || (owns && (small || !s->without_values)), 1, IN_ROWS},
+            {"attn_q.bias", n_q, 0, FILL_BIAS, biases},
+            {"attn_k.bias", n_kv, 0, FILL_BIAS, biases},
+            {"attn_v.bias", n_kv, 0, FILL_BIAS, biases},
+            {"attn_q_norm.weight", head_dim, 0, FILL_NORM, head_norms, 1, IN_ROWS},
+            {"attn_k_norm.weight", head_dim, 0, FILL_NORM, head_norms && (owns || !gemma4), 1, IN_ROWS},
+            {"attn_output.weight", n_q, s->n_embd, FILL_MATRIX, true, 1, IN_ROWS},
+            {"attn_output.bias", s->n_embd, 0, FILL_BIAS, oss},
+            {"attn_sinks.weight", s->n_head, 0, FILL_SINK, oss},
+            {"attn_qkv.weight", s->n_embd, n_channels, FILL_MATRIX, hybrid, 1, IN_STATE},
+            {"attn_gate.weight", s->n_embd, n_values, FILL_MATRIX, hybrid, 1, IN_STATE},
+            {"ssm_alpha.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid && !next, 1, IN_STATE},
+            {"ssm_beta.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid && !next, 1, IN_STATE},
+            {"ssm_ba.weight", s->n_embd, 2 * s->n_state_values, FILL_MATRIX, next, 1, IN_STATE},
+            {"ssm_conv1d.weight", 4, n_channels, FILL_TAPS, hybrid, 1, IN_STATE},
+            {"ssm_a", s->n_state_values, 0, FILL_DECAY, hybrid, 1, IN_STATE},
+            {"ssm_dt.bias", s->n_state_values, 0, FILL_DT, hybrid, 1, IN_STATE},
+            {"ssm_norm.weight", s->state_dim, 0, FILL_NORM, hybrid, 1, IN_STATE},
+            {"ssm_out.weight", n_values, s->n_embd, FILL_MATRIX, hybrid, 1, IN_STATE},
+            {"post_attention_norm.weight", s->n_embd, 0, FILL_NORM, gemma || hybrid || oss},
+            {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, !hybrid && !oss},
+            {"ffn_gate_inp.weight", s->n_embd, s->n_experts, FILL_ROUTER, mixture},
+            {"ffn_gate_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture && !s->fused, s->n_experts},
+            {"ffn_up_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture && !s->fused, s->n_experts},
+            {"ffn_gate_up_exps.weight", s->n_embd, 2 * s->n_ff, FILL_MATRIX, s->fused, s->n_experts},
+            {"ffn_down_exps.weight", s->n_ff, s->n_embd, FILL_MATRIX, mixture, s->n_experts},
+            {"ffn_gate_inp.bias", s->n_experts, 0, FILL_BIAS, oss},
+            {"ffn_gate_exps.bias", s->n_ff, s->n_experts, FILL_WIDE, oss},
+            {"ffn_up_exps.bias", s->n_ff, s->n_experts, FILL_WIDE, oss},
+            {"ffn_down_exps.bias", s->n_embd, s->n_experts, FILL_BIAS, oss},
+            {"ffn_gate_inp_shexp.weight", s->n_embd, 0, FILL_BIAS, s->n_ff_shared && !beside},
+            {"ffn_gate_shexp.weight", s->n_embd, s->n_ff_shared, FILL_MATRIX, s->n_ff_shared && !beside},
+            {"ffn_up_shexp.weight", s->n_embd, s->n_ff_shared, FILL_MATRIX, s->n_ff_shared && !beside},
+            {"ffn_down_shexp.weight", s->n_ff_shared, s->n_embd, FILL_MATRIX, s->n_ff_shared && !beside},
+            {"ffn_gate.weight", s->n_embd, beside ? s->n_ff_shared : n_ff, FILL_MATRIX, dense || beside},
+            {"ffn_up.weight", s->n_embd, beside ? s->n_ff_shared : n_ff, FILL_MATRIX, dense || beside},
+            {"ffn_down.weight", beside ? s->n_ff_shared : n_ff, s->n_embd, FILL_MATRIX, dense || beside},
+            {"post_ffw_norm.weight", s->n_embd, 0, FILL_NORM, gemma},
+            {"ffn_gate_inp.scale", s->n_embd, 0, FILL_ROUTER_SCALE, beside},
+            {"post_ffw_norm_1.weight", s->n_embd, 0, FILL_NORM, beside},
+            {"pre_ffw_norm_2.weight", s->n_embd, 0, FILL_NORM, beside},
+            {"post_ffw_norm_2.weight", s->n_embd, 0, FILL_NORM, beside},
+            {"ffn_down_exps.scale", s->n_experts, 0, FILL_SCALE, beside},
+            {"inp_gate.weight", s->n_embd, s->n_embd_layer, FILL_MATRIX, s->n_embd_layer > 0},
+            {"proj.weight", s->n_embd_layer, s->n_embd, FILL_MATRIX, s->n_embd_layer > 0},
+            {"post_norm.weight", s->n_embd, 0, FILL_NORM, s->n_embd_layer > 0},
+            {"layer_output_scale.weight", 1, 0, FILL_SCALE, gemma4},
+        };
         for (size_t i = 0; i < sizeof layer / sizeof layer[0]; i++) {
             char name[64];
             const bool has_rows = !hybrid || l == s->n_layer || (l + 1) % s->rows_every == 0;
@@ -312,6 +342,7 @@ static void list_tensors(writer *w, const tiny_gguf *s)
                 add_stack(w, name, layer[i].n_in, layer[i].n_out, layer[i].n_stack ? layer[i].n_stack : 1,
                     layer[i].how);
         }
+    }
     add_tensor(w, "output_norm.weight", s->n_embd, 0, FILL_NORM);
     if (!s->tied) add_tensor(w, "output.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_MATRIX);
     if (s->ahead) {
@@ -320,7 +351,8 @@ static void list_tensors(writer *w, const tiny_gguf *s)
         add_tensor(w, name, 2 * s->n_embd, s->n_embd, FILL_MATRIX);
         add_tensor(w, "v.patch_embd.weight", s->n_embd, s->n_embd, FILL_MATRIX);
     }
-    if (s->rope_freqs) add_tensor(w, "rope_freqs.weight", head_dim / 2, 0, FILL_FACTORS);
+    if (s->rope_freqs || gemma4)
+        add_tensor(w, "rope_freqs.weight", head_dim_of(s) / 2, 0, gemma4 ? FILL_QUARTER : FILL_FACTORS);
     if (s->extra) add_tensor(w, s->extra, s->n_embd, 0, FILL_BIAS);
 }
 
@@ -404,20 +436,24 @@ static void write_q2_k(base_buf *b, uint64_t n, float scale, uint64_t *state)
 
 static void write_values(base_buf *b, const tensor *t, uint64_t *state)
 {
-    float scale = t->how == FILL_MATRIX      ? 1.7f / sqrtf((float)t->n_in)
-                  : t->how == FILL_ROUTER    ? 3.4f / sqrtf((float)t->n_in)
-                  : t->how == FILL_EMBEDDING ? 1.0f
-                  : t->how == FILL_TAPS      ? 0.8f
-                  : t->how == FILL_DECAY     ? 0.25f
-                  : t->how == FILL_DT        ? 1.5f
-                  : t->how == FILL_SINK      ? 4.0f
-                  : t->how == FILL_WIDE      ? 8.0f
-                                             : 0.3f;
-    float centre = t->how == FILL_NORM      ? 1.0f
-                   : t->how == FILL_FACTORS ? 2.0f
-                   : t->how == FILL_DECAY   ? -0.3f
-                   : t->how == FILL_DT      ? -1.5f
-                                            : 0.0f;
+    float scale = t->how == FILL_MATRIX         ? 1.7f / sqrtf((float)t->n_in)
+                  : t->how == FILL_ROUTER       ? 3.4f / sqrtf((float)t->n_in)
+                  : t->how == FILL_EMBEDDING    ? 1.0f
+                  : t->how == FILL_TAPS         ? 0.8f
+                  : t->how == FILL_DECAY        ? 0.25f
+                  : t->how == FILL_DT           ? 1.5f
+                  : t->how == FILL_SINK         ? 4.0f
+                  : t->how == FILL_WIDE         ? 8.0f
+                  : t->how == FILL_SCALE        ? 0.2f
+                  : t->how == FILL_ROUTER_SCALE ? 3.0f
+                                                : 0.3f;
+    float centre = t->how == FILL_NORM           ? 1.0f
+                   : t->how == FILL_FACTORS      ? 2.0f
+                   : t->how == FILL_DECAY        ? -0.3f
+                   : t->how == FILL_DT           ? -1.5f
+                   : t->how == FILL_SCALE        ? 0.8f
+                   : t->how == FILL_ROUTER_SCALE ? 12.0f
+                                                 : 0.0f;
     if (t->type == TINY_Q8_0) {
         write_q8_0(b, n_elements(t), scale, state);
     } else if (t->type == TINY_MXFP4) {
@@ -429,6 +465,7 @@ static void write_values(base_buf *b, const tensor *t, uint64_t *state)
     } else {
         for (uint64_t i = 0; i < n_elements(t); i++) {
             float x = centre + scale * tiny_random(state);
+            if (t->how == FILL_QUARTER) x = i < n_elements(t) / 4 ? 1 : 1e30f;
             base_buf_add(b, &x, sizeof x);
         }
     }
@@ -443,6 +480,19 @@ static void spoil(base_buf *b, const tensor *t)
         memcpy(b->data + b->len - sizeof whole, &whole, sizeof whole);
     else
         memcpy(b->data + b->len - (t->type == TINY_Q8_0 ? 34 : 144), half, sizeof half);
+}
+
+static void write_gemma4(writer *w, const tiny_gguf *s)
+{
+    key_u32(w, "gemma4.attention.key_length_swa", s->window_head_dim);
+    key_u32(w, "gemma4.attention.value_length_swa", s->window_head_dim);
+    key_u32(w, "gemma4.rope.dimension_count_swa", s->window_head_dim);
+    key_f32(w, "gemma4.rope.freq_base_swa", 10000.0f);
+    key_f32(w, "gemma4.final_logit_softcapping", (float)TINY_CAP);
+    key_u32(w, "gemma4.attention.shared_kv_layers", s->n_sharing);
+    key_u32(w, "gemma4.embedding_length_per_layer_input", s->n_embd_layer);
+    key_array(w, "gemma4.attention.sliding_window_pattern", TYPE_BOOL, s->n_layer);
+    for (uint32_t l = 0; l < s->n_layer; l++) base_buf_putc(w->out, tiny_has_window(s, l));
 }
 
 void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
@@ -465,8 +515,19 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
     key_u32(w, "general.alignment", ALIGNMENT);
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         snprintf(key, sizeof key, "%s.%s", spec->architecture, per_layer_keys[i]);
-        key_u32(w, key, values[i]);
+        if (!spec->window_every || (i != 3 && i != 5))
+            key_u32(w, key, values[i]);
+        else if (i == 3 && spec->n_experts)
+            key_u32(w, key, spec->n_ff_shared);
+        else {
+            key_array(w, key, TYPE_U32, spec->n_layer);
+            for (uint32_t l = 0; l < spec->n_layer; l++)
+                put_u32(w->out, i == 5 ? tiny_has_window(spec, l) ? spec->n_head_kv : spec->n_head_kv_all
+                                : l + spec->n_sharing < spec->n_layer ? spec->n_ff
+                                                                      : 2 * spec->n_ff);
+        }
     }
+    if (spec->window_every) write_gemma4(w, spec);
     snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", spec->architecture);
     key_f32(w, key, 1e-5f);
     snprintf(key, sizeof key, "%s.rope.freq_base", spec->architecture);

@@ -24,7 +24,7 @@ typedef enum tiny_type {
 
 typedef struct tiny_gguf {
     const char *
-        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next" or "gpt-oss" */
+        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next", "gpt-oss" or "gemma4" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
     uint32_t head_dim;                  /* 0: n_embd / n_head, and the file does not say */
     uint32_t n_experts, n_experts_used; /* of mixtures, where n_ff is one expert's */
@@ -37,16 +37,25 @@ typedef struct tiny_gguf {
     bool ahead; /* with a block that predicts a token ahead, and a tensor of an encoder of pictures */
     uint64_t seed;
     tiny_type type;
-    bool tied;                         /* no output.weight: the embedding is the head */
-    bool rope_freqs;                   /* with the tensor that stretches RoPE (Llama 3.1 and later) */
-    float rope_base;                   /* 0: 10000 */
-    float rope_factor;                 /* 0: none */
-    uint32_t yarn_trained;             /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
-    bool mistral_marks;                /* its special tokens are Mistral's, [TOOL_CALLS] and its like */
-    bool think_marks;                  /* <think> and its end are among its special tokens */
-    float yarn_less;                   /* mistral3: yarn_log_multiplier */
-    float q_scale;                     /* mistral3: attention.temperature_scale, with yarn_trained */
-    uint32_t window;                   /* gemma3, gpt-oss: 0 none */
+    bool tied;             /* no output.weight: the embedding is the head */
+    bool rope_freqs;       /* with the tensor that stretches RoPE (Llama 3.1 and later) */
+    float rope_base;       /* 0: 10000 */
+    float rope_factor;     /* 0: none */
+    uint32_t yarn_trained; /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
+    bool mistral_marks;    /* its special tokens are Mistral's, [TOOL_CALLS] and its like */
+    bool think_marks;      /* <think> and its end are among its special tokens */
+    float yarn_less;       /* mistral3: yarn_log_multiplier */
+    float q_scale;         /* mistral3: attention.temperature_scale, with yarn_trained */
+    uint32_t window;       /* gemma3, gemma4, gpt-oss: 0 none */
+    /*
+     * gemma4: of so many layers the last reads everything, with n_head_kv_all heads of head_dim, the others a window
+     * with n_head_kv heads of window_head_dim; so many of the last share rows, n_ff twice as wide; numbers of a
+     * token's embedding for each layer; no values in layers that read everything; with experts n_ff_shared is of
+     * the feed-forward beside them, whose gates and ups may be one tensor.
+     */
+    uint32_t window_every, n_head_kv_all, window_head_dim, n_sharing, n_embd_layer;
+    bool without_values, fused;
+    bool without_cap, without_scales;  /* the oracle leaves them out */
     bool without_sinks, without_clamp; /* gpt-oss: the oracle leaves them out (what must be far away) */
     const char *spoil;                 /* a tensor's name whose last element becomes NaN; NULL: none */
     const char *leave_out;             /* a tensor's name that is not written (for refusals); NULL: none */
@@ -98,6 +107,15 @@ char *tiny_gguf_small_model(void);
         .rope_factor = 32, .yarn_trained = 128, .window = 60                                                 \
     }
 
+/* Layers with a window, whose heads lie side by side in lanes, and without, which have half as many heads. */
+#define TINY_GGUF_GEMMA4                                                                                     \
+    (tiny_gguf)                                                                                              \
+    {                                                                                                        \
+        .architecture = "gemma4", .n_layer = 6, .n_embd = 128, .n_ff = 160, .n_head = 8, .n_head_kv = 4,     \
+        .n_head_kv_all = 1, .head_dim = 64, .window_head_dim = 32, .window_every = 3, .n_ctx = 4096,         \
+        .seed = 41, .tied = true, .rope_base = 1e6f, .window = 60, .without_values = true                    \
+    }
+
 /* Five layers with a window, one without, one with. */
 #define TINY_GGUF_GEMMA3                                                                                     \
     (tiny_gguf)                                                                                              \
@@ -105,6 +123,8 @@ char *tiny_gguf_small_model(void);
         .architecture = "gemma3", .n_layer = 7, .n_embd = 96, .n_ff = 160, .n_head = 4, .n_head_kv = 1,      \
         .head_dim = 48, .n_ctx = 4096, .seed = 3, .tied = true, .rope_base = 1e6f, .window = 200             \
     }
+
+#define TINY_CAP 3.0 /* gemma4: final_logit_softcapping */
 
 enum {
     TINY_GGUF_VOCAB = 288, /* 256 bytes, 24 merged pieces, the rest special or unused */
@@ -117,6 +137,9 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out);
 
 /* Writes it to a new temporary file; the caller unlinks and frees the path. NULL when the system refuses. */
 char *tiny_gguf_temp(const tiny_gguf *spec);
+
+/* gemma4 */
+bool tiny_has_window(const tiny_gguf *s, uint32_t layer);
 
 /* The generator behind the weights, for inputs that tests need: uniform in [-1, 1). */
 float tiny_random(uint64_t *state);

@@ -95,7 +95,7 @@ kv_compute kv_compute_model(model *m)
         .score = score_model,
         .shape = model_get_rows_shape(m),
         .n_head = info->n_head,
-        .n_embd = info->state_bytes ? 0 : info->n_embd, /* a state is one of all layers */
+        .n_embd = info->is_whole ? 0 : info->n_embd,
         .n_vocab = info->n_vocab,
         .n_ctx = info->n_ctx,
         .kernel_version = info->kernel_version,

@@ -25,7 +25,7 @@ enum {
     CPU_BLOCK = 32, /* k of one scale of the activations */
     CPU_GROUP = 8,  /* columns a kernel takes at most */
     CPU_SUPER_MAX = 8,
-    CPU_HEAD_DIM_MAX = 256,
+    CPU_HEAD_DIM_MAX = 512,
     CPU_VISIT_LANES = 128, /* of a layer */
     CPU_VISIT_GROUP = 64,  /* query heads a lane */
     CPU_PEAK_STEPS = 8,

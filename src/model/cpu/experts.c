@@ -80,6 +80,7 @@ static void choose_experts(const void *arg, uint32_t first, uint32_t last, int t
             p[chosen[i]] = -1; /* taken */
         }
         for (uint32_t i = 0; i < a->n_used; i++) weights[i] /= sum;
+        for (uint32_t i = 0; a->scales && i < a->n_used; i++) weights[i] *= cpu_floats(a->scales)[chosen[i]];
     }
 }
 
@@ -102,7 +103,8 @@ int cpu_op_route(model_ops *ops, const ops_route_args *a, base_err *err)
             a->n_used, a->n_experts, a->width);
     if (n_chosen * sizeof(uint32_t) > a->chosen->n_bytes || n_chosen * sizeof(float) > a->weights->n_bytes)
         return base_fail(err, BASE_E_LIMIT, "the experts of %u tokens do not fit", a->n);
-    if (a->bias && a->bias->n_bytes < a->n_experts * sizeof(float))
+    if ((a->bias && a->bias->n_bytes < a->n_experts * sizeof(float)) ||
+        (a->scales && a->scales->n_bytes < a->n_experts * sizeof(float)))
         return base_fail(err, BASE_E_LIMIT, "the router's bias is not of %u experts", a->n_experts);
     if (a->n == 0) return 0;
     route_job j = {.cpu = cpu, .args = a, .padded = (a->n_experts + CPU_LANES - 1) / CPU_LANES * CPU_LANES};

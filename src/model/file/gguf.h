@@ -105,7 +105,8 @@ bool gguf_get_str(const gguf_file *f, const char *key, base_str *ret);
 /* Arrays: element count and one element. */
 bool gguf_get_array(const gguf_file *f, const char *key, gguf_value_type *ret_type, uint64_t *ret_n);
 bool gguf_array_str(const gguf_file *f, const char *key, uint64_t i, base_str *ret); /* O(1) */
-bool gguf_array_num(const gguf_file *f, const char *key, uint64_t i, double *ret);   /* any number type */
+bool gguf_array_num(
+    const gguf_file *f, const char *key, uint64_t i, double *ret); /* any number type; bool: 0, 1 */
 
 uint64_t gguf_n_keys(const gguf_file *f);
 base_str gguf_key_at(const gguf_file *f, uint64_t i, gguf_value_type *ret_type);

@@ -187,7 +187,9 @@ bool gguf_array_num(const gguf_file *f, const char *key, uint64_t i, double *ret
 {
     const gguf_entry *e = find_key(f, key);
     if (!e || e->type != GGUF_ARRAY || i >= e->n) return false;
-    return number_as_double(load_number(e->element, e->value + i * gguf_value_types[e->element].bytes), ret);
+    if (e->element == GGUF_BOOL) *ret = e->value[i] != 0;
+    return e->element == GGUF_BOOL ||
+           number_as_double(load_number(e->element, e->value + i * gguf_value_types[e->element].bytes), ret);
 }
 
 static void print_scalar(gguf_value_type type, const uint8_t *value, base_buf *out)

@@ -1,6 +1,5 @@
 /*
- * Reading hyper-parameters and binding tensors: see arch.h. Facts about each family: its llama.cpp graph
- * (src/llama-model.cpp).
+ * Reading hyper-parameters: see arch.h. Facts about each family: its llama.cpp graph (src/llama-model.cpp).
  */
 #include "model/forward/arch.h"
 
@@ -68,6 +67,21 @@ static const model_arch architectures[] = {
         .window_every = 6,
         .window_rope_base = 10000,
         .wide_layers = 62 /* 27B */},
+    {.name = "gemma4",
+        .families = "Gemma 4",
+        .rope = OPS_ROPE_NEOX,
+        .gate = OPS_GATE_GELU_TANH,
+        .qk_norm = true,
+        .v_norm = true,
+        .post_norm = true,
+        .embd_scale = true,
+        .window_every = 6,
+        .window_rope_base = 10000,
+        .apart = true,
+        .unscaled = true,
+        .capped = true,
+        .beside = true,
+        .per_layer = true},
 };
 enum { N_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
@@ -80,6 +94,7 @@ enum {
     MAX_VOCAB = 1 << 22,
     MAX_CONTEXT = 1 << 26,
     MAX_HEADS = 4096,
+    MAX_HEAD_DIM = 512,
     MAX_EXPERTS = 4096
 };
 
@@ -133,7 +148,7 @@ static double get_number(const reader *r, const char *name, double otherwise)
 }
 
 /* Metadata that changes the arithmetic in a way that is not built. */
-static int refuse_extras(const reader *r)
+static int refuse_extras(const reader *r, bool is_capped)
 {
     static const char *const numbers[] = {"final_logit_softcapping", "attn_logit_softcapping", "logit_scale",
         "residual_scale", "embedding_scale", "attention.clamp_kqv", "attention.max_alibi_bias"};
@@ -142,7 +157,7 @@ static int refuse_extras(const reader *r)
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         double value = get_number(r, numbers[i], 0);
-        if (value != 0)
+        if (value != 0 && !(i == 0 && is_capped))
             return base_fail(r->err, BASE_E_UNSUPPORTED, "%s.%s is %g, which kvist does not compute", r->arch,
                 numbers[i], value);
     }
@@ -263,6 +278,8 @@ static int read_experts(const reader *r, model_hyper *h)
 
     if (!h->arch->experts) {
         if (!get_count(r, "expert_count", &value) || value == 0) return 0;
+    }
+    if (!h->arch->experts && !h->arch->beside) {
         return base_fail(r->err, BASE_E_UNSUPPORTED,
             "a mixture of %llu experts is not built for the architecture %s; those of qwen3moe are",
             (unsigned long long)value, r->arch);
@@ -273,6 +290,7 @@ static int read_experts(const reader *r, model_hyper *h)
     if (h->arch->shared &&
         (rc = need_count(r, "expert_shared_feed_forward_length", MAX_WIDTH, &h->n_ff_shared)))
         return rc;
+    if (h->arch->beside && (rc = need_count(r, "feed_forward_length", MAX_WIDTH, &h->n_ff_shared))) return rc;
     if (!h->arch->shared && get_count(r, "expert_shared_feed_forward_length", &value) && value)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
             "%s.expert_shared_feed_forward_length is %llu, which kvist does not compute", r->arch,
@@ -317,10 +335,10 @@ static int read_heads(const reader *r, model_hyper *h)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
             "keys of %llu and values of %llu: kvist needs them alike", (unsigned long long)key_length,
             (unsigned long long)value_length);
-    if (key_length == 0 || key_length > 256 || key_length % 16)
+    if (key_length == 0 || key_length > MAX_HEAD_DIM || key_length % 16)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
-            "heads of %llu; a multiple of 16 up to 256 is what kvist computes",
-            (unsigned long long)key_length);
+            "heads of %llu; a multiple of 16 up to %d is what kvist computes", (unsigned long long)key_length,
+            MAX_HEAD_DIM);
     h->head_dim = (uint32_t)key_length;
     return 0;
 }
@@ -371,7 +389,8 @@ static int read_window(const reader *r, model_hyper *h)
 {
     char key[96];
     gguf_value_type type;
-    uint64_t window = 0, every = h->arch->window_every;
+    uint64_t window = 0, every = h->arch->window_every, n;
+    double is;
 
     get_count(r, "attention.sliding_window", &window);
     if (window == 0) return 0;
@@ -380,15 +399,20 @@ static int read_window(const reader *r, model_hyper *h)
         if (window < h->n_ctx) h->n_ctx = (uint32_t)window;
         return 0;
     }
-    if (gguf_get_array(r->file, key_of(r, "attention.sliding_window_pattern", key), &type, NULL))
-        return base_fail(r->err, BASE_E_UNSUPPORTED,
-            "%s lists its layers one by one; kvist reads one number, every how many layers one has no window",
-            key);
-    get_count(r, "attention.sliding_window_pattern", &every);
-    if (every == 0 || every > MAX_LAYERS)
-        return base_fail(r->err, BASE_E_FORMAT, "%s is %llu", key, (unsigned long long)every);
+    const bool is_listed =
+        gguf_get_array(r->file, key_of(r, "attention.sliding_window_pattern", key), &type, &n);
+    if (!is_listed) get_count(r, "attention.sliding_window_pattern", &every);
+    if (every == 0 || every > MAX_LAYERS || (is_listed && n < h->n_layer))
+        return base_fail(
+            r->err, BASE_E_FORMAT, "%s does not say which of %u layers have a window", key, h->n_layer);
     h->window = (uint32_t)window;
-    h->window_every = (uint32_t)every;
+    for (uint32_t l = 0; l < h->n_layer; l++) {
+        if (!is_listed)
+            is = (l + 1) % every != 0;
+        else if (!gguf_array_num(r->file, key, l, &is))
+            return base_fail(r->err, BASE_E_FORMAT, "%s is no list of numbers", key);
+        h->windowed[l / 64] |= (uint64_t)(is != 0) << l % 64;
+    }
     h->window_rope_base = get_number(r, "rope.freq_base_swa", h->arch->window_rope_base);
     if (!h->arch->window_rope_base) {
         if (h->window_rope_base != 0 && h->window_rope_base != h->rope_base)
@@ -398,6 +422,111 @@ static int read_window(const reader *r, model_hyper *h)
         h->window_rope_base = 0;
     } else if (!(h->window_rope_base > 1 && isfinite(h->window_rope_base)))
         return base_fail(r->err, BASE_E_FORMAT, "%s.rope.freq_base_swa is %g", r->arch, h->window_rope_base);
+    return 0;
+}
+
+/* A number for each layer, or one for all; false: the file has neither. */
+static bool count_of_layer(const reader *r, const char *name, uint32_t layer, uint32_t max, uint32_t *ret)
+{
+    char key[96];
+    uint64_t whole;
+    double one;
+    if (gguf_get_u64(r->file, key_of(r, name, key), &whole))
+        one = (double)whole;
+    else if (!gguf_array_num(r->file, key, layer, &one))
+        return false;
+    if (!(one >= 1 && one <= max) || one != floor(one)) return false;
+    *ret = (uint32_t)one;
+    return true;
+}
+
+/* The number of every layer of one kind, which must be the same; *ret stays 0 where there is no such layer. */
+static int count_of_kind(const reader *r, const model_hyper *h, const char *name, uint32_t max,
+    bool (*is_kind)(const model_hyper *h, uint32_t layer), bool kind, uint32_t *ret)
+{
+    *ret = 0;
+    for (uint32_t l = 0; l < h->n_layer; l++) {
+        uint32_t one = 0;
+        if (is_kind(h, l) != kind) continue;
+        if (!count_of_layer(r, name, l, max, &one) || (*ret && one != *ret))
+            return base_fail(r->err, BASE_E_UNSUPPORTED,
+                "%s.%s differs among layers of one kind (layer %u), which kvist does not compute", r->arch,
+                name, l);
+        *ret = one;
+    }
+    return 0;
+}
+
+/* The last layers may read the rows of others, and be wider (Gemma 4's E models). */
+static int read_sharing(const reader *r, model_hyper *h)
+{
+    uint64_t sharing = 0, embd = 0;
+    int rc;
+    if (!h->arch->per_layer) return 0;
+    get_count(r, "attention.shared_kv_layers", &sharing);
+    get_count(r, "embedding_length_per_layer_input", &embd);
+    if (embd > MAX_WIDTH || embd % 32)
+        return base_fail(r->err, BASE_E_UNSUPPORTED, "%s.embedding_length_per_layer_input is %llu", r->arch,
+            (unsigned long long)embd);
+    h->n_embd_layer = (uint32_t)embd;
+    if (sharing == 0) return 0;
+    if (h->n_experts)
+        return base_fail(r->err, BASE_E_UNSUPPORTED, "a mixture whose layers share rows is not built");
+    if (sharing >= h->n_layer)
+        return base_fail(r->err, BASE_E_FORMAT, "of %u layers %llu share rows of others", h->n_layer,
+            (unsigned long long)sharing);
+    h->n_sharing = (uint32_t)sharing;
+    h->n_rows_layers = h->n_layer - h->n_sharing;
+    for (uint32_t l = h->n_rows_layers; l < h->n_layer; l++)
+        if (model_layer_has_window(h, model_layer_rows(h, l)) != model_layer_has_window(h, l))
+            return base_fail(
+                r->err, BASE_E_FORMAT, "layer %u shares rows, and no layer before has its kind", l);
+    rc = count_of_kind(r, h, "feed_forward_length", MAX_WIDTH, model_layer_is_sharing, false, &h->n_ff);
+    if (!rc)
+        rc = count_of_kind(
+            r, h, "feed_forward_length", MAX_WIDTH, model_layer_is_sharing, true, &h->n_ff_sharing);
+    return rc;
+}
+
+/*
+ * Heads of two sizes: lanes as large as the larger ones, and as many as hold the layer that has most (lanes.h).
+ * What is read so far is of the layers that read everything.
+ */
+static int read_apart(const reader *r, model_hyper *h)
+{
+    uint64_t small = h->head_dim, value = 0, n_rot;
+    int rc;
+    if (!h->arch->apart || !h->window) return 0;
+    get_count(r, "attention.key_length_swa", &small);
+    value = small;
+    get_count(r, "attention.value_length_swa", &value);
+    n_rot = small;
+    get_count(r, "rope.dimension_count_swa", &n_rot);
+    if ((rc = count_of_kind(r, h, "attention.head_count_kv", MAX_HEADS, model_layer_has_window, true,
+             &h->n_head_kv_window)) ||
+        (rc = count_of_kind(
+             r, h, "attention.head_count_kv", MAX_HEADS, model_layer_has_window, false, &h->n_head_kv_all)))
+        return rc;
+    if (h->n_head_kv_window == 0 || h->n_head_kv_all == 0)
+        return base_fail(
+            r->err, BASE_E_UNSUPPORTED, "layers with a window and without are what kvist computes");
+    if (small == 0 || small % 16 || small != value || h->head_dim % small || n_rot > small || n_rot % 2 ||
+        n_rot < 2)
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "heads of %llu (values of %llu, %llu turned) beside those of %u", (unsigned long long)small,
+            (unsigned long long)value, (unsigned long long)n_rot, h->head_dim);
+    /* Heads that lie side by side in a lane. */
+    const uint32_t beside = h->n_head_kv_window * (uint32_t)small / h->head_dim,
+                   lanes = beside > h->n_head_kv_all ? beside : h->n_head_kv_all;
+    if (lanes % h->n_head_kv_all || h->n_head % lanes || h->n_head % h->n_head_kv_window ||
+        (h->n_head_kv_window > lanes ? h->n_head_kv_window * small != lanes * (uint64_t)h->head_dim
+                                     : lanes % h->n_head_kv_window != 0))
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "%u heads of %llu beside %u of %u for %u queries do not fill lanes of one size",
+            h->n_head_kv_window, (unsigned long long)small, h->n_head_kv_all, h->head_dim, h->n_head);
+    h->window_head_dim = (uint32_t)small;
+    h->window_n_rot = (uint32_t)n_rot;
+    h->n_head_kv = lanes;
     return 0;
 }
 
@@ -475,20 +604,25 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
 
     if ((rc = find_arch(f, &h.arch, r.err))) return rc;
     r.arch = h.arch->name;
-    if ((rc = refuse_extras(&r))) return rc;
+    if ((rc = refuse_extras(&r, h.arch->capped))) return rc;
     if ((rc = read_layers(&r, &h)) || (rc = read_state(&r, &h))) return rc;
     if ((rc = need_count(&r, "embedding_length", MAX_WIDTH, &h.n_embd))) return rc;
     if ((rc = read_experts(&r, &h))) return rc;
-    if (!h.n_experts && (rc = need_count(&r, "feed_forward_length", MAX_WIDTH, &h.n_ff))) return rc;
+    if (!h.n_experts && !count_of_layer(&r, "feed_forward_length", 0, MAX_WIDTH, &h.n_ff) &&
+        (rc = need_count(&r, "feed_forward_length", MAX_WIDTH, &h.n_ff)))
+        return rc;
     if ((rc = need_count(&r, "context_length", MAX_CONTEXT, &h.n_ctx))) return rc;
     if ((rc = read_heads(&r, &h))) return rc;
     if ((rc = read_rope(&r, &h))) return rc;
-    if ((rc = read_window(&r, &h))) return rc;
+    if ((rc = read_window(&r, &h)) || (rc = read_sharing(&r, &h)) || (rc = read_apart(&r, &h))) return rc;
     h.norm_eps = (float)get_number(&r, "attention.layer_norm_rms_epsilon", 1e-5);
     if (!(h.norm_eps > 0 && h.norm_eps < 1))
         return base_fail(r.err, BASE_E_FORMAT, "layer_norm_rms_epsilon is %g", (double)h.norm_eps);
     double per_head = h.n_layer == h.arch->wide_layers ? (double)(h.n_embd / h.n_head) : h.head_dim;
-    h.attn_scale = (float)get_number(&r, "attention.scale", 1 / sqrt(per_head));
+    h.attn_scale = (float)get_number(&r, "attention.scale", h.arch->unscaled ? 1 : 1 / sqrt(per_head));
+    h.final_cap = h.arch->capped ? (float)get_number(&r, "final_logit_softcapping", 0) : 0;
+    if (!(h.final_cap >= 0 && h.final_cap < 1e6f))
+        return base_fail(r.err, BASE_E_FORMAT, "final_logit_softcapping is %g", (double)h.final_cap);
     if (!(h.attn_scale > 0 && h.attn_scale < 1e6f))
         return base_fail(r.err, BASE_E_FORMAT, "attention.scale is %g", (double)h.attn_scale);
     if ((rc = read_yarn(&r, &h)) || (rc = read_query_scale(&r, &h))) return rc;
@@ -500,194 +634,4 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
     h.n_vocab = (uint32_t)embd->ne[1];
     *ret = h;
     return 0;
-}
-
-typedef enum arch_presence {
-    ARCH_MUST,
-    ARCH_ROWS,    /* in layers with rows */
-    ARCH_UNGATED, /* in those whose output passes no gate */
-    ARCH_GATED,   /* in those whose output does */
-    ARCH_STATE,   /* in layers that keep a state */
-    ARCH_APART,   /* ... whose beta and alpha are matrices of their own */
-    ARCH_TOGETHER,
-    ARCH_FFN_NORM,
-    ARCH_FFN_PRE, /* the same norm under its other name */
-    ARCH_SHARED,
-    ARCH_BIAS,
-    ARCH_BIASES, /* those that few have */
-    ARCH_SINKS,
-    ARCH_QK_NORM,
-    ARCH_POST_NORM,
-    ARCH_DENSE,   /* one feed-forward for all tokens */
-    ARCH_EXPERTS, /* what chooses experts */
-    ARCH_STACK,   /* a matrix for each expert */
-} arch_presence;
-
-/* Does the architecture compute such a tensor, and can it do without? */
-typedef struct arch_demand {
-    bool used, must;
-} arch_demand;
-
-static arch_demand demand_of(const model_hyper *h, uint32_t layer, arch_presence presence)
-{
-    const model_arch *a = h->arch;
-    const bool is_hybrid = a->rows_every, has_rows = !model_layer_is_recurrent(h, layer);
-    const arch_demand demands[] = {
-        [ARCH_MUST] = {true, true},
-        [ARCH_ROWS] = {has_rows, true},
-        [ARCH_UNGATED] = {has_rows && !is_hybrid, true},
-        [ARCH_GATED] = {has_rows && is_hybrid, true},
-        [ARCH_STATE] = {!has_rows, true},
-        [ARCH_APART] = {!has_rows && !a->state_neighbours, true},
-        [ARCH_TOGETHER] = {!has_rows && a->state_neighbours, true},
-        [ARCH_FFN_NORM] = {!a->ffn_pre, true},
-        [ARCH_FFN_PRE] = {a->ffn_pre, true},
-        [ARCH_SHARED] = {a->shared, true},
-        [ARCH_BIAS] = {has_rows && !is_hybrid, a->qkv_bias},
-        [ARCH_BIASES] = {a->biases, true},
-        [ARCH_SINKS] = {a->sinks, true},
-        [ARCH_QK_NORM] = {has_rows && a->qk_norm, true},
-        [ARCH_POST_NORM] = {a->post_norm, true},
-        [ARCH_DENSE] = {!a->experts, true},
-        [ARCH_EXPERTS] = {a->experts, true},
-        [ARCH_STACK] = {a->experts, true},
-    };
-    return demands[presence];
-}
-
-/* What a tensor must be: n_out 0 a vector, n_stack 0 or 1 one matrix. */
-typedef struct arch_shape {
-    uint64_t n_in, n_out, n_stack;
-} arch_shape;
-
-/* Shape and type of one tensor; vectors are F32, matrices any type of the table. */
-static int check_tensor(const gguf_tensor *t, const char *name, arch_shape want, base_err *err)
-{
-    uint32_t elements, bytes;
-    const uint64_t n_in = want.n_in, n_out = want.n_out;
-    const uint64_t want_out = n_out ? n_out : 1, want_stack = want.n_stack ? want.n_stack : 1;
-
-    if (t->ne[0] != n_in || t->ne[1] != want_out || t->ne[2] != want_stack || t->ne[3] != 1)
-        return base_fail(err, BASE_E_FORMAT,
-            "tensor %s is %llu x %llu x %llu; the metadata asks for %llu x %llu x %llu", name,
-            (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], (unsigned long long)t->ne[2],
-            (unsigned long long)n_in, (unsigned long long)want_out, (unsigned long long)want_stack);
-    if (!gguf_tensor_block(t->type, &elements, &bytes) || (!n_out && t->type != GGUF_TENSOR_F32))
-        return base_fail(err, BASE_E_UNSUPPORTED, "tensor %s has type %s, which is not built here", name,
-            gguf_tensor_type_name(t->type));
-    return 0;
-}
-
-static int bind_one(const gguf_file *f, const char *name, arch_shape shape, bool must,
-    const gguf_tensor **ret, uint64_t *n_bound, base_err *err)
-{
-    const gguf_tensor *t = gguf_find_tensor(f, name);
-    *ret = NULL;
-    if (!t) return must ? base_fail(err, BASE_E_FORMAT, "tensor %s is missing", name) : 0;
-    int rc = check_tensor(t, name, shape, err);
-    if (rc) return rc;
-    *ret = t;
-    ++*n_bound;
-    return 0;
-}
-
-static int bind_layer(const gguf_file *f, const model_hyper *h, uint32_t layer, model_layer_tensors *ret,
-    uint64_t *n_bound, base_err *err)
-{
-    const struct {
-        const char *name;
-        uint64_t n_in, n_out;
-        arch_presence presence;
-        const gguf_tensor **to;
-    } table[] = {
-#define ROW(field, name, n_in, n_out, presence) {name, n_in, n_out, presence, &ret->field},
-        MODEL_LAYER_TENSORS(ROW)
-#undef ROW
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        char name[64];
-        arch_demand demand = demand_of(h, layer, table[i].presence);
-        if (!demand.used) continue;
-        snprintf(name, sizeof name, "blk.%u.%s", layer, table[i].name);
-        arch_shape shape = {
-            table[i].n_in, table[i].n_out, table[i].presence == ARCH_STACK ? h->n_experts : 1};
-        int rc = bind_one(f, name, shape, demand.must, table[i].to, n_bound, err);
-        if (rc) return rc;
-    }
-    return 0;
-}
-
-bool model_arch_is_left_out(const model_hyper *h, const gguf_tensor *t)
-{
-    static const char *const encoders[] = {"v.", "a.", "mm."};
-    char name[64];
-    unsigned block;
-    for (size_t i = 0; i < sizeof encoders / sizeof *encoders; i++)
-        if (t->name.len > strlen(encoders[i]) && !memcmp(t->name.ptr, encoders[i], strlen(encoders[i])))
-            return true;
-    snprintf(name, sizeof name, "%.*s", (int)(t->name.len < 63 ? t->name.len : 63), t->name.ptr);
-    return sscanf(name, "blk.%u.", &block) == 1 && block >= h->n_layer && block < h->n_blocks;
-}
-
-/* A tensor nobody bound would be arithmetic left out. Name the first. */
-static int refuse_unbound(const gguf_file *f, const model_hyper *h, const model_tensors *t, base_err *err)
-{
-    for (uint64_t i = 0; i < gguf_n_tensors(f); i++) {
-        const gguf_tensor *one = gguf_tensor_at(f, i);
-        bool known = one == t->token_embd || one == t->output_norm || one == t->output ||
-                     one == t->rope_freqs || model_arch_is_left_out(h, one);
-        for (uint32_t l = 0; l < h->n_layer && !known; l++) {
-            const model_layer_tensors *layer = &t->layers[l];
-#define KNOWN(field, name, n_in, n_out, presence) known = known || one == layer->field;
-            MODEL_LAYER_TENSORS(KNOWN)
-#undef KNOWN
-        }
-        if (!known)
-            return base_fail(err, BASE_E_UNSUPPORTED,
-                "tensor %.*s is nothing that this architecture computes",
-                (int)(one->name.len < 64 ? one->name.len : 64), one->name.ptr);
-    }
-    return 0;
-}
-
-static int bind_all(
-    const gguf_file *f, const model_hyper *h, model_tensors *t, uint64_t *n_bound, base_err *err)
-{
-    int rc;
-    if ((rc = bind_one(f, "token_embd.weight", (arch_shape){h->n_embd, h->n_vocab}, true, &t->token_embd,
-             n_bound, err)))
-        return rc;
-    if ((rc = bind_one(
-             f, "output_norm.weight", (arch_shape){h->n_embd}, true, &t->output_norm, n_bound, err)))
-        return rc;
-    if ((rc = bind_one(
-             f, "output.weight", (arch_shape){h->n_embd, h->n_vocab}, false, &t->output, n_bound, err)))
-        return rc;
-    if ((rc = bind_one(
-             f, "rope_freqs.weight", (arch_shape){h->n_rot / 2}, false, &t->rope_freqs, n_bound, err)))
-        return rc;
-    if (!t->output) t->output = t->token_embd;
-    for (uint32_t l = 0; l < h->n_layer; l++)
-        if ((rc = bind_layer(f, h, l, &t->layers[l], n_bound, err))) return rc;
-    return 0;
-}
-
-int model_arch_bind(const gguf_file *f, const model_hyper *h, model_tensors *ret, base_err *err)
-{
-    model_tensors t = {.layers = base_xcalloc(h->n_layer, sizeof *t.layers)};
-    uint64_t n_bound = 0;
-    int rc = bind_all(f, h, &t, &n_bound, err);
-    if (!rc && n_bound < gguf_n_tensors(f)) rc = refuse_unbound(f, h, &t, err);
-    if (rc) {
-        model_arch_unbind(&t);
-        return rc;
-    }
-    *ret = t;
-    return 0;
-}
-
-void model_arch_unbind(model_tensors *t)
-{
-    free(t->layers);
-    t->layers = NULL;
 }

@@ -44,6 +44,13 @@ typedef struct model_arch {
     uint32_t rows_every;
     bool state_neighbours; /* neighbouring heads of values share one of keys, and beta and alpha a matrix */
     bool long_context;     /* its own keys of YaRN, and queries that are scaled by their position */
+    bool apart;            /* layers with a window have heads of their own size and number (lanes.h) */
+    bool v_norm;   /* values are normalised, too; they are made of the keys where there is no attn_v */
+    bool unscaled; /* scores are not divided by the root of a head's size */
+    bool capped;   /* logits are cap * tanh(logit / cap) */
+    /* a feed-forward that all tokens go to, beside the experts where the file has some, each between norms */
+    bool beside;
+    bool per_layer; /* a token has an embedding for each layer, where the file has those */
     uint32_t
         wide_layers; /* a model of so many layers scales scores by n_embd / n_head, not by the head's size */
 } model_arch;
@@ -87,13 +94,23 @@ typedef struct model_hyper {
     /*
      * Layers with a window: row p is read from position q when q - p < window, and rope_base is another one.
      */
-    uint32_t window, window_every; /* window 0: no layer has one */
-    double window_rope_base;       /* 0: rope_base, and all that stretches it */
+    uint32_t window; /* 0: no layer has one */
+    uint64_t windowed[1024 / 64];
+    double window_rope_base; /* 0: rope_base, and all that stretches it */
+    /*
+     * Where layers with a window have heads of another size and number (0: they do not): theirs, and the
+     * number that the other layers have. Then n_head_kv and head_dim are those of the lanes (lanes.h).
+     */
+    uint32_t window_head_dim, window_n_rot, n_head_kv_window, n_head_kv_all;
+    uint32_t n_sharing;    /* so many of the last layers read the rows of one before them */
+    uint32_t n_ff_sharing; /* n_ff in those; 0: the same */
+    uint32_t n_embd_layer; /* of a token's embeddings for each layer; 0: it has none */
+    float final_cap;       /* 0: logits are not capped */
 } model_hyper;
 
 static inline bool model_layer_has_window(const model_hyper *h, uint32_t layer)
 {
-    return h->window && (layer + 1) % h->window_every != 0;
+    return h->window && h->windowed[layer / 64] >> layer % 64 & 1;
 }
 
 static inline bool model_layer_is_recurrent(const model_hyper *h, uint32_t layer)
@@ -101,15 +118,56 @@ static inline bool model_layer_is_recurrent(const model_hyper *h, uint32_t layer
     return h->recurrent[layer / 64] >> layer % 64 & 1;
 }
 
-/* Where a layer's rows are: its place among those that have some (model_rows_shape.n_layer counts these). */
+static inline bool model_layer_is_sharing(const model_hyper *h, uint32_t layer)
+{
+    return layer + h->n_sharing >= h->n_layer && layer < h->n_layer;
+}
+
+/*
+ * Where a layer's rows are: its place among those that have some (model_rows_shape.n_layer counts these). A layer
+ * that shares reads those of the last one of its kind.
+ */
 static inline uint32_t model_layer_rows(const model_hyper *h, uint32_t layer)
 {
     uint32_t n = layer;
+    if (h->n_sharing && layer + h->n_sharing >= h->n_layer) {
+        n = h->n_rows_layers;
+        if (layer == h->n_layer) return n;
+        while (n > 1 && model_layer_has_window(h, n - 1) != model_layer_has_window(h, layer)) n--;
+        return n - 1;
+    }
     for (uint32_t l = 0; l < layer; l++) n -= model_layer_is_recurrent(h, l);
     return n;
 }
 
-/* Floats of a token's queries, and of its keys (or values), in one layer. */
+/* Heads of one layer, which may be others than its lanes. */
+static inline uint32_t model_layer_head_dim(const model_hyper *h, uint32_t layer)
+{
+    return h->window_head_dim && model_layer_has_window(h, layer) ? h->window_head_dim : h->head_dim;
+}
+
+static inline uint32_t model_layer_heads_kv(const model_hyper *h, uint32_t layer)
+{
+    if (!h->window_head_dim) return h->n_head_kv;
+    return model_layer_has_window(h, layer) ? h->n_head_kv_window : h->n_head_kv_all;
+}
+
+static inline uint32_t model_layer_query_width(const model_hyper *h, uint32_t layer)
+{
+    return h->n_head * model_layer_head_dim(h, layer);
+}
+
+static inline uint32_t model_layer_key_width(const model_hyper *h, uint32_t layer)
+{
+    return model_layer_heads_kv(h, layer) * model_layer_head_dim(h, layer);
+}
+
+static inline uint32_t model_layer_n_ff(const model_hyper *h, uint32_t layer)
+{
+    return h->n_ff_sharing && model_layer_is_sharing(h, layer) ? h->n_ff_sharing : h->n_ff;
+}
+
+/* Floats of a token's queries, and of its keys (or values), in the lanes of one layer. */
 static inline uint32_t model_query_width(const model_hyper *h)
 {
     return h->n_head * h->head_dim;
@@ -147,16 +205,16 @@ static inline size_t model_state_floats(const model_hyper *h)
 /* clang-format off */
 #define MODEL_LAYER_TENSORS(X)                                                                                \
     X(attn_norm, "attn_norm.weight",   h->n_embd, 0, ARCH_MUST)                                               \
-    X(q,         "attn_q.weight",      h->n_embd, h->n_head * h->head_dim, ARCH_UNGATED)                      \
+    X(q,         "attn_q.weight",      h->n_embd, model_layer_query_width(h, layer), ARCH_UNGATED)            \
     X(q_gated,   "attn_q.weight",      h->n_embd, 2 * h->n_head * h->head_dim, ARCH_GATED)                    \
-    X(k,         "attn_k.weight",      h->n_embd, h->n_head_kv * h->head_dim, ARCH_ROWS)                      \
-    X(v,         "attn_v.weight",      h->n_embd, h->n_head_kv * h->head_dim, ARCH_ROWS)                      \
+    X(k,         "attn_k.weight",      h->n_embd, model_layer_key_width(h, layer), ARCH_KEYS)                 \
+    X(v,         "attn_v.weight",      h->n_embd, model_layer_key_width(h, layer), ARCH_VALUES)               \
     X(q_bias,    "attn_q.bias",        h->n_head * h->head_dim, 0, ARCH_BIAS)                                 \
     X(k_bias,    "attn_k.bias",        h->n_head_kv * h->head_dim, 0, ARCH_BIAS)                              \
     X(v_bias,    "attn_v.bias",        h->n_head_kv * h->head_dim, 0, ARCH_BIAS)                              \
-    X(q_norm,    "attn_q_norm.weight", h->head_dim, 0, ARCH_QK_NORM)                                          \
-    X(k_norm,    "attn_k_norm.weight", h->head_dim, 0, ARCH_QK_NORM)                                          \
-    X(o,         "attn_output.weight", h->n_head * h->head_dim, h->n_embd, ARCH_ROWS)                         \
+    X(q_norm,    "attn_q_norm.weight", model_layer_head_dim(h, layer), 0, ARCH_QK_NORM)                       \
+    X(k_norm,    "attn_k_norm.weight", model_layer_head_dim(h, layer), 0, ARCH_K_NORM)                        \
+    X(o,         "attn_output.weight", model_layer_query_width(h, layer), h->n_embd, ARCH_ROWS)               \
     X(o_bias,    "attn_output.bias",   h->n_embd, 0, ARCH_BIASES)                                             \
     X(sinks,     "attn_sinks.weight",  h->n_head, 0, ARCH_SINKS)                                              \
     X(mix,       "attn_qkv.weight",    h->n_embd, model_state_channels(h), ARCH_STATE)                        \
@@ -174,11 +232,12 @@ static inline size_t model_state_floats(const model_hyper *h)
     X(ffn_pre,   "post_attention_norm.weight", h->n_embd, 0, ARCH_FFN_PRE)                                    \
     X(router,    "ffn_gate_inp.weight", h->n_embd, h->n_experts, ARCH_EXPERTS)                                \
     X(router_bias, "ffn_gate_inp.bias", h->n_experts, 0, ARCH_BIASES)                                        \
-    X(gate,      "ffn_gate.weight",    h->n_embd, h->n_ff, ARCH_DENSE)                                        \
-    X(up,        "ffn_up.weight",      h->n_embd, h->n_ff, ARCH_DENSE)                                        \
-    X(down,      "ffn_down.weight",    h->n_ff, h->n_embd, ARCH_DENSE)                                        \
-    X(gate_exps, "ffn_gate_exps.weight", h->n_embd, h->n_ff, ARCH_STACK)                                      \
-    X(up_exps,   "ffn_up_exps.weight", h->n_embd, h->n_ff, ARCH_STACK)                                        \
+    X(gate,      "ffn_gate.weight",    h->n_embd, model_layer_n_ff(h, layer), ARCH_DENSE)                     \
+    X(up,        "ffn_up.weight",      h->n_embd, model_layer_n_ff(h, layer), ARCH_DENSE)                     \
+    X(down,      "ffn_down.weight",    model_layer_n_ff(h, layer), h->n_embd, ARCH_DENSE)                     \
+    X(gate_exps, "ffn_gate_exps.weight", h->n_embd, h->n_ff, ARCH_HALF)                                       \
+    X(up_exps,   "ffn_up_exps.weight", h->n_embd, h->n_ff, ARCH_HALF)                                         \
+    X(gate_up_exps, "ffn_gate_up_exps.weight", h->n_embd, 2 * h->n_ff, ARCH_FUSED)                            \
     X(down_exps, "ffn_down_exps.weight", h->n_ff, h->n_embd, ARCH_STACK)                                      \
     X(gate_bias, "ffn_gate_exps.bias", h->n_ff, h->n_experts, ARCH_BIASES)                                    \
     X(up_bias,   "ffn_up_exps.bias",   h->n_ff, h->n_experts, ARCH_BIASES)                                    \
@@ -187,7 +246,19 @@ static inline size_t model_state_floats(const model_hyper *h)
     X(gate_all,  "ffn_gate_shexp.weight", h->n_embd, h->n_ff_shared, ARCH_SHARED)                             \
     X(up_all,    "ffn_up_shexp.weight", h->n_embd, h->n_ff_shared, ARCH_SHARED)                               \
     X(down_all,  "ffn_down_shexp.weight", h->n_ff_shared, h->n_embd, ARCH_SHARED)                             \
-    X(ffn_post,  "post_ffw_norm.weight", h->n_embd, 0, ARCH_POST_NORM)
+    X(router_scale, "ffn_gate_inp.scale", h->n_embd, 0, ARCH_BESIDE)                                          \
+    X(gate_beside, "ffn_gate.weight",  h->n_embd, h->n_ff_shared, ARCH_BESIDE)                                \
+    X(up_beside, "ffn_up.weight",      h->n_embd, h->n_ff_shared, ARCH_BESIDE)                                \
+    X(down_beside, "ffn_down.weight",  h->n_ff_shared, h->n_embd, ARCH_BESIDE)                                \
+    X(all_post,  "post_ffw_norm_1.weight", h->n_embd, 0, ARCH_BESIDE)                                         \
+    X(exps_norm, "pre_ffw_norm_2.weight", h->n_embd, 0, ARCH_BESIDE)                                          \
+    X(exps_post, "post_ffw_norm_2.weight", h->n_embd, 0, ARCH_BESIDE)                                         \
+    X(exps_scale, "ffn_down_exps.scale", h->n_experts, 0, ARCH_EXPERTS_SCALE)                                 \
+    X(ffn_post,  "post_ffw_norm.weight", h->n_embd, 0, ARCH_POST_NORM)                                        \
+    X(own_gate,  "inp_gate.weight",    h->n_embd, h->n_embd_layer, ARCH_PER_LAYER)                            \
+    X(own_out,   "proj.weight",        h->n_embd_layer, h->n_embd, ARCH_PER_LAYER)                            \
+    X(own_post,  "post_norm.weight",   h->n_embd, 0, ARCH_PER_LAYER)                                          \
+    X(out_scale, "layer_output_scale.weight", 1, 0, ARCH_OUT_SCALE)
 /* clang-format on */
 
 #define MODEL_LAYER_FIELD(field, name, n_in, n_out, presence) const gguf_tensor *field;
@@ -199,7 +270,9 @@ typedef struct model_tensors {
     const gguf_tensor *token_embd, *output_norm;
     const gguf_tensor *output;     /* token_embd when the file has none (tied) */
     const gguf_tensor *rope_freqs; /* may be NULL */
-    model_layer_tensors *layers;   /* [n_layer] */
+    /* A token's embeddings for each layer, and what adds to them; NULL: it has none. */
+    const gguf_tensor *own_embd, *own_model, *own_norm;
+    model_layer_tensors *layers; /* [n_layer] */
 } model_tensors;
 
 int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err);

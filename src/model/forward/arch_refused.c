@@ -9,7 +9,6 @@ static const char coder[] = "Qwen3-Coder-30B-A3B", dense[] = "Qwen3.8-27B or Dev
 
 /* clang-format off */
 static const model_arch_refused refused[] = {
-    {"gemma4",         "Gemma 4",                        "two sizes of heads, values out of keys",                   coder},
     {"gemma2",         "Gemma 2",                        "soft caps on scores and logits",                           "Gemma 3"},
     {"gemma3n",        "Gemma 3n",                       "several streams beside each other",                        little},
     {"muse-glimmer",   "Muse Glimmer 30B",               "gates on attention, layers without RoPE, scaled logits",   dense},

@@ -19,6 +19,12 @@ static void forbid_others(float *logits, const uint64_t *only, uint32_t n_vocab)
         if (!(only[id / 64] >> id % 64 & 1)) logits[id] = -INFINITY;
 }
 
+/* In F64, as libraries' tanh differ. */
+static void cap_logits(float *logits, size_t n, float cap)
+{
+    for (size_t i = 0; i < n && cap > 0; i++) logits[i] = (float)(cap * tanh((double)logits[i] / cap));
+}
+
 /* Logits of the wanted tokens of a micro-batch, FORWARD_HEADS at a time. */
 static int make_logits(model *m, const micro_batch *b, base_err *err)
 {
@@ -40,9 +46,64 @@ static int make_logits(model *m, const micro_batch *b, base_err *err)
         if (rc) break;
         float *logits = b->whole->logits + (size_t)(b->want_from + at) * h->n_vocab;
         m->ops->download(m->ops, logits, m->scratch.logits, 0, (size_t)now * h->n_vocab * sizeof *logits);
+        cap_logits(logits, (size_t)now * h->n_vocab, h->final_cap);
         for (uint32_t i = 0; i < now && b->whole->only; i++)
             forbid_others(logits + (size_t)i * h->n_vocab, b->whole->only, h->n_vocab);
     }
+    return rc;
+}
+
+/*
+ * A token's embeddings for every layer: its own row of a table, and what a product makes of its embedding, which is
+ * in scratch.x.
+ */
+static int make_own_embeddings(model *m, const micro_batch *b, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const uint32_t width = h->n_layer * h->n_embd_layer;
+    const ops_mat made = {m->scratch.own_embd, 0, width}, read = {m->scratch.own_read, 0, width};
+    int rc = m->ops->embed(m->ops,
+        &(ops_embed_args){.table = m->tensors.own_embd,
+            .ids = b->whole->ids + b->from,
+            .n = b->n,
+            .scale = sqrtf((float)h->n_embd_layer),
+            .out = read},
+        err);
+    if (!rc)
+        rc = m->ops->quant(m->ops,
+            &(ops_quant_args){.x = layer_hidden(m), .n = b->n, .width = h->n_embd, .out = m->scratch.wide},
+            err);
+    if (!rc)
+        rc = m->ops->matmul(m->ops,
+            &(ops_matmul_args){
+                .x = m->scratch.wide, .n_parts = 1, .parts = {{.weight = m->own_model, .y = made}}},
+            err);
+    if (!rc)
+        rc = m->ops->add(m->ops,
+            &(ops_add_args){
+                .a = made, .out = made, .scale_a = 1 / sqrtf((float)h->n_embd), .n = b->n, .width = width},
+            err);
+    if (!rc)
+        rc = m->ops->norm(m->ops,
+            &(ops_norm_args){.x = made,
+                .out = made,
+                .weight = m->own_norm,
+                .n = b->n,
+                .n_groups = h->n_layer,
+                .width = h->n_embd_layer,
+                .eps = h->norm_eps},
+            err);
+    const float half = sqrtf(0.5f);
+    if (!rc)
+        rc = m->ops->add(m->ops,
+            &(ops_add_args){.a = made,
+                .b = read,
+                .out = made,
+                .scale_a = half,
+                .scale_b = half,
+                .n = b->n,
+                .width = width},
+            err);
     return rc;
 }
 
@@ -58,6 +119,7 @@ static int start_hidden(model *m, const micro_batch *b, base_err *err)
                 .scale = h->arch->embd_scale ? sqrtf((float)h->n_embd) : 1,
                 .out = layer_hidden(m)},
             err);
+        if (!rc && h->n_embd_layer) rc = make_own_embeddings(m, b, err);
         return rc ? rc
                   : gguf_check_unchanged(m->file, m->path, err); /* the embedding is read from the file */
     }
@@ -81,6 +143,7 @@ static int make_rope_tables(model *m, const micro_batch *b, base_err *err)
     table.factors = NULL;
     table.base = h->window_rope_base;
     table.scale = 1;
+    if (h->window_head_dim) table.n_rot = h->window_n_rot;
     table.table = m->scratch.rope_window;
     return m->ops->rope_table(m->ops, &table, err);
 }
@@ -145,6 +208,8 @@ static int check_batch(const model *m, const model_batch *b, uint32_t layer_last
     if (h->n_taps && (b->layer_first > 0 || layer_last < h->n_layer || !b->state_out))
         return base_fail(
             err, BASE_E_USAGE, "a model that keeps a state computes all layers, and needs room for it");
+    if ((h->n_sharing || h->n_embd_layer) && (b->layer_first > 0 || layer_last < h->n_layer))
+        return base_fail(err, BASE_E_USAGE, "a model whose layers share rows computes all layers");
     if ((b->layer_first > 0 || layer_last < h->n_layer) && !b->hidden)
         return base_fail(err, BASE_E_USAGE, "a part of the layers needs room for hidden states");
     if (b->n_want && (layer_last < h->n_layer || !b->logits || !b->want))

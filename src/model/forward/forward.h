@@ -29,6 +29,14 @@ typedef struct forward_layer {
     ops_weight *gate_all, *up_all, *down_all; /* the expert of all tokens, and who says how much; or NULL */
     ops_buffer *shared;
     ops_buffer *q_bias, *k_bias, *v_bias, *q_norm, *k_norm, *attn_post, *ffn_post; /* each may be NULL */
+    /*
+     * Of experts beside the expert of all tokens, each between norms (Gemma 4), else NULL: the norms of the
+     * router, before the experts, behind each of the two; what an expert's output is multiplied by, or NULL.
+     */
+    ops_buffer *router_norm, *exps_norm, *all_post, *exps_post, *exps_scale;
+    ops_weight *own_gate, *own_out; /* how a token's embedding for this layer is added; or NULL */
+    ops_buffer *own_post;
+    float out_scale; /* x is multiplied by it in the end; 0: by nothing */
 } forward_layer;
 
 /* Everything that a micro-batch needs, made once. */
@@ -49,6 +57,10 @@ typedef struct forward_scratch {
     /* host, [n_q]: one token's queries on their way to a model_capture */
     float *captured;
     ops_buffer *rope_own; /* [FORWARD_BATCH][n_rot], the batch's own gaps (turn.c) */
+    /* Where layers have heads of other sizes (lanes.h), else NULL: their products; small heads in lanes. */
+    ops_buffer *narrow, *small_lanes;
+    ops_buffer *second;              /* [FORWARD_BATCH][n_embd] of experts beside a feed-forward; else NULL */
+    ops_buffer *own_embd, *own_read; /* [FORWARD_BATCH][n_layer * n_embd_layer]; or NULL */
 } forward_scratch;
 
 /* The turns of the fold that was read last (turn.c). */
@@ -72,6 +84,9 @@ struct model {
     forward_layer *layers; /* [n_layer] */
     ops_weight *output;
     ops_buffer *output_norm;
+    ops_buffer *ones;      /* [head_dim], the weights of a norm that has none; or NULL */
+    ops_weight *own_model; /* embeddings for each layer: what adds to the token's, and its norm; or NULL */
+    ops_buffer *own_norm;
     float *rope_factors; /* [n_rot / 2], divisors of angles (the file's, YaRN's), or NULL */
     void (*tell)(void *user, const char *sentence); /* model_options.notice */
     void *tell_user;
@@ -79,6 +94,17 @@ struct model {
     forward_scratch scratch;
     forward_fold fold;
 };
+
+/* Floats of a token's heads in the layers whose heads are not their lanes (lanes.h); 0: there are none. */
+static inline uint32_t forward_narrow_width(const model_hyper *h)
+{
+    uint32_t most = 0;
+    for (uint32_t l = 0; l < h->n_layer && h->window_head_dim; l++) {
+        const uint32_t one = model_layer_query_width(h, l) + 2 * model_layer_key_width(h, l);
+        if (one > most) most = one;
+    }
+    return most;
+}
 
 /* A token's row of scratch.qkv in a layer with rows: queries, their gates where there are some, keys, values. */
 static inline uint32_t forward_qkv_width(const model_hyper *h)
@@ -96,6 +122,14 @@ static inline uint32_t forward_state_width(const model_hyper *h)
 int forward_scratch_make(model *m, base_err *err);
 void forward_scratch_free(model *m);
 uint64_t forward_scratch_bytes(const model_hyper *h);
+/* weights.c: packs everything; an error leaves a part, which free takes as well as a whole. */
+typedef struct forward_loader {
+    model *m;
+    const model_options *options;
+    uint64_t done, total; /* bytes of the file */
+} forward_loader;
+int forward_load_weights(forward_loader *l, base_err *err);
+void forward_free_weights(model *m);
 /* turn.c: the turns by which the view's rows are read, until the next call; *ret NULL: nothing is folded. */
 int forward_turns_of(model *m, const model_rows_view *rows, const ops_turns **ret, base_err *err);
 void forward_turns_free(model *m);

@@ -2,19 +2,10 @@
  * One layer, as a row of operations. Each half ends by adding to the residual stream.
  */
 #include "model/forward/layer.h"
+#include "model/forward/lanes.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Rows of q, k, v lie behind one another in a token's row of scratch.qkv; the gates behind q. */
-static void qkv_of(const model *m, ops_mat *q, ops_mat *k, ops_mat *v)
-{
-    const model_hyper *h = &m->hyper;
-    size_t stride = forward_qkv_width(h), behind = stride - 2 * model_key_width(h);
-    *q = (ops_mat){m->scratch.qkv, 0, stride};
-    *k = (ops_mat){m->scratch.qkv, behind, stride};
-    *v = (ops_mat){m->scratch.qkv, behind + model_key_width(h), stride};
-}
 
 int layer_norm(model *m, const ops_buffer *weight, const uint32_t *rows, uint32_t n, base_err *err)
 {
@@ -29,18 +20,17 @@ int layer_norm(model *m, const ops_buffer *weight, const uint32_t *rows, uint32_
         err);
 }
 
-/* Queries of the batch's captured tokens: scratch.qkv -> [layer with rows][head][capture->n][head_dim]. */
-static void capture_queries(model *m, const micro_batch *b, uint32_t layer)
+/* Queries of the batch's captured tokens -> [layer with rows][head][capture->n][head_dim]. */
+static void capture_queries(model *m, const micro_batch *b, uint32_t layer, ops_mat q)
 {
     const model_capture *c = b->whole->capture;
     const model_hyper *h = &m->hyper;
-    size_t stride = forward_qkv_width(h);
 
     for (uint32_t i = 0; i < c->n; i++) {
         if (c->tokens[i] < b->from || c->tokens[i] >= b->from + b->n) continue;
-        size_t row = (c->tokens[i] - b->from) * stride;
-        m->ops->download(m->ops, m->scratch.captured, m->scratch.qkv, row * sizeof(float),
-            model_query_width(h) * sizeof(float));
+        size_t row = q.first + (c->tokens[i] - b->from) * q.stride;
+        m->ops->download(
+            m->ops, m->scratch.captured, q.buffer, row * sizeof(float), model_query_width(h) * sizeof(float));
         for (uint32_t head = 0; head < h->n_head; head++)
             memcpy(c->queries + (((size_t)layer * h->n_head + head) * c->n + i) * h->head_dim,
                 m->scratch.captured + (size_t)head * h->head_dim, h->head_dim * sizeof(float));
@@ -62,17 +52,19 @@ static int norm(model *m, ops_mat x, ops_mat out, const ops_buffer *weight, uint
         err);
 }
 
-static int turn(model *m, uint32_t n, ops_mat x, uint32_t n_heads, const ops_buffer *table, base_err *err)
+static int turn(
+    model *m, uint32_t layer, uint32_t n, ops_mat x, uint32_t n_heads, const ops_buffer *table, base_err *err)
 {
     const model_hyper *h = &m->hyper;
+    const uint32_t head_dim = model_layer_head_dim(h, layer);
     return m->ops->rope(m->ops,
         &(ops_rope_args){.x = x,
             .table = table,
             .pairing = h->arch->rope,
             .n = n,
             .n_heads = n_heads,
-            .head_dim = h->head_dim,
-            .n_rot = h->n_rot},
+            .head_dim = head_dim,
+            .n_rot = head_dim == h->head_dim ? h->n_rot : h->window_n_rot},
         err);
 }
 
@@ -81,10 +73,11 @@ static int turn_heads(model *m, const micro_batch *b, uint32_t layer, ops_mat x,
     const ops_buffer *weight, base_err *err)
 {
     const forward_scratch *s = &m->scratch;
-    int rc = weight ? norm(m, x, x, weight, b->n, n_heads, m->hyper.head_dim, err) : 0;
+    const uint32_t head_dim = model_layer_head_dim(&m->hyper, layer);
+    int rc = weight ? norm(m, x, x, weight, b->n, n_heads, head_dim, err) : 0;
     if (rc) return rc;
     const bool is_apart = model_layer_has_window(&m->hyper, layer) && s->rope_window;
-    return turn(m, b->n, x, n_heads, is_apart ? s->rope_window : s->rope, err);
+    return turn(m, layer, b->n, x, n_heads, is_apart ? s->rope_window : s->rope, err);
 }
 
 static float scale_of_query(const model_hyper *h, uint32_t part)
@@ -117,6 +110,15 @@ static int scale_queries(model *m, const micro_batch *b, ops_mat q, base_err *er
     return 0;
 }
 
+/* out = a + b, rows of n_embd. */
+static int add(model *m, uint32_t n, ops_mat a, ops_mat b, ops_mat out, base_err *err)
+{
+    return m->ops->add(m->ops,
+        &(ops_add_args){
+            .a = a, .b = b, .out = out, .scale_a = 1, .scale_b = 1, .n = n, .width = m->hyper.n_embd},
+        err);
+}
+
 /* x += w * scratch.wide + bias (or none), the product normalised first for models that do so. */
 static int add_product(
     model *m, uint32_t n, const ops_weight *w, const ops_buffer *bias, const ops_buffer *post, base_err *err)
@@ -129,11 +131,7 @@ static int add_product(
     int rc = m->ops->matmul(m->ops, &product, err);
     if (rc || !post) return rc;
     rc = norm(m, branch, branch, post, n, 1, h->n_embd, err);
-    if (rc) return rc;
-    return m->ops->add(m->ops,
-        &(ops_add_args){
-            .a = x, .b = branch, .out = x, .scale_a = 1, .scale_b = 1, .n = n, .width = h->n_embd},
-        err);
+    return rc ? rc : add(m, n, x, branch, x, err);
 }
 
 /*
@@ -211,6 +209,44 @@ static int attend(
                                : m->ops->attention(m->ops, args, err);
 }
 
+/* Values that are normalised, without weights; where the file has none they are the keys as they come. */
+static int make_values(
+    model *m, const forward_layer *w, uint32_t layer, uint32_t n, lane_rows p, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    if (!h->arch->v_norm) return 0;
+    return norm(m, w->v ? p.v : p.k, p.v, m->ones, n, model_layer_heads_kv(h, layer),
+        model_layer_head_dim(h, layer), err);
+}
+
+/*
+ * Queries, and what is to be this layer's rows, in lanes: *ret. A layer that reads the rows of another one makes
+ * queries only.
+ */
+static int make_heads(model *m, const micro_batch *b, uint32_t layer, lane_rows *ret, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const forward_layer *w = &m->layers[layer];
+    const lane_rows p = lanes_products(m, layer);
+    const bool owns = !model_layer_is_sharing(h, layer);
+    int rc = layer_norm(m, w->attn_norm, NULL, b->n, err);
+    if (!rc)
+        rc = m->ops->matmul(m->ops,
+            &(ops_matmul_args){.x = m->scratch.wide,
+                .n_parts = !owns  ? 1
+                           : w->v ? 3
+                                  : 2,
+                .parts = {{.weight = w->q, .bias = w->q_bias, .y = p.q},
+                    {.weight = w->k, .bias = w->k_bias, .y = p.k},
+                    {.weight = w->v, .bias = w->v_bias, .y = p.v}}},
+            err);
+    if (!rc) rc = turn_heads(m, b, layer, p.q, h->n_head, w->q_norm, err);
+    if (!rc) rc = scale_queries(m, b, p.q, err);
+    if (!rc && owns) rc = make_values(m, w, layer, b->n, p, err);
+    if (!rc && owns) rc = turn_heads(m, b, layer, p.k, model_layer_heads_kv(h, layer), w->k_norm, err);
+    return rc ? rc : lanes_spread(m, layer, b->n, p, ret, err);
+}
+
 static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_err *err)
 {
     const model_hyper *h = &m->hyper;
@@ -218,29 +254,18 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
     const forward_scratch *s = &m->scratch;
     const model_ops *ops = m->ops;
     const uint32_t at = model_layer_rows(h, layer);
-    ops_mat q, k, v, mixed = {s->mixed, 0, model_query_width(h)};
-    int rc;
-
-    qkv_of(m, &q, &k, &v);
-    const ops_mat gates = {q.buffer, model_query_width(h), q.stride};
-    rc = layer_norm(m, w->attn_norm, NULL, b->n, err);
-    if (!rc)
-        rc = ops->matmul(m->ops,
-            &(ops_matmul_args){.x = s->wide,
-                .n_parts = 3,
-                .parts = {{.weight = w->q, .bias = w->q_bias, .y = q},
-                    {.weight = w->k, .bias = w->k_bias, .y = k},
-                    {.weight = w->v, .bias = w->v_bias, .y = v}}},
-            err);
-    if (!rc) rc = turn_heads(m, b, layer, q, h->n_head, w->q_norm, err);
-    if (!rc) rc = scale_queries(m, b, q, err);
-    if (!rc) rc = turn_heads(m, b, layer, k, h->n_head_kv, w->k_norm, err);
-    if (!rc && b->whole->capture) capture_queries(m, b, at);
-    if (!rc && b->has_own && !model_layer_has_window(h, layer))
-        rc = turn(m, b->n, q, h->n_head, s->rope_own, err);
-    if (!rc)
+    const bool owns = !model_layer_is_sharing(h, layer);
+    ops_mat mixed = {s->mixed, 0, model_query_width(h)};
+    lane_rows r;
+    int rc = make_heads(m, b, layer, &r, err);
+    if (rc) return rc;
+    const ops_mat q = r.q, gates = {q.buffer, model_query_width(h), q.stride};
+    if (b->whole->capture && owns) capture_queries(m, b, at, q);
+    if (b->has_own && !model_layer_has_window(h, layer))
+        rc = turn(m, layer, b->n, q, h->n_head, s->rope_own, err);
+    if (!rc && owns)
         rc = ops->rows_write(
-            m->ops, &(ops_rows_write_args){.rows = b->rows, .layer = at, .n = b->n, .k = k, .v = v}, err);
+            m->ops, &(ops_rows_write_args){.rows = b->rows, .layer = at, .n = b->n, .k = r.k, .v = r.v}, err);
     if (!rc)
         rc = attend(m, b, at,
             &(ops_attention_args){.rows = b->rows,
@@ -263,9 +288,14 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
                 .width = model_query_width(h),
                 .out = s->wide},
             err);
-    else if (!rc)
-        rc = ops->quant(m->ops,
-            &(ops_quant_args){.x = mixed, .n = b->n, .width = model_query_width(h), .out = s->wide}, err);
+    else {
+        if (!rc) rc = lanes_gather(m, layer, b->n, mixed, &mixed, err);
+        if (!rc)
+            rc = ops->quant(m->ops,
+                &(ops_quant_args){
+                    .x = mixed, .n = b->n, .width = model_layer_query_width(h, layer), .out = s->wide},
+                err);
+    }
     if (!rc) rc = add_product(m, b->n, w->o, w->o_bias, w->attn_post, err);
     return rc;
 }
@@ -354,9 +384,9 @@ static int state_half(model *m, const micro_batch *b, uint32_t layer, base_err *
     return rc;
 }
 
-/* x += down(gate(x) * up(x)): scratch.wide holds the normed x. shares: how much each token's counts; NULL: all of it. */
-static int add_gated(model *m, uint32_t n, uint32_t n_ff, const ops_weight *gate, const ops_weight *up,
-    const ops_weight *down, const ops_buffer *shares, const ops_buffer *post, base_err *err)
+/* scratch.wide = gate(x) * up(x), where it holds the normed x. shares: how much each token's counts; NULL: all of it. */
+static int gated(model *m, uint32_t n, uint32_t n_ff, const ops_weight *gate, const ops_weight *up,
+    const ops_buffer *shares, base_err *err)
 {
     const forward_scratch *s = &m->scratch;
     const ops_mat g = {s->gate_up, 0, 2 * (size_t)n_ff}, u = {s->gate_up, n_ff, 2 * (size_t)n_ff};
@@ -374,71 +404,146 @@ static int add_gated(model *m, uint32_t n, uint32_t n_ff, const ops_weight *gate
                 .shares = shares,
                 .out = s->wide},
             err);
-    if (!rc) rc = add_product(m, n, down, NULL, post, err);
     return rc;
 }
 
-static int feed_forward_half(model *m, uint32_t n, const forward_layer *w, base_err *err)
+static int feed_forward_half(model *m, uint32_t n, uint32_t layer, base_err *err)
 {
+    const forward_layer *w = &m->layers[layer];
     int rc = layer_norm(m, w->ffn_norm, NULL, n, err);
-    if (!rc) rc = add_gated(m, n, m->hyper.n_ff, w->gate, w->up, w->down, NULL, w->ffn_post, err);
-    return rc;
+    if (!rc) rc = gated(m, n, model_layer_n_ff(&m->hyper, layer), w->gate, w->up, NULL, err);
+    return rc ? rc : add_product(m, n, w->down, NULL, w->ffn_post, err);
+}
+
+/* What the experts of each token add up to, of scratch.chosen and the rows in scratch.wide: y (+ add). */
+static int mix_experts(model *m, const forward_layer *w, ops_mat y, ops_mat add, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const forward_scratch *s = &m->scratch;
+    return m->ops->experts(m->ops,
+        &(ops_experts_args){.x = s->wide,
+            .chosen = s->chosen,
+            .weights = s->shares,
+            .n_experts = h->n_experts,
+            .n_used = h->n_experts_used,
+            .gate = w->gate,
+            .up = w->up,
+            .down = w->down,
+            .gate_bias = w->gate_bias,
+            .up_bias = w->up_bias,
+            .down_bias = w->down_bias,
+            .kind = h->arch->gate,
+            .y = y,
+            .add = add},
+        err);
+}
+
+/* scratch.chosen and its weights, by a router that reads the rows of `normed`. */
+static int route(model *m, uint32_t n, const forward_layer *w, ops_mat normed, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const forward_scratch *s = &m->scratch;
+    return m->ops->route(m->ops,
+        &(ops_route_args){.x = normed,
+            .router = w->router,
+            .bias = w->router_bias,
+            .scales = w->exps_scale,
+            .n = n,
+            .width = h->n_embd,
+            .n_experts = h->n_experts,
+            .n_used = h->n_experts_used,
+            .chosen = s->chosen,
+            .weights = s->shares,
+            .shared = w->shared,
+            .shares = s->share_all},
+        err);
+}
+
+/*
+ * Gemma 4's mixture: a feed-forward of all tokens beside the experts, both of the same x, each between norms of its
+ * own, and one behind their sum. The router reads x by a norm of its own.
+ */
+static int beside_half(model *m, uint32_t n, uint32_t layer, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const forward_layer *w = &m->layers[layer];
+    const forward_scratch *s = &m->scratch;
+    const ops_mat x = layer_hidden(m), all = {s->branch, 0, h->n_embd}, chosen = {s->second, 0, h->n_embd};
+    int rc = layer_norm(m, w->ffn_norm, NULL, n, err);
+    if (!rc) rc = gated(m, n, h->n_ff_shared, w->gate_all, w->up_all, NULL, err);
+    if (!rc)
+        rc = m->ops->matmul(m->ops,
+            &(ops_matmul_args){.x = s->wide, .n_parts = 1, .parts = {{.weight = w->down_all, .y = all}}},
+            err);
+    if (!rc) rc = norm(m, all, all, w->all_post, n, 1, h->n_embd, err);
+    if (!rc) rc = norm(m, x, chosen, w->router_norm, n, 1, h->n_embd, err);
+    if (!rc) rc = route(m, n, w, chosen, err);
+    if (!rc) rc = layer_norm(m, w->exps_norm, NULL, n, err);
+    if (!rc) rc = mix_experts(m, w, chosen, (ops_mat){0}, err);
+    if (!rc) rc = norm(m, chosen, chosen, w->exps_post, n, 1, h->n_embd, err);
+    if (!rc) rc = add(m, n, all, chosen, all, err);
+    if (!rc) rc = norm(m, all, all, w->ffn_post, n, 1, h->n_embd, err);
+    return rc ? rc : add(m, n, x, all, x, err);
+}
+
+/* x += post(out(gelu(gate x) * the token's embedding for this layer)). */
+static int own_embedding(model *m, uint32_t n, uint32_t layer, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const forward_layer *w = &m->layers[layer];
+    const forward_scratch *s = &m->scratch;
+    const size_t width = h->n_embd_layer;
+    const ops_mat g = {s->gate_up, 0, width};
+    int rc = m->ops->quant(
+        m->ops, &(ops_quant_args){.x = layer_hidden(m), .n = n, .width = h->n_embd, .out = s->wide}, err);
+    if (!rc)
+        rc = m->ops->matmul(m->ops,
+            &(ops_matmul_args){.x = s->wide, .n_parts = 1, .parts = {{.weight = w->own_gate, .y = g}}}, err);
+    if (!rc)
+        rc = m->ops->gate_quant(m->ops,
+            &(ops_gate_quant_args){.gate = g,
+                .up = {s->own_embd, layer * width, h->n_layer * width},
+                .kind = h->arch->gate,
+                .n = n,
+                .width = h->n_embd_layer,
+                .out = s->wide},
+            err);
+    return rc ? rc : add_product(m, n, w->own_out, NULL, w->own_post, err);
 }
 
 /*
  * The same of a mixture: the router reads F32, the experts 8-bit activations. The expert of all tokens comes
  * last, each token's as much as its gate says.
  */
-static int experts_half(model *m, uint32_t n, const forward_layer *w, base_err *err)
+static int experts_half(model *m, uint32_t n, uint32_t layer, base_err *err)
 {
     const model_hyper *h = &m->hyper;
+    const forward_layer *w = &m->layers[layer];
     const forward_scratch *s = &m->scratch;
-    const model_ops *ops = m->ops;
     ops_mat x = layer_hidden(m), normed = {s->branch, 0, h->n_embd};
     int rc = norm(m, x, normed, w->ffn_norm, n, 1, h->n_embd, err);
+    if (!rc) rc = route(m, n, w, normed, err);
     if (!rc)
-        rc = ops->route(m->ops,
-            &(ops_route_args){.x = normed,
-                .router = w->router,
-                .bias = w->router_bias,
-                .n = n,
-                .width = h->n_embd,
-                .n_experts = h->n_experts,
-                .n_used = h->n_experts_used,
-                .chosen = s->chosen,
-                .weights = s->shares,
-                .shared = w->shared,
-                .shares = s->share_all},
-            err);
-    if (!rc)
-        rc = ops->quant(
+        rc = m->ops->quant(
             m->ops, &(ops_quant_args){.x = normed, .n = n, .width = h->n_embd, .out = s->wide}, err);
-    if (!rc)
-        rc = ops->experts(m->ops,
-            &(ops_experts_args){.x = s->wide,
-                .chosen = s->chosen,
-                .weights = s->shares,
-                .n_experts = h->n_experts,
-                .n_used = h->n_experts_used,
-                .gate = w->gate,
-                .up = w->up,
-                .down = w->down,
-                .gate_bias = w->gate_bias,
-                .up_bias = w->up_bias,
-                .down_bias = w->down_bias,
-                .kind = h->arch->gate,
-                .y = x,
-                .add = x},
-            err);
-    if (!rc && w->shared)
-        rc = add_gated(m, n, h->n_ff_shared, w->gate_all, w->up_all, w->down_all, s->share_all, NULL, err);
-    return rc;
+    if (!rc) rc = mix_experts(m, w, x, x, err);
+    if (rc || !w->shared) return rc;
+    rc = gated(m, n, h->n_ff_shared, w->gate_all, w->up_all, s->share_all, err);
+    return rc ? rc : add_product(m, n, w->down_all, NULL, NULL, err);
 }
 
 int layer_run(model *m, const micro_batch *b, uint32_t layer, base_err *err)
 {
     const model_hyper *h = &m->hyper;
+    const forward_layer *w = &m->layers[layer];
+    const ops_mat x = layer_hidden(m);
     int rc = (model_layer_is_recurrent(h, layer) ? state_half : attention_half)(m, b, layer, err);
-    if (!rc) rc = (h->n_experts ? experts_half : feed_forward_half)(m, b->n, &m->layers[layer], err);
-    return rc;
+    if (!rc)
+        rc = (!h->n_experts     ? feed_forward_half
+              : h->arch->beside ? beside_half
+                                : experts_half)(m, b->n, layer, err);
+    if (!rc && w->own_gate) rc = own_embedding(m, b->n, layer, err);
+    if (rc || w->out_scale == 0) return rc;
+    return m->ops->add(m->ops,
+        &(ops_add_args){.a = x, .out = x, .scale_a = w->out_scale, .n = b->n, .width = h->n_embd}, err);
 }

@@ -44,6 +44,7 @@ typedef struct model_info {
     char hash[65];          /* sha256 over name, metadata and sampled tensor bytes: identity of the weights */
     uint32_t n_rows_layers; /* layers that have rows; the others keep a state */
     uint64_t state_bytes;   /* of one state; 0: the model keeps none */
+    bool is_whole;          /* all layers are computed together: a state, or rows that layers share */
     bool folds;             /* rows may be read folded (ops/rows.h, gaps): the CPU's operations do that */
     const char *notice;     /* why the CPU computes where a GPU was to; NULL: it is as it was asked for */
     uint32_t kernel_version; /* part of a cache state's identity: changes when results could change a bit */

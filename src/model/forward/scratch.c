@@ -13,14 +13,14 @@ static uint32_t larger(uint32_t a, uint32_t b)
 
 static uint32_t widest(const model_hyper *h)
 {
-    return larger(larger(h->n_embd, larger(h->n_ff, h->n_ff_shared)),
-        larger(model_query_width(h), model_state_values(h)));
+    return larger(larger(larger(h->n_embd, h->n_ff_sharing), larger(h->n_ff, h->n_ff_shared)),
+        larger(larger(model_query_width(h), h->n_embd_layer), model_state_values(h)));
 }
 
 /* Columns of one half of scratch.gate_up: a mixture's experts have their own place. */
 static uint32_t gate_width(const model_hyper *h)
 {
-    return h->n_experts ? h->n_ff_shared : h->n_ff;
+    return larger(h->n_experts ? h->n_ff_shared : larger(h->n_ff, h->n_ff_sharing), h->n_embd_layer);
 }
 
 /* Floats of each scratch buffer, in one place for the allocation and for the plan of memory. */
@@ -37,7 +37,12 @@ static uint32_t gate_width(const model_hyper *h)
     X(logits, FORWARD_HEADS, h->n_vocab)                                                                     \
     X(rope, FORWARD_BATCH, h->n_rot)                                                                         \
     X(rope_window, h->window_rope_base ? FORWARD_BATCH : 0, h->n_rot)                                        \
-    X(rope_own, FORWARD_BATCH, h->n_rot)
+    X(rope_own, FORWARD_BATCH, h->n_rot)                                                                     \
+    X(narrow, h->window_head_dim ? FORWARD_BATCH : 0, forward_narrow_width(h))                               \
+    X(small_lanes, h->window_head_dim ? FORWARD_BATCH : 0, forward_qkv_width(h))                             \
+    X(second, h->arch->beside && h->n_experts ? FORWARD_BATCH : 0, h->n_embd)                                \
+    X(own_embd, h->n_embd_layer ? FORWARD_BATCH : 0, (size_t)h->n_layer * h->n_embd_layer)                   \
+    X(own_read, h->n_embd_layer ? FORWARD_BATCH : 0, (size_t)h->n_layer * h->n_embd_layer)
 
 uint64_t forward_scratch_bytes(const model_hyper *h)
 {

@@ -46,6 +46,8 @@ typedef struct family {
         [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = response_end "<|im_end|>\n",             \
     }
 
+#define NO_THOUGHT "<|channel>thought\n<channel|>"
+
 #define HARMONY(effort)                                                                                        \
     "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"                   \
     "Knowledge cutoff: 2024-06\n\nReasoning: " effort "\n\n"                                                  \
@@ -110,6 +112,23 @@ static const family families[] = {
             [MODEL_ROLE_SYSTEM] = "<end_of_turn>\n", [MODEL_ROLE_USER] = "<end_of_turn>\n",
             [MODEL_ROLE_ASSISTANT] = "<end_of_turn>\n", [MODEL_ROLE_TOOL] = "<end_of_turn>\n",
         },
+    },
+    {   /*
+         * Gemma 4. It knows a system turn; calls are asked for in JSON and a result is a turn of the user, since its own
+         * form of calls is not built. The thought that its template opens with is already over.
+         */
+        .name = "gemma4", .sign = "<|turn>", .tokens = {"<|turn>", "<turn|>"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "<|turn>system\n",
+            [MODEL_ROLE_USER]      = "<|turn>user\n",
+            [MODEL_ROLE_ASSISTANT] = "<|turn>model\n",
+            [MODEL_ROLE_TOOL]      = "<|turn>user\nResult:\n",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "<turn|>\n", [MODEL_ROLE_USER] = "<turn|>\n",
+            [MODEL_ROLE_ASSISTANT] = "<turn|>\n", [MODEL_ROLE_TOOL] = "<turn|>\n",
+        },
+        .think_sign = "<|channel>thought\\n<channel|>", .no_thought = NO_THOUGHT, .thought = NO_THOUGHT,
     },
     {   /* Mistral's since tekken (version 7 of its tokenizer): Mistral Small 3, Devstral, Ministral 3. */
         .name = "mistral", .sign = "[SYSTEM_PROMPT]",

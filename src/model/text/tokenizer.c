@@ -1,6 +1,6 @@
 /*
- * Text to ids, for byte-level vocabularies ("gpt2": Qwen, Llama 3, SmolLM2) and SentencePiece ones ("llama":
- * Gemma, Llama 2).
+ * Text to ids, for byte-level vocabularies ("gpt2": Qwen, Llama 3, SmolLM2), SentencePiece ones ("llama":
+ * Gemma, Llama 2), and what lies between ("gemma4": SentencePiece's letters, merged by rank).
  *
  * A text goes through three stages: special texts are cut out (tokenizer_special.c), the rest falls into
  * words (tokenizer_split.c, or wherever no piece reaches across: tokenizer_spm.c), a word seen before in this
@@ -33,7 +33,8 @@ struct model_tokenizer {
     piece_table pieces;
     special_table specials;
     bool *ends;                 /* [pieces.n] */
-    const split_kind *split;    /* byte-level vocabularies; NULL: a SentencePiece one */
+    const split_kind *split;    /* vocabularies with merges; NULL: a SentencePiece one */
+    piece_alphabet alphabet;    /* of pieces and merges */
     uint32_t byte_symbols[256]; /* the one-byte pieces; pieces.n + byte where the vocabulary has none */
     bpe_table merges;
     spm_table spm;
@@ -45,6 +46,12 @@ struct model_tokenizer {
 struct trie_slot {
     _Atomic(token_trie *) made;
 };
+
+/* Merges begin with letters, not with bytes. */
+static bool has_letters(const model_tokenizer *t)
+{
+    return t->split && t->alphabet == PIECE_ALPHABET_SENTENCEPIECE;
+}
 
 /* ---- load ---- */
 
@@ -65,10 +72,11 @@ static int load_merges(model_tokenizer *t, const gguf_file *g, base_err *err)
         base_buf_reserve(&pair, s.len + 1);
         /* The space between the two; neither side has one, and a side may not be empty. */
         const char *space = s.len > 1 ? memchr(s.ptr + 1, ' ', s.len - 1) : NULL;
-        bool fine = space &&
-                    piece_decode_gpt2((base_str){s.ptr, (size_t)(space - s.ptr)}, pair.data, &n_left) &&
-                    piece_decode_gpt2((base_str){space + 1, s.len - (size_t)(space + 1 - s.ptr)},
-                        pair.data + n_left, &n_right);
+        bool fine =
+            space &&
+            piece_decode((base_str){s.ptr, (size_t)(space - s.ptr)}, t->alphabet, pair.data, &n_left) &&
+            piece_decode((base_str){space + 1, s.len - (size_t)(space + 1 - s.ptr)}, t->alphabet,
+                pair.data + n_left, &n_right);
         int32_t left = fine ? piece_find(&t->pieces, pair.data, n_left) : -1;
         int32_t right = fine ? piece_find(&t->pieces, pair.data + n_left, n_right) : -1;
         int32_t whole = fine ? piece_find(&t->pieces, pair.data, n_left + n_right) : -1;
@@ -117,7 +125,7 @@ static void load_marks(model_tokenizer *t)
     static const char *const names[] = {"<|im_start|>", "<|start_header_id|>", "<|end_header_id|>",
         "<start_of_turn>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[INST]", "[/INST]", "[TOOL_RESULTS]",
         "[/TOOL_RESULTS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]",
-        "[TOOL_CONTENT]", "<s>", "</s>"};
+        "[TOOL_CONTENT]", "<s>", "</s>", "<|turn>", "<turn|>", "<|channel>", "<channel|>"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         for (uint32_t i = 0; i < t->pieces.n; i++)
             if (t->pieces.types[i] == PIECE_USER && base_str_equal(piece_at(&t->pieces, i), names[k]))
@@ -131,8 +139,8 @@ static void load_ends(model_tokenizer *t, const gguf_file *g)
         "tokenizer.ggml.eom_token_id", "tokenizer.ggml.fim_pad_token_id", "tokenizer.ggml.fim_rep_token_id",
         "tokenizer.ggml.fim_sep_token_id"};
     static const char *const names[] = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>",
-        "<end_of_turn>", "<|end_of_text|>", "<|return|>", "<|call|>", "<|fim_pad|>", "<|fim_rep|>",
-        "<|repo_name|>", "<|file_sep|>"};
+        "<end_of_turn>", "<turn|>", "<|tool_response>", "<|end_of_text|>", "<|return|>", "<|call|>",
+        "<|fim_pad|>", "<|fim_rep|>", "<|repo_name|>", "<|file_sep|>"};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         uint64_t id;
         if (gguf_get_u64(g, ids[i], &id) && id < t->pieces.n) t->ends[id] = true;
@@ -168,6 +176,15 @@ static int load_byte_level(model_tokenizer *t, const gguf_file *g, base_err *err
     return load_merges(t, g, err);
 }
 
+static int load_letters(model_tokenizer *t, const gguf_file *g, base_err *err)
+{
+    static const char pre[] = "gemma4";
+    t->split = split_find(pre, sizeof pre - 1);
+    t->alphabet = PIECE_ALPHABET_SENTENCEPIECE;
+    int r = piece_table_load(&t->pieces, g, t->alphabet, err);
+    return r < 0 ? r : load_merges(t, g, err);
+}
+
 static int load_sentencepiece(model_tokenizer *t, const gguf_file *g, base_err *err)
 {
     int r = piece_table_load(&t->pieces, g, PIECE_ALPHABET_SENTENCEPIECE, err);
@@ -183,17 +200,19 @@ static int load(model_tokenizer *t, const gguf_file *g, base_err *err)
         r = load_byte_level(t, g, err);
     else if (base_str_equal(model, "llama"))
         r = load_sentencepiece(t, g, err);
+    else if (base_str_equal(model, "gemma4"))
+        r = load_letters(t, g, err);
     else
         r = base_fail(err, BASE_E_UNSUPPORTED,
-            "the vocabulary is of the kind \"%.*s\"; kvist knows \"gpt2\" (byte-level BPE) and \"llama\" "
-            "(SentencePiece)",
+            "the vocabulary is of the kind \"%.*s\"; kvist knows \"gpt2\" (byte-level BPE), \"llama\" "
+            "(SentencePiece) and \"gemma4\"",
             (int)(model.len < 40 ? model.len : 40), model.ptr ? model.ptr : "");
     if (r < 0) return r;
     t->ends = base_xcalloc(t->pieces.n, sizeof *t->ends);
     load_ends(t, g);
     bool add_bos = t->split ? t->split->adds_bos : true;
     uint64_t bos;
-    gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &add_bos);
+    if (!has_letters(t)) gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &add_bos); /* older files say no */
     if (add_bos && gguf_get_u64(g, "tokenizer.ggml.bos_token_id", &bos) && bos < t->pieces.n)
         t->bos = (int32_t)bos;
     return special_table_load(&t->specials, &t->pieces, err);
@@ -268,6 +287,11 @@ typedef struct encoding {
     uint32_t n_occurring;
 } encoding;
 
+static int32_t letter_of(const void *user, const char *letter, size_t n)
+{
+    return piece_find(user, letter, n);
+}
+
 static void encode_word(encoding *e, const char *word, size_t n)
 {
     const model_tokenizer *t = e->t;
@@ -277,9 +301,14 @@ static void encode_word(encoding *e, const char *word, size_t n)
         return;
     }
     *c = (seen){word, n, e->out->n, 0};
-    int32_t whole = t->split && t->split->ignore_merges ? piece_find(&t->pieces, word, n) : -1;
+    /* As llama.cpp: a run of line ends that is a piece of Gemma 4's is not merged. */
+    const bool is_whole = t->split && (t->split->ignore_merges || (has_letters(t) && *word == '\n'));
+    int32_t whole = is_whole ? piece_find(&t->pieces, word, n) : -1;
     if (whole >= 0)
         model_ids_add(e->out, whole);
+    else if (t->split && has_letters(t))
+        bpe_encode_letters(
+            &t->merges, &e->scratch, word, n, letter_of, &t->pieces, t->pieces.byte_ids, t->pieces.n, e->out);
     else if (t->split)
         bpe_encode(&t->merges, &e->scratch, word, n, t->byte_symbols, t->pieces.n, e->out);
     else
@@ -321,7 +350,8 @@ static void encode_plain(encoding *e, const char *text, size_t n)
     if (n == 0) return;
     bool space_first = !e->t->split && e->t->spm.space_first && e->after_special;
     e->after_special = false;
-    if (e->t->split || (!space_first && !memmem(text, n, mark, mark_n))) {
+    const bool keeps_marks = e->t->split && !has_letters(e->t);
+    if (keeps_marks || (!space_first && !memmem(text, n, mark, mark_n))) {
         encode_words(e, text, n);
         return;
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 typedef struct bpe_pair {
     uint32_t rank, place, left, right, result;
@@ -141,6 +142,30 @@ void bpe_encode(const bpe_table *t, bpe_scratch *s, const char *word, size_t n,
     bpe_merge_all(s, word, n, find_merge, t);
     for (int32_t i = 0; i >= 0; i = s->symbols[i].after)
         if (s->symbols[i].id < n_vocab) model_ids_add(out, (int32_t)s->symbols[i].id);
+}
+
+void bpe_encode_letters(const bpe_table *t, bpe_scratch *s, const char *word, size_t n, bpe_letter_fn *letter,
+    const void *user, const uint32_t byte_ids[256], uint32_t n_vocab, model_ids *out)
+{
+    if (n == 0) return;
+    int32_t before = -1;
+    base_grow(&s->symbols, &s->symbols_cap, n, sizeof *s->symbols);
+    for (size_t i = 0, n_letter; i < n; i += n_letter) {
+        uint32_t cp;
+        n_letter = base_utf8_decode(word + i, n - i, &cp);
+        const int32_t id = letter(user, word + i, n_letter), behind = (int32_t)(i + n_letter);
+        s->symbols[i] = (bpe_symbol){
+            .id = id < 0 ? n_vocab : (uint32_t)id, .before = before, .after = i + n_letter < n ? behind : -1};
+        before = (int32_t)i;
+    }
+    bpe_merge_all(s, word, n, find_merge, t);
+    for (int32_t i = 0; i >= 0; i = s->symbols[i].after) {
+        const size_t end = s->symbols[i].after < 0 ? n : (size_t)s->symbols[i].after;
+        if (s->symbols[i].id < n_vocab) model_ids_add(out, (int32_t)s->symbols[i].id);
+        for (size_t k = (size_t)i; s->symbols[i].id >= n_vocab && k < end; k++)
+            if (byte_ids[(unsigned char)word[k]] < n_vocab)
+                model_ids_add(out, (int32_t)byte_ids[(unsigned char)word[k]]);
+    }
 }
 
 void bpe_scratch_free(bpe_scratch *s)

@@ -65,4 +65,12 @@ void bpe_table_add(bpe_table *t, uint32_t left, uint32_t right, uint32_t rank, u
 void bpe_encode(const bpe_table *t, bpe_scratch *s, const char *word, size_t n,
     const uint32_t byte_symbols[256], uint32_t n_vocab, model_ids *out);
 
+/*
+ * The same of a vocabulary whose merges begin with letters (Gemma 4): letter is the piece of the n bytes of one, -1 where
+ * there is none; then its bytes stand for it, which merge with nothing.
+ */
+typedef int32_t bpe_letter_fn(const void *user, const char *letter, size_t n);
+void bpe_encode_letters(const bpe_table *t, bpe_scratch *s, const char *word, size_t n, bpe_letter_fn *letter,
+    const void *user, const uint32_t byte_ids[256], uint32_t n_vocab, model_ids *out);
+
 #endif

@@ -36,7 +36,7 @@ static int alphabet_byte(uint32_t cp)
     return k <= 32 ? (int)k : k <= 66 ? (int)(127 + k - 33) : 173;
 }
 
-bool piece_decode_gpt2(base_str text, char *to, size_t *n)
+static bool decode_gpt2(base_str text, char *to, size_t *n)
 {
     *n = 0;
     for (size_t i = 0; i < text.len;) {
@@ -60,6 +60,13 @@ static size_t decode_sentencepiece(base_str text, char *to)
     return n;
 }
 
+bool piece_decode(base_str text, piece_alphabet alphabet, char *to, size_t *n)
+{
+    if (alphabet == PIECE_ALPHABET_GPT2) return decode_gpt2(text, to, n);
+    *n = decode_sentencepiece(text, to);
+    return true;
+}
+
 static int hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
@@ -78,7 +85,7 @@ static size_t decode(base_str text, uint8_t type, piece_alphabet alphabet, char 
 {
     size_t n;
     if (alphabet == PIECE_ALPHABET_GPT2) {
-        if (type == PIECE_NORMAL && piece_decode_gpt2(text, to, &n)) return n;
+        if (type == PIECE_NORMAL && decode_gpt2(text, to, &n)) return n;
     } else if (type == PIECE_NORMAL) {
         return decode_sentencepiece(text, to);
     } else if (type == PIECE_BYTE && byte_of(text) >= 0) {

@@ -46,10 +46,10 @@ void piece_table_free(piece_table *t);
 int32_t piece_find(const piece_table *t, const char *s, size_t n);
 
 /*
- * Writes the bytes of a GPT-2 piece to `to` (room for text.len); false when a character is not in the
+ * Writes the bytes of a normal piece to `to` (room for text.len); false when a character is not in the
  * alphabet.
  */
-bool piece_decode_gpt2(base_str text, char *to, size_t *n);
+bool piece_decode(base_str text, piece_alphabet alphabet, char *to, size_t *n);
 
 static inline base_str piece_at(const piece_table *t, uint32_t id)
 {

@@ -265,6 +265,16 @@ static size_t split_smollm(split_walk *w)
     return move(w, next_gpt2(w->at, w->segment_end));
 }
 
+/* Gemma 4 merges across words; only runs of line ends stand apart. */
+static size_t split_lines(split_walk *w)
+{
+    const char *q = w->at;
+    if (q >= w->end) return 0;
+    const bool is_end = *q == '\n';
+    while (q < w->end && (*q == '\n') == is_end) q++;
+    return move(w, q);
+}
+
 const split_kind *split_find(const char *pre, size_t n)
 {
     /* clang-format off */
@@ -276,6 +286,7 @@ const split_kind *split_find(const char *pre, size_t n)
         {"gpt-2",     split_gpt2,   0, 0},
         {"tekken",    split_tekken, 1, 1},
         {"gpt-4o",    split_o200k,  0, 0},
+        {"gemma4",    split_lines,  0, 1},
     };
     /* clang-format on */
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
