@@ -127,7 +127,7 @@ static base_buf build_vocabulary(
     while (pieces[n]) n++;
     while (merges[n_merges]) n_merges++;
     gguf_build_header(&b, 3, 0, 5);
-    gguf_build_key_str(&b, "tokenizer.ggml.model", "gpt2");
+    gguf_build_key_str(&b, "tokenizer.ggml.model", strcmp(pre, "gemma4") == 0 ? "gemma4" : "gpt2");
     gguf_build_key_str(&b, "tokenizer.ggml.pre", pre);
     gguf_build_key_array(&b, "tokenizer.ggml.tokens", GGUF_STRING, n);
     for (uint64_t i = 0; i < n; i++) gguf_build_str(&b, pieces[i]);
@@ -245,6 +245,34 @@ static void test_tokenizer__merges_by_rank(void **state)
     assert_string_equal(out.data, "[a][bc][ab]");
     show(t, "ab?c", 4, false, &out); /* a byte that the vocabulary lacks is left out */
     assert_string_equal(out.data, "[ab][c]");
+    model_tokenizer_free(t);
+    gguf_close(g);
+    base_buf_free(&b);
+    base_buf_free(&out);
+}
+
+/* Gemma 4: letters are merged across words, U+2581 is a space, a run of line ends may be whole, a letter without a piece is bytes. */
+static void test_tokenizer__merges_letters_across_words(void **state)
+{
+    static const char *const pieces[] = {"a", "b", "\u2581", "b\u2581", "b\u2581a", "\n", "\n\n\n", "\u00e9",
+        "<0xE4>", "<0xBD>", "<0xA0>", "<turn|>", NULL};
+    static const int types[] = {1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 6, 4};
+    static const char *const merges[] = {"b \u2581", "b\u2581 a", NULL};
+    static const char text[] = "ab ab\u2581a\n\n\n\u00e9\n\n\u4f60<turn|>";
+    base_buf b = build_vocabulary("gemma4", pieces, types, merges), out = {0};
+    gguf_file *g;
+    model_tokenizer *t;
+    base_err err;
+    if (load(&b, &g, &t, &err) != 0) fail_msg("%s", err.msg);
+    show(t, text, strlen(text) - strlen("<turn|>"), false, &out);
+    assert_string_equal(out.data, "[a][b a][b a][\n\n\n][\u00e9][\n][\n][\xe4][\xbd][\xa0]");
+    /* A turn's end is no text, whatever the converter made of it. */
+    assert_true(model_tokenizer_is_control(t, 11));
+    assert_true(model_tokenizer_is_end(t, 11));
+    model_ids ids = {0};
+    model_tokenizer_encode(t, "a<turn|>", 8, false, &ids);
+    for (size_t i = 0; i < ids.n; i++) assert_int_not_equal(ids.ids[i], 11);
+    model_ids_free(&ids);
     model_tokenizer_free(t);
     gguf_close(g);
     base_buf_free(&b);
@@ -405,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_tokenizer__agrees_with_llama_cpp_on_gemma),
         cmocka_unit_test(test_tokenizer__splits_as_each_expression_says),
         cmocka_unit_test(test_tokenizer__merges_by_rank),
+        cmocka_unit_test(test_tokenizer__merges_letters_across_words),
         cmocka_unit_test(test_tokenizer__keeps_control_texts_of_content_as_text),
         cmocka_unit_test(test_tokenizer__refuses_merges_of_unknown_pieces),
         cmocka_unit_test(test_tokenizer__refuses_kinds_it_does_not_know),
