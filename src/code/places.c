@@ -478,7 +478,18 @@ static bool is_sole(const code_index *x, const char *name)
     return real == 1;
 }
 
-uint32_t code_places_correct(const code_index *x, const char *answer, size_t n, base_buf *out, base_buf *what)
+/* A place that the answer writes lies in one of these files. */
+static bool is_in_any(const char *place, size_t n, char *const *files, size_t n_files)
+{
+    for (size_t i = 0; i < n_files; i++) {
+        const char *name = base_path_name(files[i]);
+        if (memmem(place, n, name, strlen(name))) return true;
+    }
+    return false;
+}
+
+uint32_t code_places_correct(const code_index *x, const char *answer, size_t n, char *const *changed,
+    size_t n_changed, base_buf *out, base_buf *what)
 {
     enum { MOST = 64 };
     code_checked *checked;
@@ -489,7 +500,8 @@ uint32_t code_places_correct(const code_index *x, const char *answer, size_t n, 
     for (uint32_t i = 0; i < count; i++) {
         const code_checked *c = &checked[i];
         if (c->state != CODE_PLACE_DEFINED || c->cited_to <= c->cited_from || c->cited_from < at ||
-            c->cited_to > n || !is_sole(x, c->name))
+            c->cited_to > n || !is_sole(x, c->name) ||
+            is_in_any(answer + c->cited_from, c->cited_to - c->cited_from, changed, n_changed))
             continue;
         const int length = (int)(c->cited_to - c->cited_from);
         base_buf_add(out, answer + at, c->cited_from - at);

@@ -43,11 +43,11 @@ void code_places_checked_free(code_checked *c, uint32_t n);
 
 /*
  * The answer with the places put right that it gives a name wrongly, each marked as corrected; only where the
- * tree has exactly one definition of the name. *what: a line each ("gcd: a.py:3, not b.py:9"). Returns how
- * many; 0: out stays empty.
+ * tree has exactly one definition of the name, and not those in the n_changed files of `changed`: "a test for f in
+ * test_a.py" is no place of f. *what: a line each ("gcd: a.py:3, not b.py:9"). Returns how many; 0: out stays empty.
  */
-uint32_t code_places_correct(
-    const code_index *x, const char *answer, size_t n, base_buf *out, base_buf *what);
+uint32_t code_places_correct(const code_index *x, const char *answer, size_t n, char *const *changed,
+    size_t n_changed, base_buf *out, base_buf *what);
 
 /* One line for a person: "freeReplyObject: hiredis.c:91 (function)", "no src/reply.py in this tree". */
 void code_places_line(const code_checked *c, base_buf *out);

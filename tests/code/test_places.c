@@ -137,7 +137,7 @@ static void correct(const char *answer, const char *expected, const char *said)
 {
     code_index *x = tree(NULL);
     base_buf out = {0}, what = {0};
-    const uint32_t n = code_places_correct(x, answer, strlen(answer), &out, &what);
+    const uint32_t n = code_places_correct(x, answer, strlen(answer), NULL, 0, &out, &what);
     assert_int_equal(n != 0, expected != NULL);
     assert_string_equal(out.data != NULL ? out.data : "", expected != NULL ? expected : "");
     if (said != NULL) assert_string_equal(what.data, said);
@@ -157,6 +157,22 @@ static void test_places__a_wrong_place_is_put_right_and_marked(void **state)
     correct("`count` is called in src/hiredis.h:2.", NULL, NULL); /* of its use, not of its place */
     correct("`nothing_of_it` is in src/hiredis.h:2.", NULL, NULL);
     correct("", NULL, NULL);
+}
+
+/* "A test for count in tests/test_count.c": the answer says where something of this turn stands. */
+static void test_places__files_of_this_turn_are_left_alone(void **state)
+{
+    static const char answer[] =
+        "Added a test for `count` in src/reply.py:2. `count` is in src/hiredis.h:89.";
+    char file[] = "src/reply.py", *changed[] = {file};
+    code_index *x = tree(NULL);
+    base_buf out = {0}, what = {0};
+    assert_int_equal(code_places_correct(x, answer, strlen(answer), changed, 1, &out, &what), 0);
+    base_buf_clear(&out);
+    assert_int_equal(code_places_correct(x, answer, strlen(answer), NULL, 0, &out, &what), 1);
+    base_buf_free(&out);
+    base_buf_free(&what);
+    code_index_free(x);
 }
 
 static void test_places__english_is_left_alone(void **state)
@@ -182,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_places__a_field_in_backticks_counts),
         cmocka_unit_test(test_places__paths_of_types_and_modules),
         cmocka_unit_test(test_places__a_wrong_place_is_put_right_and_marked),
+        cmocka_unit_test(test_places__files_of_this_turn_are_left_alone),
         cmocka_unit_test(test_places__english_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,7 +118,9 @@ static void check_places(agent *a, const char *text, size_t n)
 static void correct_places(agent *a, const char *text, size_t n)
 {
     base_buf corrected = {0}, what = {0};
-    if (code_places_correct(tool_workspace_index(a->workspace), text, n, &corrected, &what))
+    const agent_asked *asked = &a->asked;
+    if (code_places_correct(
+            tool_workspace_index(a->workspace), text, n, asked->changed, asked->n_changed, &corrected, &what))
         agent__emit(a, &(agent_event){.type = AGENT_EVENT_correction,
                            .correction = {.turn = a->turn, .text = corrected.data, .what = what.data}});
     base_buf_free(&corrected);
