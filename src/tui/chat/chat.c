@@ -91,7 +91,7 @@ static void listing_lines(const tui_ui *u, tui_item *i, int width)
 static void answer_lines(const tui_ui *u, tui_item *i, int width)
 {
     const char *s = text_of(&i->body);
-    size_t n = i->streaming ? tui_call_start(s, i->body.len) : i->body.len;
+    size_t n = i->streaming ? tui_call_start(i) : i->body.len;
     tui_markdown(&i->lines, width, s, n);
     if (n < i->body.len) {
         char line[80];

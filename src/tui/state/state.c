@@ -320,6 +320,7 @@ static tui_item *answer_item(tui_state *s)
     if (!i) {
         i = add_item(s, TUI_ITEM_ANSWER);
         i->unsettled = true;
+        i->call_at = SIZE_MAX;
     }
     return i;
 }
@@ -346,6 +347,7 @@ static void on_token(tui_state *s, const agent_event *e, int64_t now)
     s->last_token_ms = now;
     if (e->token.text && *e->token.text) {
         tui_item *i = e->token.channel ? thought_item(s) : answer_item(s);
+        if (!e->token.channel && e->token.origin && i->call_at == SIZE_MAX) i->call_at = i->body.len;
         add_clean(&i->body, e->token.text, true);
         i->streaming = true;
         i->version++;
@@ -368,17 +370,19 @@ static void on_mask(tui_state *s, const agent_event *e, int64_t now)
         .took = clean(e->mask.took)};
 }
 
-size_t tui_call_start(const char *text, size_t n)
+size_t tui_call_start(const tui_item *answer)
 {
     static const char *const marks[] = {"<tools>", "<tool_call>", "{\"name\"", "```json"};
-    for (size_t i = 0; i < n; i++) {
+    const char *text = answer->body.data;
+    const size_t n = answer->body.len;
+    for (size_t i = 0; i < n && i < answer->call_at; i++) {
         if (i > 0 && text[i - 1] != '\n') continue;
         for (size_t k = 0; k < sizeof marks / sizeof *marks; k++) {
             size_t length = strlen(marks[k]);
             if (n - i >= length && !memcmp(text + i, marks[k], length)) return i;
         }
     }
-    return n;
+    return answer->call_at < n ? answer->call_at : n;
 }
 
 static void on_tool_call(tui_state *s, const agent_event *e, int64_t now)
@@ -386,7 +390,7 @@ static void on_tool_call(tui_state *s, const agent_event *e, int64_t now)
     tui_item *before = open_answer(s);
     if (before) {
         /* The raw call was streamed as text; the tool's line says the same. */
-        size_t n = tui_call_start(before->body.data ? before->body.data : "", before->body.len);
+        size_t n = tui_call_start(before);
         while (n > 0 && (before->body.data[n - 1] == '\n' || before->body.data[n - 1] == ' ')) n--;
         before->streaming = before->unsettled = false;
         before->version++;

@@ -35,9 +35,10 @@ typedef struct tui_item {
     uint32_t evicted, promoted, deferred, again,
         answer_again; /* CACHE; tokens of the message, of an answer, that were computed a second time */
     bool streaming;
-    bool unsettled;     /* ANSWER: tokens came, neither its final text nor a call yet */
-    bool open;          /* unfolded by the person */
-    bool explains;      /* CACHE: the first of the session that set something aside */
+    bool unsettled; /* ANSWER: tokens came, neither its final text nor a call yet */
+    size_t call_at; /* ANSWER: so many bytes are in front of the first token of a call; SIZE_MAX: none came */
+    bool open;      /* unfolded by the person */
+    bool explains;  /* CACHE: the first of the session that set something aside */
     bool diff_is_whole; /* TOOL: of the diff, nothing was left out of the lines below */
     uint32_t version;   /* changes with the content */
     /* The chat view's lines, kept per width. */
@@ -143,8 +144,11 @@ void tui_state_apply(tui_state *s, const agent_event *e, int64_t now_ms);
 bool tui_approval_rewinds(const tui_approval *a); /* no: the conversation alone; Esc: neither */
 bool tui_approval_runs(const tui_approval *a);    /* it asks for a command, not for a change of files */
 
-/* Where a raw tool call begins in streamed text (n: nowhere); it is folded to one line. */
-size_t tui_call_start(const char *text, size_t n);
+/*
+ * Where a raw tool call begins in an answer's streamed text (its length: nowhere); it is folded to one line. Of a call
+ * that kvist began for the model only the rest is streamed, which has no mark in front.
+ */
+size_t tui_call_start(const tui_item *answer);
 
 const tui_ledger *tui_state_ledger(const tui_state *s, uint32_t turn);               /* NULL: none yet */
 const tui_score *tui_state_score(const tui_state *s, uint32_t index, uint32_t turn); /* NULL: none */
