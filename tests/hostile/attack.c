@@ -240,6 +240,34 @@ static int try_mount(char **argv)
     return mount("none", argv[0], "tmpfs", 0, NULL) ? failed("mount") : reached();
 }
 
+/* A program that runs as its owner whoever starts it, made in each way. */
+static int try_setuid(char **words)
+{
+    static const char name[] = "setuid-program";
+    const char *how = words[0];
+    struct {
+        unsigned long long flags, mode, resolve;
+    } wide = {O_CREAT | O_WRONLY, 04755, 0};
+    struct stat st;
+    int fd = -1;
+    unlink(name);
+    if (!strcmp(how, "open"))
+        fd = (int)syscall(SYS_openat, AT_FDCWD, name, O_CREAT | O_WRONLY, 04755);
+    else if (!strcmp(how, "openat2"))
+        fd = (int)syscall(SYS_openat2, AT_FDCWD, name, &wide, sizeof wide);
+    else if (!strcmp(how, "unnamed"))
+        fd = openat(AT_FDCWD, ".", O_TMPFILE | O_WRONLY, 04755);
+    else
+        fd = open(name, O_CREAT | O_WRONLY, 0755);
+    if (fd < 0) return failed("open");
+    if (!strcmp(how, "chmod") && syscall(SYS_fchmodat, AT_FDCWD, name, 04755)) return failed("fchmodat");
+    if (!strcmp(how, "fchmod") && fchmod(fd, 04755)) return failed("fchmod");
+    if (!strcmp(how, "fchmodat2") && syscall(452, AT_FDCWD, name, 04755, 0)) return failed("fchmodat2");
+    const int rc = fstat(fd, &st) || !(st.st_mode & S_ISUID) ? failed("no such bit") : reached();
+    unlink(name);
+    return rc;
+}
+
 static int try_chroot(char **argv)
 {
     return chroot(argv[0]) ? failed("chroot") : reached();
@@ -370,6 +398,7 @@ static const struct {
     {"io-uring", 0, try_io_uring},
     {"unshare", 0, try_unshare},
     {"mount", 1, try_mount},
+    {"setuid", 1, try_setuid},
     {"chroot", 1, try_chroot},
     {"read", 1, try_read},
     {"write", 1, try_write},

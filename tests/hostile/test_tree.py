@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """A tree made to stop, slow down or deceive: deep folders, large files, patterns without end, odd names, pipes, links, control tokens."""
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -10,6 +12,15 @@ from kit import KVIST, PATIENCE, Hostile, call, main
 
 LIST = '<tools>{"name": "list", "arguments": {}}</tools>'
 ENDLESS = "(.*)(.*)(.*)(.*)(.*)(.*)(.*)[0-9]{9}"
+
+
+def all_of(folder):
+    """Names, identities and texts of its files."""
+    found = []
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name)) as f:
+            found.append((name, os.fstat(f.fileno()).st_ino, f.read()))
+    return found
 
 
 class Tree(Hostile):
@@ -73,6 +84,68 @@ class Tree(Hostile):
             self.assertEqual(results[0]["status"], "ok", (name, results))
             self.assertIn("is a pipe or a device", run.stdout + run.stderr, name)
             os.remove(self.path(name))
+
+    def test_texts_of_git_that_are_holes_of_gigabytes(self):
+        """libgit2 reads them whole; a sparse file costs its author nothing."""
+        script = call("list") + call("git", op="status") + "answer Done.\n"
+        for name in (".gitignore", "src/.gitignore", ".git/HEAD", ".git/refs/heads/main", ".git/info/exclude", ".git/objects/info/alternates",
+                     ".git/commondir"):
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            old = self.get(name) if self.has(name) else None
+            with open(self.path(name), "ab") as f:
+                f.truncate(1 << 38)  # more than there is memory: who reads it fails or never ends
+            run, _, results = self.ask(script, "plan")
+            self.assertEqual(results[0]["status"], "ok", (name, results))
+            self.assertIn("no file that git makes", run.stdout + run.stderr, name)
+            os.remove(self.path(name))
+            if old is not None:
+                self.put(name, old)
+        for name in (".git/index.old", ".git/objects/pack/pack-x.pack", "large"):  # the control: what may be large
+            with open(self.path(name), "wb") as f:
+                f.truncate(1 << 38)
+        run, _, results = self.ask(script, "plan")
+        self.assertNotIn("no file that git makes", run.stdout + run.stderr)
+
+    def test_texts_of_git_that_a_command_made_so(self):
+        for name in ("src/.gitignore", ".git/info/exclude", ".git/HEAD"):
+            old = self.get(name) if self.has(name) else None
+            run, _, results = self.ask(call("shell", command=f"truncate -s 3G {name}; touch src/two.c") + call("list") + "answer Done.\n", "all")
+            self.assertEqual(results[1]["status"], "ok", (name, results))
+            self.assertFalse(self.has(name) and os.path.getsize(self.path(name)) > 1 << 30, (name, results))
+            if old is not None:
+                self.put(name, old)
+
+    def test_undo_behind_what_was_planted_meanwhile(self):
+        """Between the writing and the undoing links, pipes and folders come to stand in the way: nothing outside is written or waited for."""
+        new = "int twice(int x)\n{\n    return x + x;\n}"
+        write = call("read", path="src/one.c") + call("rewrite", new, path="src/one.c", name="twice") + "answer Done.\n"
+        good, out = self.get("src/one.c"), os.path.join(self.folder, "out")
+        temporary = "src/.kvist-" + hashlib.sha256(good).hexdigest()[:16] + ".tmp"
+        plants = {"nothing": ":", "a linked folder": f"mv src was; ln -s {out} src", "a link": f"rm src/one.c; ln -s {out}/one.c src/one.c",
+                  "a linked folder that has the text": f"cp src/one.c {out}/one.c; mv src was; ln -s {out} src",
+                  "a pipe": "rm src/one.c; mkfifo src/one.c", "a folder": "rm src/one.c; mkdir -p src/one.c/x", "a file above": "rm -r src; echo > src",
+                  "a second name": f"ln src/one.c {out}/two.c", "its temporary name, linked": f"ln -s {out}/one.c {temporary}",
+                  "its temporary name, a folder": f"mkdir {temporary}"}
+        for plant, command in plants.items():
+            with self.subTest(plant=plant):
+                shutil.rmtree(out, ignore_errors=True)
+                os.mkdir(out)
+                subprocess.run(["rm", "-rf", self.path("src")], check=True)
+                self.put("src/one.c", good)
+                with open(os.path.join(out, "one.c"), "w") as f:
+                    f.write("precious\n")
+                _, events, _ = self.ask(write, "edits")
+                self.assertIn(b"x + x", self.get("src/one.c"))
+                subprocess.run(command, shell=True, cwd=self.tree, check=True)
+                before = all_of(out)
+                run = self.kvist("-p", "/undo", "--mode", "edits", "--resume", events[0]["id"], "--fake-script", self.script("answer Yes.\n"))
+                self.assertEqual(before, all_of(out))
+                if plant in ("nothing", "its temporary name, linked"):  # the control
+                    self.assertEqual((run.returncode, self.get("src/one.c")), (0, good), run.stderr)
+                else:
+                    self.assertNotEqual(run.returncode, 0)
+                    self.assertTrue(run.stderr.strip())
+                shutil.rmtree(self.path("was"), ignore_errors=True)
 
     def test_pipes_that_the_configuration_includes(self):
         """libgit2 opens what is included with the configuration itself; so does plain git."""

@@ -4,6 +4,7 @@
 #include "tools/confine/sandbox_filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
@@ -29,8 +30,9 @@ static const char *const denied_calls[] = {"ptrace", "process_vm_readv", "proces
     "open_by_handle_at", "fanotify_init", "iopl", "ioperm", "settimeofday", "clock_settime", "clock_adjtime",
     "adjtimex", "stime", "sethostname", "setdomainname", "vhangup", "syslog", "lookup_dcookie", "nfsservctl",
     "modify_ldt", "mknod", "mknodat"};
-/* ENOSYS, so that programs take their older way. */
-static const char *const absent_calls[] = {"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"};
+/* ENOSYS, so that programs take their older way; openat2 has its mode behind a pointer (add_setuid). */
+static const char *const absent_calls[] = {
+    "io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "openat2"};
 /* Answered with success and not done: every descendant stays in the group that is killed as one. */
 static const char *const pretended_calls[] = {"setsid", "setpgid"};
 
@@ -110,6 +112,31 @@ static int add_others(scmp_filter_ctx f)
     return code;
 }
 
+/*
+ * A program with this bit runs as its owner whoever starts it: any neighbour would become the person by one that a command made.
+ * (The group's bit is left: folders of shared repositories have it, and the numbers tell no folder from a program.)
+ */
+static int add_setuid(scmp_filter_ctx f)
+{
+    enum { FCHMODAT2 = 452 }; /* everywhere; younger than libseccomp may be */
+    const struct {
+        int call;
+        unsigned mode, flags; /* which argument; flags 0: none says whether the mode counts */
+    } calls[] = {{SCMP_SYS(chmod), 1, 0}, {SCMP_SYS(fchmod), 1, 0}, {SCMP_SYS(fchmodat), 2, 0},
+        {FCHMODAT2, 2, 0}, {SCMP_SYS(creat), 1, 0}, {SCMP_SYS(open), 2, 1}, {SCMP_SYS(openat), 3, 2}};
+    const unsigned long makes[] = {O_CREAT, O_TMPFILE & ~O_DIRECTORY};
+    int code = 0;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls && !code; i++)
+        for (size_t k = 0; k < (calls[i].flags ? 2 : 1) && !code; k++) {
+            const struct scmp_arg_cmp are[] = {
+                {.arg = calls[i].mode, .op = SCMP_CMP_MASKED_EQ, .datum_a = S_ISUID, .datum_b = S_ISUID},
+                {.arg = calls[i].flags, .op = SCMP_CMP_MASKED_EQ, .datum_a = makes[k], .datum_b = makes[k]}};
+            code = checked(
+                seccomp_rule_add_array(f, SCMP_ACT_ERRNO(EPERM), calls[i].call, calls[i].flags ? 2 : 1, are));
+        }
+    return code;
+}
+
 static int add_rules(scmp_filter_ctx f, const tool_filter_needs *needs)
 {
     uint32_t deny = SCMP_ACT_ERRNO(EPERM), absent = SCMP_ACT_ERRNO(ENOSYS), pretend = SCMP_ACT_ERRNO(0);
@@ -118,6 +145,7 @@ static int add_rules(scmp_filter_ctx f, const tool_filter_needs *needs)
     if (!code) code = add_all(f, pretend, NAMES(pretended_calls));
     if (!code && !needs->opens_network) code = add_name(f, deny, "connect");
     if (!code && !needs->opens_network) code = add_sockets(f);
+    if (!code) code = add_setuid(f);
     /* New namespaces by clone; unshare is denied above, clone3 is absent. */
     const unsigned long spaces[] = {
         CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP};

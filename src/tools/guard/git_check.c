@@ -155,7 +155,8 @@ static void check_indexes(tool_git_check *c)
 static bool set_pipe_aside(tool_git_check *c, const char *path)
 {
     return tool__git_set_aside(c, path, "made",
-        ", a pipe or a device where git has a file, and git would wait for it without an end: it was moved "
+        ", a pipe, a device or a file without an end where git has a text, and git would wait for it: it was "
+        "moved "
         "aside.");
 }
 
@@ -169,7 +170,8 @@ static bool check_rules(tool_git_check *c, const tool_walked *folder)
         char *path = base_fs_join(folder->path, names[i]);
         struct stat st;
         if (!fstatat(c->w->root.fd, path, &st, 0) &&
-            (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)))
+            (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode) ||
+                st.st_size > TOOL_GIT_MOST_TEXT))
             done = set_pipe_aside(c, path);
         free(path);
     }

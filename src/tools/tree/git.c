@@ -11,6 +11,7 @@
 #include "tools/tree/workspace.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,10 +54,14 @@ static bool is_of_another(const char *folder, const char *name)
 
 /* ---- what would hold libgit2 up ---- */
 
-/* Named pipes and devices in a tree that came in an archive: whoever opens one waits for ever. */
+/*
+ * Named pipes and devices in a tree that came in an archive: whoever opens one waits for ever. And holes of gigabytes in the place of a
+ * text: libgit2 reads a HEAD, a ref, a .gitignore whole.
+ */
 typedef struct odd_search {
     size_t left;     /* entries that are still looked at */
     bool only_rules; /* in the working tree libgit2 opens .gitignore and the like unseen */
+    bool skips_refs; /* thousands of refs cost as many calls: their sizes are looked at once */
     char *found;     /* NULL: none */
 } odd_search;
 
@@ -67,7 +72,18 @@ static bool is_object_folder(const char *name)
     return strlen(name) == 2 && strspn(name, "0123456789abcdef") == 2;
 }
 
-static void find_odd(odd_search *s, const char *folder, int depth)
+/* A text that libgit2 reads whole, where it is a ref or has one of these names. */
+static bool is_text(const odd_search *s, const char *name, bool in_refs)
+{
+    static const char *const names[] = {"commondir", "gitdir", "exclude", "attributes", "alternates"};
+    if (s->only_rules) return !strncmp(name, ".git", 4);
+    if (in_refs || base_ends_with(name, "HEAD")) return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
+static void find_odd(odd_search *s, const char *folder, int depth, bool in_refs)
 {
     enum { MOST_DEPTH = 128 }; /* more than libgit2 goes down */
     DIR *dir = depth < MOST_DEPTH ? opendir(folder) : NULL;
@@ -75,9 +91,12 @@ static void find_odd(odd_search *s, const char *folder, int depth)
         struct stat st;
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
         s->left--;
-        if (e->d_type == DT_REG) continue;
         bool is_folder = e->d_type == DT_DIR;
-        if (!is_folder) {
+        if (e->d_type == DT_REG) {
+            if (!is_text(s, e->d_name, in_refs) || fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+                st.st_size <= TOOL_GIT_MOST_TEXT)
+                continue;
+        } else if (!is_folder) {
             if (fstatat(dirfd(dir), e->d_name, &st, 0)) continue;
             bool is_link = e->d_type == DT_LNK || (e->d_type == DT_UNKNOWN && S_ISDIR(st.st_mode));
             is_folder = S_ISDIR(st.st_mode) && !is_link;
@@ -90,7 +109,8 @@ static void find_odd(odd_search *s, const char *folder, int depth)
         if (!is_folder)
             s->found = base_buf_take(&path);
         else if (s->only_rules || !is_object_folder(e->d_name))
-            find_odd(s, path.data, depth + 1);
+            find_odd(
+                s, path.data, depth + 1, in_refs || (!depth && !s->skips_refs && !strcmp(e->d_name, "refs")));
         base_buf_free(&path);
     }
     if (dir) closedir(dir);
@@ -139,8 +159,8 @@ static char *shared_by(const char *git_folder)
 
 char *tool__git_find_pipe(const char *git_folder)
 {
-    odd_search s = {.left = MOST_IN_GIT};
-    find_odd(&s, git_folder, 0);
+    odd_search s = {.left = MOST_IN_GIT, .skips_refs = true};
+    find_odd(&s, git_folder, 0, false);
     return s.found;
 }
 
@@ -161,7 +181,7 @@ static char *find_included(const char *folder, const char *const names[])
 static void find_in_git(odd_search *s, const char *folder)
 {
     static const char *const names[] = {"config", "config.worktree", NULL};
-    if (!s->found) find_odd(s, folder, 0);
+    if (!s->found) find_odd(s, folder, 0, false);
     if (!s->found) s->found = find_included(folder, names);
 }
 
@@ -183,7 +203,7 @@ static char *find_obstacle(const char *at, bool is_bare)
     if (shared) find_in_git(&of_git, shared);
     if (!of_git.found) of_git.found = find_included(at, modules);
     free(shared);
-    if (!of_git.found && !is_bare) find_odd(&of_tree, at, 0);
+    if (!of_git.found && !is_bare) find_odd(&of_tree, at, 0, false);
     free(to);
     base_buf_free(&path);
     return of_git.found ? of_git.found : of_tree.found;

@@ -81,7 +81,8 @@ int tool__git_open(
  * The caller frees.
  */
 char *tool__git_outside(const tool_workspace *w);
-/* A pipe or a device among git's own files, which libgit2 would wait for: an absolute path that the caller frees; NULL: none. */
+enum { TOOL_GIT_MOST_TEXT = 16 << 20 }; /* of a file that libgit2 reads whole */
+/* A pipe, a device or a text too large among git's own files, which libgit2 would wait for: an absolute path that the caller frees; NULL: none. */
 char *tool__git_find_pipe(const char *git_folder);
 void tool__git_close(tool_workspace *w);
 
