@@ -226,7 +226,7 @@ static void test_git__an_unreadable_configuration_is_left_alone(void **state)
 #define LEAKS          "; grep -q key .git/rr-cache/*/postimage && touch $CANARY"
 /* Where $d, in the box at `place`, lies outside of it: mountinfo says so. */
 #define IN_HOST(place)                                                                                       \
-    "p=$(awk '$5 == \"" place "\" {print $4}' /proc/self/mountinfo); "                                       \
+    "sleep .5; p=$(awk '$5 == \"" place "\" {print $4}' /proc/self/mountinfo); "                             \
     "case $p in */kvist-tmp-*) d=/tmp/kvist${p#*/kvist}/r;; esac; "
 #define INDEX(from, to) INDEX_AT(".git/index", from, to)
 #define COMMIT          "git -c user.name=A -c user.email=a@b commit --allow-empty -m x"
@@ -235,6 +235,7 @@ static const struct attack {
     const char *name, *setup, *command, *later;
     const char *holds; /* must succeed outside afterwards; NULL: git log -1 */
     bool is_silent;    /* nothing has to be told: what it left leads nowhere */
+    bool needs_walls;  /* what it uses is closed by Landlock or a mount, and open where nothing confines */
 } attacks[] = {
     {"configuration", FIRST, EVIL(".git/config"), "git status"},
     {"a nested repository that is added", FIRST,
@@ -493,7 +494,7 @@ static const struct attack {
     {"a repository in the commands' shared memory, behind a link", FIRST,
         "d=/dev/shm/r; [ -w /dev/shm ] || d=$HOME/r; git init -q $d; " EVIL("$d/.git/config")
             IN_HOST("/dev/shm") "ln -s $d sub",
-        "cd sub && git status; rm -rf /dev/shm/r", .is_silent = true},
+        "cd sub && git status; rm -rf /dev/shm/r", .is_silent = true, .needs_walls = true},
     {"a hook among folders that are too deep", FIRST "git config core.hooksPath h; mkdir h; echo > h/x",
         "for i in a b c d e f g h; do mkdir -p h/$i/$(seq -s/ 40); done; " HOOK("h/pre-commit"), COMMIT},
 };
@@ -539,7 +540,7 @@ static void try_attack(const struct attack *a, int which)
     tree t;
     begin(&t, a);
     tree_open(&t);
-    if (defend(&t, which)) {
+    if (defend(&t, which) && !(a->needs_walls && !which)) {
         tool_result r = run(&t, a->command);
         /* Where nothing kept the command from it, the person is told. */
         if (which < 2 && !r.notice && !a->is_silent)

@@ -32,10 +32,12 @@ static char *unguessable(const char *outer)
 static void hide(tool_den *d)
 {
     char *name = unguessable(d->outer);
-    if (name && !rename(d->path, name))
+    if (name && !rename(d->hidden ? d->hidden : d->path, name)) {
+        free(d->hidden);
         d->hidden = name;
-    else
+    } else {
         free(name);
+    }
 }
 
 int tool__den_make(const char *kind, tool_den **ret, base_err *err)
@@ -88,6 +90,13 @@ void tool__den_close(tool_den *d)
 {
     pthread_mutex_lock(&d->lock);
     if (!--d->n_open) hide(d);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void tool__den_move(tool_den *d)
+{
+    pthread_mutex_lock(&d->lock);
+    if (d->hidden) hide(d);
     pthread_mutex_unlock(&d->lock);
 }
 

@@ -1,8 +1,7 @@
 /*
- * A folder outside of the tree that commands write (their tmp, a copy of the tree). It has its name only while one of them
- * starts, or runs without mounts of its own:
- * a link that a command leaves in the tree would else lead the person's git into a repository there, which runs what its
- * configuration names. Otherwise it lies under a name that nobody can guess, and the link leads nowhere.
+ * A folder outside of the tree that commands write (their tmp, a copy of the tree). It has its name only while one of them starts, or
+ * runs without mounts of its own: a link that a command leaves in the tree would else lead the person's git into a repository
+ * there, which runs what its configuration names. Otherwise it lies under a name that nobody can guess, and the link leads nowhere.
  *
  * Any thread.
  */
@@ -19,6 +18,8 @@ const char *tool__den_path(const tool_den *d);
 /* Counted: it has its name from the first opening to the last closing. */
 int tool__den_open(tool_den *d, base_err *err);
 void tool__den_close(tool_den *d);
+/* Another name that nobody can guess: a command that has it as a mount can read where it lies, so at its end it moves. */
+void tool__den_move(tool_den *d);
 /* Removes it and what is in it. NULL is fine. */
 void tool__den_free(tool_den *d);
 

@@ -331,14 +331,18 @@ static int open_dens(tool_sandbox_plan *p, const tool_sandbox_wishes *wishes, ba
 static void close_dens(tool_sandbox_plan *p)
 {
     for (size_t i = 0; i < sizeof p->dens / sizeof *p->dens; i++) {
-        if (p->dens[i]) tool__den_close(p->dens[i]);
-        p->dens[i] = NULL;
+        if (p->dens[i] && p->has_entered)
+            tool__den_move(p->dens[i]);
+        else if (p->dens[i])
+            tool__den_close(p->dens[i]);
     }
 }
 
 void tool_sandbox_has_entered(tool_sandbox_plan *p)
 {
-    if (p->use_mounts) close_dens(p);
+    if (!p->use_mounts || p->has_entered) return;
+    close_dens(p);
+    p->has_entered = true;
 }
 
 int tool_sandbox_prepare(

@@ -61,6 +61,7 @@ typedef struct tool_sandbox_plan {
     char **own;    /* folders below root that nobody renames: mounts of their own; may be NULL */
     char **read_only;
     tool_den *dens[2]; /* open as long as the child needs their names */
+    bool has_entered;
     unsigned long long keep_capabilities;
     char uid_map[64], gid_map[64];
 } tool_sandbox_plan;
