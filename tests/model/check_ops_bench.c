@@ -295,6 +295,7 @@ void bench(check *c, int n_threads, const char *only)
         bench_visit(c, 16384, 0);
         bench_visit(c, 65536, 0);
         bench_visit(c, 65536, 256);
+        bench_visit(c, 262144, 0);
         bench_visit(c, 262144, 256);
     }
     printf("memory again: %.1f GB/s\n", read_speed(n_threads));
