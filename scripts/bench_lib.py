@@ -28,6 +28,13 @@ def need_path(path, hint="set KVIST_SHARED, or name it with --data"):
         stop(f"there is no {path}; {hint}")
 
 
+def parse(parser):
+    """The script's own options, and those that go to kvist as they are. With --endpoint the same requests go to an engine across HTTP."""
+    parser.add_argument("--endpoint", default="", metavar="URL")
+    options, passed_on = parser.parse_known_args()
+    return options, [*(["--endpoint", options.endpoint] if options.endpoint else []), *passed_on]
+
+
 def ask(command, limit):
     """One request: its events, its exit status ("timeout" after `limit` seconds) and its seconds. Stops when it was never begun."""
     started = time.monotonic()
