@@ -133,6 +133,8 @@ static void put_options(exchange *x, const char *url, const char *body)
     curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)h->options.limits.connect_ms);
+    const char *authorities = getenv("SSL_CERT_FILE"); /* as the program curl takes it */
+    if (authorities && *authorities) curl_easy_setopt(c, CURLOPT_CAINFO, authorities);
     curl_easy_setopt(c, CURLOPT_USERAGENT, "kvist/" KVIST_VERSION);
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, h->headers);
     curl_easy_setopt(c, CURLOPT_ERRORBUFFER, x->why);
@@ -317,6 +319,11 @@ static int fail_transfer(const exchange *x, base_err *err)
     if (x->is_too_large)
         return base_fail(
             err, BASE_E_LIMIT, "%s sent an answer of more than %d MiB", origin, MAX_ANSWER >> 20);
+    if (x->result == CURLE_PEER_FAILED_VERIFICATION)
+        return base_fail(err, BASE_E_IO,
+            "the certificate of %s is refused, and nothing was sent: %.200s. If an authority of "
+            "your own signed it, name that one's file in SSL_CERT_FILE",
+            origin, *x->why ? x->why : curl_easy_strerror(x->result));
     if (x->result == CURLE_COULDNT_CONNECT)
         return base_fail(err, BASE_E_IO, "nothing answers at %s; is the server running?", origin);
     return base_fail(err, BASE_E_IO, "%s: %.200s", origin, *x->why ? x->why : curl_easy_strerror(x->result));

@@ -11,6 +11,7 @@ import functools
 import http.server
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -47,7 +48,7 @@ def common(a, b):
 
 
 class Server:
-    def __init__(self, kind="llama", answers=(), model="toy-1b", n_ctx=65536, models=None, key=None, latency=0.0):
+    def __init__(self, kind="llama", answers=(), model="toy-1b", n_ctx=65536, models=None, key=None, latency=0.0, certificate=None):
         self.kind, self.answers, self.model, self.n_ctx, self.key, self.latency = kind, list(answers), model, n_ctx, key, latency
         self.models = models or [model]
         self.requests, self.paths, self.held, self.former, self.faults, self.lock = [], [], [], [], {}, threading.Lock()
@@ -80,7 +81,11 @@ class Server:
 
         self.httpd = Threads(("127.0.0.1", 0), Handler)
         self.port = self.httpd.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}"
+        if certificate:  # and its key, in one file
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.httpd.socket = context.wrap_socket(self.httpd.socket, server_side=True)
         self.thread = threading.Thread(target=self.httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self.thread.start()
 
