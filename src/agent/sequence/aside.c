@@ -174,11 +174,11 @@ static int apply(agent *a, const agent_cut_parts *c, const agent_cut *cut, uint3
         "%u of %u tokens are put aside: %s; %s. They are kept, and come back where a message asks for them",
         cut->freed, before, names.data ? names.data : "", price.data);
     bool at_most;
-    a->aside.waiting = (agent_price){.is_open = true,
-        .shown = cut->again,
-        .at_most = cut->at_most,
-        .before = a->engine->ops->to_compute(a->engine, NULL, &at_most),
-        .n_active = before - cut->freed};
+    agent_price w = a->aside.waiting; /* cuts with no request between them have one price */
+    if (!w.is_open)
+        w = (agent_price){.is_open = true,
+            .before = a->engine->ops->to_compute(a->engine, NULL, &at_most),
+            .n_active = before};
     kv_plan *p = plan_of(a, c, cut);
     if (!p) {
         rc = base_fail(err, BASE_E_NOMEM, "there is no memory for a plan of %u tokens", agent__n_tokens(a));
@@ -188,6 +188,14 @@ static int apply(agent *a, const agent_cut_parts *c, const agent_cut *cut, uint3
     agent_logged_tell_plan(p, a->turn, emit_behind, a);
     rc = agent__apply_aside(a, p, err);
     kv_plan_free(p);
+    if (!rc) {
+        w.n_active -= cut->freed;
+        w.at_most = w.at_most || cut->at_most;
+        const uint32_t now = a->engine->ops->to_compute(a->engine, NULL, &at_most),
+                       fresh = w.before + (before - cut->freed - w.n_active);
+        w.shown = now > fresh ? now - fresh : 0;
+        a->aside.waiting = w;
+    }
     if (a->aside.list.len) base_buf_puts(&a->aside.list, ", ");
     if (names.len) base_buf_puts(&a->aside.list, names.data);
 out:

@@ -204,7 +204,7 @@ typedef struct agent_loose {
 typedef struct agent_price {
     bool is_open, at_most;
     uint32_t shown;
-    uint32_t before, n_active; /* tokens to compute without the cut, and those sent behind it */
+    uint32_t before, n_active; /* tokens to compute without a cut, and those that it left to send */
 } agent_price;
 
 /* What is put aside of what an engine elsewhere is sent (aside.c). */
