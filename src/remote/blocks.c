@@ -259,7 +259,8 @@ static const block *find_next(
     return one;
 }
 
-void remote_blocks_count(const remote_blocks *b, const int32_t *ids, uint32_t n, remote_block_counts *ret)
+void remote_blocks_count(
+    const remote_blocks *b, const int32_t *ids, uint32_t n, uint32_t n_found, remote_block_counts *ret)
 {
     uint64_t content = root;
     bool has_gap = false, is_unknown = false;
@@ -267,7 +268,8 @@ void remote_blocks_count(const remote_blocks *b, const int32_t *ids, uint32_t n,
     *ret = (remote_block_counts){.found = 0};
     for (; b->size && at + b->size <= n; at += b->size) {
         const block *one = find_next(b, ids + at, at && is_unknown, &content);
-        const remote_block_place place = nearest(one);
+        const bool is_found = !one && at + b->size <= n_found;
+        const remote_block_place place = is_found ? REMOTE_BLOCK_GPU : nearest(one);
         is_unknown = !one;
         ret->n[place] += b->size;
         if (!has_gap && place >= REMOTE_BLOCK_GONE) ret->ends_in_gone = place == REMOTE_BLOCK_GONE;

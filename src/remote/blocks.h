@@ -35,14 +35,18 @@ void remote_blocks_free(remote_blocks *b); /* NULL is fine */
  */
 int remote_blocks_read(remote_blocks *b, uint64_t number, const uint8_t *bytes, size_t n, base_err *err);
 
-/* Of a sequence: tokens in each place. What does not fill a block is in none, so not known. */
+/*
+ * Of a sequence: tokens in each place. What does not fill a block is in none, so not known. Of the first n_found the
+ * engine itself says that it found them: where no event told of such a block, it is on the GPU.
+ */
 typedef struct remote_block_counts {
     uint32_t n[REMOTE_N_BLOCK_PLACES];
     uint32_t found;    /* from the first token on without a gap */
     bool ends_in_gone; /* ... and the block behind these is gone */
 } remote_block_counts;
 
-void remote_blocks_count(const remote_blocks *b, const int32_t *ids, uint32_t n, remote_block_counts *ret);
+void remote_blocks_count(
+    const remote_blocks *b, const int32_t *ids, uint32_t n, uint32_t n_found, remote_block_counts *ret);
 bool remote_blocks_has_any(const remote_blocks *b); /* was any message read? */
 
 #endif

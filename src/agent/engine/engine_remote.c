@@ -369,7 +369,8 @@ static void put_blocks(remote *r, engine_request *ret)
     remote_block_counts counts;
     model_ids ids = {0};
     put_active(r, NULL, &ids);
-    remote_blocks_count(blocks, ids.ids, (uint32_t)ids.n, &counts);
+    remote_blocks_count(
+        blocks, ids.ids, (uint32_t)ids.n, ret->cached > 0 ? (uint32_t)ret->cached : 0, &counts);
     model_ids_free(&ids);
     ret->gpu = counts.n[REMOTE_BLOCK_GPU];
     ret->host = counts.n[REMOTE_BLOCK_HOST];
@@ -418,7 +419,7 @@ static void begin_report(remote *r)
     const remote_blocks *blocks = hear_blocks(r, 0);
     if (blocks) {
         remote_block_counts counts;
-        remote_blocks_count(blocks, r->sent.ids, n, &counts);
+        remote_blocks_count(blocks, r->sent.ids, n, 0, &counts);
         if (counts.found > predicted || counts.ends_in_gone) predicted = counts.found;
     }
     r->reports[r->n_reports++] =
