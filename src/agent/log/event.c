@@ -449,9 +449,16 @@ void agent_event_free(agent_event *e)
 void agent_request_put(const agent_event *e, base_buf *out)
 {
     base_buf_printf(out, "sent %lld", (long long)e->request.sent);
-    if (e->request.cached >= 0)
-        base_buf_printf(out, ", found %lld of %lld expected, computed %lld", (long long)e->request.cached,
-            (long long)e->request.predicted, (long long)e->request.computed);
+    const int64_t found = e->request.cached, expected = e->request.predicted;
+    if (found > 0 && !expected)
+        base_buf_printf(out, ", found %lld that it had before kvist sent any, computed %lld",
+            (long long)found, (long long)e->request.computed);
+    else if (found > expected)
+        base_buf_printf(out, ", found %lld, %lld more than expected, computed %lld", (long long)found,
+            (long long)(found - expected), (long long)e->request.computed);
+    else if (found >= 0)
+        base_buf_printf(out, ", found %lld of %lld expected, computed %lld", (long long)found,
+            (long long)expected, (long long)e->request.computed);
     else
         base_buf_puts(out, ", what its cache held is not told");
     if (agent_request_tells_blocks(e))

@@ -104,11 +104,11 @@ static void answer_lines(const tui_ui *u, tui_item *i, int width)
 }
 
 /* "512 rows evicted (budget)" */
-static void put_rows(base_buf *b, uint32_t rows, const char *what, const base_buf *reasons)
+static void put_rows(const tui_ui *u, base_buf *b, uint32_t rows, const char *what, const base_buf *reasons)
 {
     char n[32];
     if (!rows) return;
-    base_buf_printf(b, "%s rows %s", tui_thousands(rows, n), what);
+    base_buf_printf(b, "%s %s %s", tui_thousands(rows, n), tui_state_unit(&u->state), what);
     if (reasons->len) base_buf_printf(b, " (%s)", reasons->data);
 }
 
@@ -128,9 +128,9 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         const size_t start = b.len;
         if (i->deferred) base_buf_printf(&b, "%s tokens left below the pivot", tui_thousands(i->deferred, n));
         if (i->deferred && (i->evicted || i->promoted)) base_buf_puts(&b, ", ");
-        put_rows(&b, i->evicted, "evicted", &i->head);
+        put_rows(u, &b, i->evicted, "evicted", &i->head);
         if (i->evicted && i->promoted) base_buf_puts(&b, ", ");
-        put_rows(&b, i->promoted, "promoted", &i->body);
+        put_rows(u, &b, i->promoted, "promoted", &i->body);
         if (i->again)
             base_buf_printf(&b, "%smessage computed again (%u tokens)", b.len > start ? "; " : "", i->again);
         if (i->answer_again)

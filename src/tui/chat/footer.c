@@ -81,7 +81,7 @@ static int collect(tui_ui *u, field *fields, int width)
             share >= 0.8 && share <= 1.0 ? TUI_STYLE(TUI_WARN, 0)
             : share > 1.0                ? TUI_STYLE(TUI_ERR, 0)
                                          : TUI_PLAIN);
-        snprintf(f->text, sizeof f->text, "rows %.0f%%", share * 100);
+        snprintf(f->text, sizeof f->text, "%s %.0f%%", tui_state_unit(s), share * 100);
         snprintf(
             add(fields, &n, s->n_ctx && r->n * 10 > (size_t)s->n_ctx * 9 ? TUI_STYLE(TUI_WARN, 0) : TUI_PLAIN)
                 ->text,

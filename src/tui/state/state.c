@@ -666,6 +666,11 @@ bool tui_state_section(const tui_state *s, uint32_t index, uint32_t turn, tui_se
     return true;
 }
 
+const char *tui_state_unit(const tui_state *s)
+{
+    return s->is_elsewhere ? "tokens" : "rows";
+}
+
 static void on_request(tui_state *s, const agent_event *e, int64_t now)
 {
     tui_asked *a = &s->asked;

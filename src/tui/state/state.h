@@ -161,6 +161,8 @@ bool tui_state_section(const tui_state *s, uint32_t index, uint32_t turn, tui_se
 void tui_state_note(tui_state *s, tui_item_kind kind, const char *text);
 /* Nothing runs any more: what the last event left open is over (a resumed session that was killed). */
 void tui_state_settle(tui_state *s);
+/* What the panel counts: rows of the cache here, tokens of a request to an engine elsewhere. */
+const char *tui_state_unit(const tui_state *s);
 const tui_item *tui_state_last_answer(const tui_state *s);
 
 #endif

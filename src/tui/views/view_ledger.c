@@ -7,17 +7,34 @@
 
 #include "tui/views/view.h"
 
+/* A sentence, in as many lines as it needs; returns them. */
+static int put_why(tui_area a, int y, const char *name, tui_style style, const char *why)
+{
+    tui_text t = {0};
+    tui_flow f = {.text = &t, .width = a.width - 2, .rest = *name ? "     " : ""};
+    tui_flow_puts(&f, TUI_STYLE(TUI_WARN, 0), name);
+    tui_flow_puts(&f, style, why);
+    tui_flow_end(&f);
+    const int n = (int)t.n_lines;
+    for (int i = 0; i < n && y + i < a.height; i++) tui_text_draw(&t, (size_t)i, a, 2, y + i);
+    tui_text_free(&t);
+    return n;
+}
+
 /* What an engine across HTTP was sent, and what of that it had. */
 static int put_asked(const tui_asked *asked, tui_area a, int y)
 {
     char x1[32], x2[32], x3[32];
     const int from = y;
+    const bool is_more = asked->found > asked->expected; /* it had them before kvist sent any */
     if (!asked->n) return 0;
     tui_printf(a, 2, y++, TUI_PLAIN, "sent %s in %u request%s", tui_thousands(asked->sent, x1), asked->n,
         asked->n == 1 ? "" : "s");
     if (asked->n_told)
-        tui_printf(a, 2, y++, TUI_PLAIN, "found %s of %s expected  computed %s",
-            tui_thousands(asked->found, x1), tui_thousands(asked->expected, x2),
+        tui_printf(a, 2, y++, TUI_PLAIN,
+            is_more ? "found %s, %s more than expected  computed %s" : "found %s of %s expected  computed %s",
+            tui_thousands(asked->found, x1),
+            tui_thousands(is_more ? asked->found - asked->expected : asked->expected, x2),
             tui_thousands(asked->computed, x3));
     else
         tui_put(a, 2, y++, TUI_FAINT, "what its cache held is not told");
@@ -27,7 +44,7 @@ static int put_asked(const tui_asked *asked, tui_area a, int y)
         tui_printf(a, 2, y++, TUI_PLAIN, "gone %s  not told %s", tui_thousands(asked->gone, x1),
             tui_thousands(asked->unknown, x2));
     }
-    if (*asked->why) tui_put(a, 2, y++, TUI_STYLE(TUI_WARN, 0), asked->why);
+    if (*asked->why) y += put_why(a, y, "", TUI_STYLE(TUI_WARN, 0), asked->why);
     return y - from;
 }
 
@@ -78,16 +95,7 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
             tui_printf(a, x, y, TUI_PLAIN, ", %s computed since", tui_thousands(l->computed, x1));
         y++;
     }
-    if (l->why && *l->why) {
-        tui_text t = {0};
-        tui_flow f = {.text = &t, .width = a.width - 2, .rest = "     "};
-        tui_flow_puts(&f, TUI_STYLE(TUI_WARN, 0), "why: ");
-        tui_flow_puts(&f, TUI_PLAIN, l->why);
-        tui_flow_end(&f);
-        for (size_t i = 0; i < t.n_lines; i++, y++)
-            if (y < a.height) tui_text_draw(&t, i, a, 2, y);
-        tui_text_free(&t);
-    }
+    if (l->why && *l->why) y += put_why(a, y, "why: ", TUI_PLAIN, l->why);
     return y - from;
 }
 
@@ -171,8 +179,8 @@ static void explain_ledger(tui_ui *u, base_buf *out)
         base_buf_printf(out, l->why && *l->why ? ": %s." : ".", l->why ? l->why : "");
     }
     if (l->budget > 0)
-        base_buf_printf(out, " At its end %s of at most %s rows were in use.", tui_thousands(l->active, x1),
-            tui_thousands(l->budget, x2));
+        base_buf_printf(out, " At its end %s of at most %s %s were in use.", tui_thousands(l->active, x1),
+            tui_thousands(l->budget, x2), tui_state_unit(&u->state));
     if (says_structure(l))
         base_buf_printf(out,
             "\n\nOf the lines that hold the code together (signatures, calls, returns) it sees %.0f%% "

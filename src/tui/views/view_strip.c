@@ -120,7 +120,7 @@ static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, double deferr
     uint32_t limit = budget ? budget : s->n_ctx;
     double share = limit ? (double)active / limit : 0;
     tui_style style = share > 1.0 ? TUI_STYLE(TUI_ERR, 0) : share >= 0.8 ? TUI_STYLE(TUI_WARN, 0) : TUI_PLAIN;
-    int x = tui_printf(a, 0, y, TUI_STRONG, "rows %s", tui_thousands(active, x1));
+    int x = tui_printf(a, 0, y, TUI_STRONG, "%s %s", tui_state_unit(s), tui_thousands(active, x1));
     x += tui_printf(a, x, y, TUI_PLAIN, " / %s", budget ? tui_thousands(budget, x1) : "no limit");
     snprintf(line, sizeof line, " %.0f%%", share * 100);
     int bar = a.width - x - (int)strlen(line) - 2;
