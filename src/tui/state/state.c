@@ -194,6 +194,7 @@ static void on_session(tui_state *s, const agent_event *e, int64_t now)
     s->folded_to = 0;
     if (e->session.n_lanes > 0 && e->session.n_lanes < UINT16_MAX) s->n_lanes = (uint32_t)e->session.n_lanes;
     s->row_bytes = e->session.row_bytes;
+    s->is_elsewhere = e->session.row_bytes <= 0; /* across HTTP there are no rows */
 }
 
 /* What was replayed up to here is its parent's. */
