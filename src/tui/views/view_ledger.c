@@ -8,7 +8,7 @@
 #include "tui/views/view.h"
 
 /* A sentence, in as many lines as it needs; returns them. */
-static int put_why(tui_area a, int y, const char *name, tui_style style, const char *why)
+static int put_sentence(tui_area a, int y, const char *name, tui_style style, const char *why)
 {
     tui_text t = {0};
     tui_flow f = {.text = &t, .width = a.width - 2, .rest = *name ? "     " : ""};
@@ -30,13 +30,15 @@ static int put_asked(const tui_asked *asked, tui_area a, int y)
     if (!asked->n) return 0;
     tui_printf(a, 2, y++, TUI_PLAIN, "sent %s in %u request%s", tui_thousands(asked->sent, x1), asked->n,
         asked->n == 1 ? "" : "s");
-    if (asked->n_told)
-        tui_printf(a, 2, y++, TUI_PLAIN,
+    if (asked->n_told) {
+        char line[160];
+        snprintf(line, sizeof line,
             is_more ? "found %s, %s more than expected  computed %s" : "found %s of %s expected  computed %s",
             tui_thousands(asked->found, x1),
             tui_thousands(is_more ? asked->found - asked->expected : asked->expected, x2),
             tui_thousands(asked->computed, x3));
-    else
+        y += put_sentence(a, y, "", TUI_PLAIN, line);
+    } else
         tui_put(a, 2, y++, TUI_FAINT, "what its cache held is not told");
     if (asked->tells_blocks) {
         tui_printf(a, 2, y++, TUI_PLAIN, "there now: GPU %s  host %s  disk %s", tui_thousands(asked->gpu, x1),
@@ -44,7 +46,7 @@ static int put_asked(const tui_asked *asked, tui_area a, int y)
         tui_printf(a, 2, y++, TUI_PLAIN, "gone %s  not told %s", tui_thousands(asked->gone, x1),
             tui_thousands(asked->unknown, x2));
     }
-    if (*asked->why) y += put_why(a, y, "", TUI_STYLE(TUI_WARN, 0), asked->why);
+    if (*asked->why) y += put_sentence(a, y, "", TUI_STYLE(TUI_WARN, 0), asked->why);
     return y - from;
 }
 
@@ -95,7 +97,7 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
             tui_printf(a, x, y, TUI_PLAIN, ", %s computed since", tui_thousands(l->computed, x1));
         y++;
     }
-    if (l->why && *l->why) y += put_why(a, y, "why: ", TUI_PLAIN, l->why);
+    if (l->why && *l->why) y += put_sentence(a, y, "why: ", TUI_PLAIN, l->why);
     return y - from;
 }
 
