@@ -176,6 +176,9 @@ static void on_event(void *user, const agent_event *e)
     case AGENT_EVENT_places: print_places(&e->places.items); break;
     case AGENT_EVENT_append: /* a new message: what was held back of the last answer was no answer */
         agent_stream_forget(&s->stream);
+        if (!s->is_held && agent_event_opening(e))
+            agent_stream_token(&s->stream, agent_event_opening(e), false, &text);
+        print_answer(&text);
         break;
     case AGENT_EVENT_correction: tell("corrected: ", e->correction.what); break;
     case AGENT_EVENT_outcome: tell("", e->outcome.text); break;

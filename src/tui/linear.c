@@ -96,7 +96,11 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         put_answer(t, &text, out);
         label(out, t, "");
         break;
-    case AGENT_EVENT_append: agent_stream_forget(&t->stream); break;
+    case AGENT_EVENT_append:
+        agent_stream_forget(&t->stream);
+        if (agent_event_opening(e)) agent_stream_token(&t->stream, agent_event_opening(e), false, &text);
+        put_answer(t, &text, out);
+        break;
     case AGENT_EVENT_tool_call:
         agent_stream_forget(&t->stream);
         label(out, t, "tool: ");

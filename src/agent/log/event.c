@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kv/types.h"
 
 typedef enum field_kind {
     FIELD_STRING,
@@ -180,6 +181,14 @@ static void write_rows(base_buf *out, field f)
         if (around[0]) base_buf_putc(out, around[1]);
     }
     base_buf_putc(out, ']');
+}
+
+const char *agent_event_opening(const agent_event *e)
+{
+    const bool is_one = e->type == AGENT_EVENT_append && e->append.label &&
+                        !strcmp(e->append.label, "opening") && e->append.origin &&
+                        !strcmp(e->append.origin, kv_origin_word(KV_ORIGIN_ANSWER));
+    return is_one ? e->append.text : NULL;
 }
 
 void agent_event_write(const agent_event *e, base_buf *out)

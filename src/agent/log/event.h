@@ -167,6 +167,9 @@ void agent_request_put(const agent_event *e, base_buf *out);
 /* Does it say where the engine keeps the blocks of what was sent and said? */
 bool agent_request_tells_blocks(const agent_event *e);
 
+/* Of an append: words that kvist begins an answer with, which the model goes on; NULL: it is none. */
+const char *agent_event_opening(const agent_event *e);
+
 typedef void agent_event_fn(void *user, const agent_event *e);
 
 #endif

@@ -212,6 +212,39 @@ static void on_user(tui_state *s, const agent_event *e, int64_t now)
     add_clean(&add_item(s, TUI_ITEM_USER)->body, e->user.text, true);
 }
 
+/* The answer whose tokens are still arriving; a notice may stand behind it. NULL: none. */
+static tui_item *open_answer(tui_state *s)
+{
+    for (size_t i = s->n_items; i > 0; i--) {
+        tui_item *item = s->items + i - 1;
+        if (item->kind == TUI_ITEM_USER || item->kind == TUI_ITEM_TOOL) break;
+        if (item->kind == TUI_ITEM_ANSWER && item->unsettled) return item;
+    }
+    return NULL;
+}
+
+static tui_item *answer_item(tui_state *s)
+{
+    tui_item *i = open_answer(s);
+    if (!i) {
+        i = add_item(s, TUI_ITEM_ANSWER);
+        i->unsettled = true;
+        i->call_at = SIZE_MAX;
+    }
+    return i;
+}
+
+/* What kvist begins an answer with is read as the model's text; of a call only that it begins. */
+static void show_opening(tui_state *s, const agent_event *e)
+{
+    const char *thought = agent_event_opening(e);
+    if (!thought) return;
+    tui_item *i = answer_item(s);
+    add_clean(&i->body, thought, true);
+    i->streaming = true;
+    i->version++;
+}
+
 static void on_append(tui_state *s, const agent_event *e, int64_t now)
 {
     if (e->append.n <= 0 || e->append.from < 0 || e->append.from > UINT32_MAX - e->append.n) return;
@@ -228,6 +261,7 @@ static void on_append(tui_state *s, const agent_event *e, int64_t now)
     tui_journal_append(s->journal, s->turn, from, n, e->append.origin, label,
         e->append.line > 0 ? (uint32_t)e->append.line : 0, text, strlen(text), lens);
     if (e->append.lanes) tui_journal_lanes(s->journal, (uint32_t)e->append.lanes);
+    show_opening(s, e);
     s->n_tokens = from + n;
     free(lens);
 }
@@ -302,28 +336,6 @@ static void on_prefill(tui_state *s, const agent_event *e, int64_t now)
     s->prefill_done = e->prefill.done;
     s->prefill_total = e->prefill.total;
     if (s->prefill_done >= s->prefill_total) s->prefill_done = s->prefill_total = 0;
-}
-
-/* The answer whose tokens are still arriving; a notice may stand behind it. NULL: none. */
-static tui_item *open_answer(tui_state *s)
-{
-    for (size_t i = s->n_items; i > 0; i--) {
-        tui_item *item = s->items + i - 1;
-        if (item->kind == TUI_ITEM_USER || item->kind == TUI_ITEM_TOOL) break;
-        if (item->kind == TUI_ITEM_ANSWER && item->unsettled) return item;
-    }
-    return NULL;
-}
-
-static tui_item *answer_item(tui_state *s)
-{
-    tui_item *i = open_answer(s);
-    if (!i) {
-        i = add_item(s, TUI_ITEM_ANSWER);
-        i->unsettled = true;
-        i->call_at = SIZE_MAX;
-    }
-    return i;
 }
 
 static tui_item *thought_item(tui_state *s)
