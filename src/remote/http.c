@@ -324,6 +324,11 @@ static int fail_transfer(const exchange *x, base_err *err)
             "the certificate of %s is refused, and nothing was sent: %.200s. If an authority of "
             "your own signed it, name that one's file in SSL_CERT_FILE",
             origin, *x->why ? x->why : curl_easy_strerror(x->result));
+    if (x->result == CURLE_SSL_CACERT_BADFILE)
+        return base_fail(err, BASE_E_IO,
+            "the certificate of %s cannot be checked, and nothing was sent: %.200s. Install the system's "
+            "certificates (ca-certificates), or name a file of yours in SSL_CERT_FILE",
+            origin, *x->why ? x->why : curl_easy_strerror(x->result));
     if (x->result == CURLE_COULDNT_CONNECT)
         return base_fail(err, BASE_E_IO, "nothing answers at %s; is the server running?", origin);
     return base_fail(err, BASE_E_IO, "%s: %.200s", origin, *x->why ? x->why : curl_easy_strerror(x->result));

@@ -201,7 +201,7 @@ class Remote(unittest.TestCase):
         ours = self.certificate("ours")
         trust = {"SSL_CERT_FILE": ours}
         for name, of, env, words in (
-                ("self", {}, {}, "self-signed|self signed"),
+                ("self", {}, trust, "self-signed|self signed"),
                 ("elsewhere", {"by": ours, "for_whom": "DNS:elsewhere.example"}, trust, "name"),
                 ("old", {"by": ours, "days": ("-days", "-1")}, trust, "expired")):
             s = self.serve("llama", ["It doubles x."], certificate=self.certificate(name, **of))
@@ -210,6 +210,10 @@ class Remote(unittest.TestCase):
             self.assertRegex(run.stdout + run.stderr, f"the certificate of {s.url} is refused, and nothing was sent: .*({words})")
             self.assertEqual(s.requests, [])
         s = self.serve("llama", ["It doubles x."], certificate=self.certificate("good", by=ours))
+        run, _ = self.ask(s, "--ephemeral", env={"SSL_CERT_FILE": "/nowhere/at-all.crt"})
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn(f"the certificate of {s.url} cannot be checked, and nothing was sent: ", run.stdout + run.stderr)
+        self.assertEqual(s.requests, [])
         run, events = self.ask(s, "--ephemeral", env=trust)
         self.assertIn("It doubles x.", self.answer(events), run.stderr)
 
