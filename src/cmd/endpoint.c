@@ -58,7 +58,8 @@ int endpoint_resolve(const endpoint_words *words, const char *served, endpoint_c
                                                  .is_insecure_allowed = words->is_insecure_allowed,
                                                  .limits = REMOTE_LIMITS_DEFAULTS},
         .model = served,
-        .events = words->events};
+        .events = words->events,
+        .vocabulary = words->vocabulary};
     ret->options.http.limits.give_up_ms = (uint32_t)words->wait_s * 1000;
     return rc;
 }

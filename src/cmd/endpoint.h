@@ -9,9 +9,9 @@
 #include "remote/endpoint.h"
 
 typedef struct endpoint_words {
-    const char *url, *key_file, *events; /* as given, also by a configuration file; NULL: not */
-    int64_t wait_s;                      /* how long a request is sent again that nothing answers */
-    bool is_typed;                       /* the url stands on the command line */
+    const char *url, *key_file, *events, *vocabulary; /* as given, also by a configuration file; NULL: not */
+    int64_t wait_s; /* how long a request is sent again that nothing answers */
+    bool is_typed;  /* the url stands on the command line */
     bool is_insecure_allowed;
 } endpoint_words;
 #define ENDPOINT_WORDS_DEFAULTS                                                                              \
@@ -33,6 +33,10 @@ typedef struct endpoint_words {
             .is_setting = true, .bounds = {1, 86400, NULL}},                                                 \
         {"--engine-events", OPTION_TEXT, &(words)->events, "ADDRESS",                                        \
             "where it publishes what its cache holds (vLLM, SGLang: tcp://HOST:5557)", .is_setting = true},  \
+        {"--vocabulary", OPTION_TEXT, &(words)->vocabulary, "FILE",                                          \
+            "the served model's GGUF file here: its tokens have to be the same there, else ids are not "     \
+            "sent",                                                                                          \
+            .is_setting = true},                                                                             \
     {                                                                                                        \
         "--insecure-http", OPTION_FLAG, &(words)->is_insecure_allowed, NULL,                                 \
             "http to an address that is neither this machine nor a private network"                          \

@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "model/file/gguf.h"
+#include "remote/vocab_compare.h"
 
 typedef struct opening {
     remote_endpoint *e;
@@ -293,6 +295,46 @@ static int find_form(opening *o, base_err *err)
     return rc;
 }
 
+static void add_ids(const model_ids *from, model_ids *out)
+{
+    for (size_t i = 0; i < from->n; i++) model_ids_add(out, from->ids[i]);
+}
+
+/* BASE_E_UNSUPPORTED: its ids are not the file's, so none are sent. */
+static int check_vocabulary(opening *o, base_err *err)
+{
+    remote_endpoint *e = o->e;
+    gguf_file *file = NULL;
+    model_tokenizer *local = NULL;
+    remote_vocab_likeness likeness = {0};
+    model_ids marks = {0};
+    if (!o->options->vocabulary) return 0;
+    add_ids(&e->start, &marks);
+    for (int role = 0; role < REMOTE_N_ROLES; role++) {
+        add_ids(&e->begin[role], &marks);
+        add_ids(&e->end[role], &marks);
+    }
+    int rc = gguf_open(&file, o->options->vocabulary, err);
+    if (!rc) rc = model_tokenizer_load(&local, file, err);
+    if (rc) {
+        if (err) err->code = BASE_E_USAGE;
+        base_err_prefix(err, "--vocabulary %s", o->options->vocabulary);
+        rc = BASE_E_USAGE;
+    } else {
+        rc = remote_vocab_compare(e->vocab, local, &marks, &likeness, err);
+    }
+    if (!rc && likeness.differs)
+        rc = base_fail(err, BASE_E_UNSUPPORTED, "its tokens are not those of %.80s: %s",
+            base_path_name(o->options->vocabulary), likeness.differs);
+    else if (!rc)
+        e->n_alike = likeness.n_compared;
+    free(likeness.differs);
+    model_ids_free(&marks);
+    model_tokenizer_free(local);
+    gguf_close(file);
+    return rc;
+}
+
 /* --- the interface -------------------------------------------------------------------------------------- */
 
 int remote_endpoint_open(remote_endpoint **ret, const remote_endpoint_options *options, base_err *err)
@@ -310,6 +352,7 @@ int remote_endpoint_open(remote_endpoint **ret, const remote_endpoint_options *o
     if (!rc && e->wire->has_ids) {
         base_err why = {0};
         rc = find_form(&o, &why);
+        if (!rc) rc = check_vocabulary(&o, &why);
         if (rc == BASE_E_UNSUPPORTED || rc == BASE_E_NOT_FOUND) {
             take_word(&e->why_chat, why.msg);
             e->wire = e->wire->by_chat ? e->wire->by_chat : &remote_wire_chat;
@@ -376,6 +419,7 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)
     else
         base_buf_puts(out, "a context that it does not tell");
     base_buf_puts(out, e->wire->has_ids ? ", asked by token ids" : ", asked by messages (chat)");
+    if (e->n_alike) base_buf_puts(out, " that the local vocabulary has too");
 }
 
 /* --- what a cut costs ----------------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@ typedef struct remote_endpoint {
     char *why_chat; /* why it is asked through chat although it takes ids; NULL: it is not, or cannot */
     /* With ids: */
     remote_vocab *vocab;
+    uint32_t n_alike; /* tokens that were the same in the local vocabulary; 0: none was given */
     model_ids start, begin[REMOTE_N_ROLES], end[REMOTE_N_ROLES];
     model_tool_style tools;
     char *
@@ -35,12 +36,15 @@ typedef struct remote_endpoint_options {
     remote_http_options http;
     const char *model;  /* NULL: the one that it serves */
     const char *events; /* where it publishes what its cache holds (remote/events.h); NULL: not told */
-    bool thinking;      /* answers may begin with a thought, where its template has a switch for that */
+    const char *
+        vocabulary; /* a GGUF file whose tokenizer it has to have (remote/vocab_compare.h); NULL: none is here */
+    bool thinking; /* answers may begin with a thought, where its template has a switch for that */
 } remote_endpoint_options;
 
 /*
  * Asks what is there. Several models and none named is BASE_E_USAGE with their names. Where an engine takes ids
- * but its template cannot be taken apart into messages, it is asked through chat.
+ * but its template cannot be taken apart into messages, or its ids are not those of options->vocabulary, it is asked
+ * through chat.
  */
 int remote_endpoint_open(remote_endpoint **ret, const remote_endpoint_options *options, base_err *err);
 /* After a connection was lost: does it still serve this model? An error: it does not answer. */

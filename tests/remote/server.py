@@ -139,7 +139,7 @@ class Server:
             meta = {"n_ctx_train": self.n_ctx, "n_params": 1_000_000_000}
             return self.send(h, 200, {"object": "list", "data": [{"id": m, "object": "model", "meta": meta,
                                                                   "max_model_len": self.n_ctx} for m in self.models]})
-        if not known(h, path, data):
+        if not known(h, path, data) and not self.chat(h, path, data):  # all of them take messages too
             self.fail(h, 404, "File Not Found")
 
     def render(self, data):

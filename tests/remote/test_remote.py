@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -10,7 +11,9 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from server import BEGIN, END, Publisher, Server, bytes_of, tokens_of  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "model"))
+from gguf import put_together  # noqa: E402
+from server import BEGIN, END, NAMES, Publisher, Server, bytes_of, tokens_of  # noqa: E402
 
 KVIST = os.path.abspath(sys.argv[1])
 PATIENCE = 300 * int(os.environ.get("KVIST_TEST_PATIENCE", "1"))
@@ -20,6 +23,26 @@ DATA = os.path.join(os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expa
 def call(name, payload=None, **arguments):
     text = json.dumps({"name": name, "arguments": arguments})
     return text + (f"\n```\n{payload}\n```\n" if payload is not None else "")
+
+
+def vocabulary(swapped=()):
+    """A GGUF file without a model: the scripted server's 256 bytes and its control tokens, as GPT-2's table writes bytes."""
+    def text(t):
+        return struct.pack("<Q", len(t.encode())) + t.encode()
+
+    def key(name, kind, packed):
+        return text(name) + struct.pack("<I", kind) + packed
+
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [b for b in range(256) if b not in shown]
+    pieces = [chr(256 + hidden.index(b)) if b in hidden else chr(b) for b in range(256)] + [n.decode() for n in NAMES.values()]
+    for a, b in swapped:
+        pieces[a], pieces[b] = pieces[b], pieces[a]
+    kinds = [1] * 256 + [3] * len(NAMES)
+    return put_together([key("general.architecture", 8, text("none")), key("tokenizer.ggml.model", 8, text("gpt2")), key("tokenizer.ggml.pre", 8, text("gpt-2")),
+                         key("tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, len(pieces)) + b"".join(text(p) for p in pieces)),
+                         key("tokenizer.ggml.token_type", 9, struct.pack(f"<IQ{len(kinds)}i", 5, len(kinds), *kinds)),
+                         key("tokenizer.ggml.merges", 9, struct.pack("<IQ", 8, 0)), key("tokenizer.ggml.eos_token_id", 4, struct.pack("<I", END))], [])
 
 
 class Remote(unittest.TestCase):
@@ -138,6 +161,24 @@ class Remote(unittest.TestCase):
         run, events = self.ask(s, "--ephemeral")
         self.assertEqual([r["cached"] for r in self.of(events, "request")], [-1, 640], run.stderr)  # a second is enough
         self.await_cut(s)
+
+    def test_a_vocabulary_that_is_here_is_compared(self):
+        """Where the engine's tokens are not the file's, no ids are sent."""
+        path = os.path.join(self.folder, "model.gguf")
+        for swapped, words in (((), "asked by token ids that the local vocabulary has too"),
+                               (((ord("0"), ord("7")),), 'its tokens are not those of model.gguf: "7 or 3.14159'),
+                               (((BEGIN, END),), 'its tokens are not those of model.gguf: token 256 is "<|im_start|>" there and "<|im_end|>" in the file')):
+            with open(path, "wb") as f:
+                f.write(vocabulary(swapped))
+            for kind in ("llama", "vllm", "sglang"):
+                s = self.serve(kind, ["It doubles x."])
+                run, events = self.ask(s, "--ephemeral", "--vocabulary", path)
+                self.assertEqual(self.answer(events), "It doubles x.", (kind, run.stderr))
+                self.assertTrue(any(words in e["text"] for e in self.of(events, "notice")), (kind, swapped, self.of(events, "notice")))
+                self.assertEqual("messages" in s.requests[0], bool(swapped), kind)
+        run = self.kvist("-p", "x", "--endpoint", s.url, "--vocabulary", path + "x", "--ephemeral")
+        self.assertIn("--vocabulary", run.stderr)
+        self.assertEqual(run.returncode, 2, run.stderr)
 
     def test_blocks_are_listened_to(self):
         """Where an engine publishes what its cache holds, each turn's ledger says where that is."""
