@@ -61,23 +61,71 @@ static void test_channels__tell_answers_calls_and_thoughts_apart(void **state)
     check("", "", "", 0);
 }
 
-/* Each row one token; a bracket is a mark. */
-static void check_mistral(const char *const *tokens, const char *words, const char *thought)
+/* Each row one token; a bracket is a mark. leave: how many of its thoughts. */
+static void check_tokens(
+    model_tool_style style, const char *const *tokens, const char *words, const char *thought, uint32_t leave)
 {
     agent_channels c = {.head_from = 0};
     base_buf said = {0}, thought_of = {0};
     uint32_t n = 0;
-    agent_channels_begin(&c, MODEL_TOOLS_MISTRAL);
+    agent_channels_begin(&c, style);
     for (; tokens[n]; n++)
         agent_channels_take(&c, n, tokens[n], strlen(tokens[n]), tokens[n][0] == '[' || tokens[n][0] == '<',
             &said, &thought_of);
     agent_channels_end(&c, n);
     assert_string_equal(said.data ? said.data : "", words);
     assert_string_equal(thought_of.data ? thought_of.data : "", thought);
-    assert_int_equal(c.n_thoughts, 0); /* none of them leaves */
+    assert_int_equal(c.n_thoughts, leave);
+    for (uint32_t i = 0; i < leave; i++) {
+        assert_string_equal(tokens[c.thoughts[i].from], "<|channel>");
+        assert_true(c.thoughts[i].to > c.thoughts[i].from && c.thoughts[i].to <= n);
+    }
     agent_channels_free(&c);
     base_buf_free(&said);
     base_buf_free(&thought_of);
+}
+
+static void check_mistral(const char *const *tokens, const char *words, const char *thought)
+{
+    check_tokens(MODEL_TOOLS_MISTRAL, tokens, words, thought, 0); /* none of its thoughts leaves */
+}
+
+static void check_gemma(const char *const *tokens, const char *words, const char *thought, uint32_t leave)
+{
+    check_tokens(MODEL_TOOLS_GEMMA, tokens, words, thought, leave);
+}
+
+#define QUOTE "<|\"|>"
+static void test_channels__read_what_gemma_writes(void **state)
+{
+    check_gemma((const char *[]){"Hel", "lo.", "<turn|>", NULL}, "Hello.", "", 0);
+    check_gemma((const char *[]){"<|channel>", "thou", "ght\nH", "m.\n", "<channel|>", "I look.",
+                    "<|tool_call>", "call:re", "ad{path", ":", QUOTE, "a\n\"b", "{", QUOTE,
+                    ",from:", "3,all:true}", "<tool_call|>", NULL},
+        "I look.\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\\n\\\"b{\", \"from\": 3, \"all\": "
+        "true}}",
+        "Hm.\n", 1);
+    check_gemma((const char *[]){"<|tool_call>", "call:now{}", "<tool_call|>", NULL},
+        "{\"name\": \"now\", \"arguments\": {}}", "", 0);
+    /* Lists, objects, and text without its marks. */
+    check_gemma((const char *[]){"<|tool_call>", "call:x{a:[1,", QUOTE, "2", QUOTE, "],b:{c:-1.5, ", QUOTE,
+                    "d", QUOTE, ":null},e:word}", "<tool_call|>", NULL},
+        "{\"name\": \"x\", \"arguments\": {\"a\": [1, \"2\"], \"b\": {\"c\": -1.5, \"d\": null}, \"e\": "
+        "\"word\"}}",
+        "", 0);
+    /* Several, a letter in two pieces, and marks that are missing or out of place. */
+    check_gemma((const char *[]){"<|tool_call>", "call:a{}", "<tool_call|>", "<|tool_call>",
+                    "call:b{k:", QUOTE, "\xc3", "\xa9", QUOTE, "}", "<tool_call|>", NULL},
+        "{\"name\": \"a\", \"arguments\": {}}\n{\"name\": \"b\", \"arguments\": {\"k\": \"\xc3\xa9\"}}", "",
+        0);
+    check_gemma(
+        (const char *[]){QUOTE, "x", "<tool_call|>", "<channel|>", "y", "<|tool_call>", "z", "<turn|>", NULL},
+        "xy", "", 0);
+    check_gemma((const char *[]){"<|tool_call>", "call:a{k:", QUOTE, "cut", "<turn|>", NULL},
+        "{\"name\": \"a\", \"arguments\": {\"k\": \"cut\"}", "", 0);
+    check_gemma((const char *[]){"<|channel>", "thought\ncut", "<|tool_call>", "call:a{}", "<tool_call|>",
+                    "<|channel>", "thought", NULL},
+        "{\"name\": \"a\", \"arguments\": {}}", "cut", 2);
 }
 
 static void test_channels__read_what_mistral_writes(void **state)
@@ -246,6 +294,33 @@ static void test_channels__a_turn_of_mistral_calls_and_answers(void **state)
     free_host(&h);
 }
 
+/* Gemma's: the thoughts in front of both answers leave when the turn has its answer, and what was called stays. */
+static void test_channels__a_turn_of_gemma_drops_its_thoughts(void **state)
+{
+    put_file("notes.txt", "remember the milk\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "channels 5\nanswer <|channel>thought\\nI must read it.\\n<channel|>I "
+        "look.<|tool_call>call:read{path:" QUOTE "notes.txt" QUOTE
+        "}<tool_call|>\nanswer <|channel>thought\\nNow I know.<channel|>It says to remember the "
+        "milk.\n",
+        AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "what does notes.txt say?"), 0);
+    assert_true(told(&h, "\"text\":\"It says to remember the milk.\""));
+    assert_true(told(&h, "\"channel\":\"thought\""));
+    assert_outline_has(&h, "tool_call read:ok");
+    assert_outline_has(&h, "plan:thought plan:thought");
+    base_buf active = {0};
+    put_active(agent_session_agent(s), &active);
+    assert_null(strstr(active.data, "must read"));
+    assert_null(strstr(active.data, "<|channel>"));
+    assert_non_null(
+        strstr(active.data, "I look.<|tool_call>call:read{path:" QUOTE "notes.txt" QUOTE "}<tool_call|>"));
+    base_buf_free(&active);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* The same with ids of calls, which stay in the sequence and are no part of what is run or told. */
 static void test_channels__a_turn_of_mistral_keeps_the_ids_of_its_calls(void **state)
 {
@@ -288,6 +363,8 @@ static void test_channels__an_unreadable_call_is_asked_for_in_the_models_form(vo
         "on one line, like\n[TOOL_CALLS]read[ARGS]{\"path\": \"FILE\"}\nor");
     check_asked_once_more("channels 4\nanswer [TOOL_CALLS]read[CALL_ID]a1B2c3D4e[ARGS]]\nanswer Then not.\n",
         "on one line, like\n[TOOL_CALLS]read[CALL_ID]");
+    check_asked_once_more("channels 5\nanswer <|tool_call>call:read{[[}<tool_call|>\nanswer Then not.\n",
+        "on one line, like\n<|tool_call>call:read{path:" QUOTE "FILE" QUOTE "}<tool_call|>\nor");
     check_asked_once_more("channels 1\nanswer <|channel|>commentary to=functions.read<|message|>]<|call|>\n"
                           "answer <|channel|>final<|message|>Then not.\n",
         "on one line, like\n<|channel|>commentary to=functions.read <|constrain|>json<|message|>{\"path\": "
@@ -395,11 +472,14 @@ int main(void)
         cmocka_unit_test(test_channels__tell_answers_calls_and_thoughts_apart),
         cmocka_unit_test(test_channels__know_where_thoughts_stand),
         cmocka_unit_test(test_channels__read_what_mistral_writes),
+        cmocka_unit_test(test_channels__read_what_gemma_writes),
         cmocka_unit_test(test_channels__read_what_qwen3_thinks),
         cmocka_unit_test_setup_teardown(
             test_channels__a_turn_of_qwen3_forgets_its_thoughts, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(
             test_channels__a_turn_of_mistral_calls_and_answers, make_folders, drop_folders),
+        cmocka_unit_test_setup_teardown(
+            test_channels__a_turn_of_gemma_drops_its_thoughts, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(
             test_channels__a_turn_of_mistral_keeps_the_ids_of_its_calls, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/call/call.h"
+#include "agent/call/call_gemma.h"
 #include "agent/call/prompt.h"
 #include "base/fs.h"
 #include "model/file/gguf.h"
@@ -180,6 +181,76 @@ static void test_prompt__lists_the_functions_of_mistral(void **state)
     }
 }
 
+/*
+ * What jinja2 makes of these functions and of a call in google-gemma-4-31B-it.jinja, with keys as they are given; marks are
+ * told from text.
+ */
+static void test_prompt__writes_the_functions_of_gemma(void **state)
+{
+    static const char *const modes[] = {"read", "write", NULL};
+    static const tool_argument arguments[] = {
+        {.name = "path", .about = "file", .required = true, .type = TOOL_ARGUMENT_PATH},
+        {.name = "from", .about = "first line", .type = TOOL_ARGUMENT_INTEGER},
+        {.name = "Mode", .about = "how", .choices = modes, .type = TOOL_ARGUMENT_CHOICE},
+        {.name = "force", .type = TOOL_ARGUMENT_BOOLEAN},
+        {.name = "content", .about = "the new text", .required = true, .type = TOOL_ARGUMENT_STRING}};
+    static const tool_entry edit = {.name = "edit", .about = "change lines"},
+                            now = {.name = "now", .about = "the time"};
+    static const char declared[] =
+        "|<|tool>|declaration:edit{description:|<|\"|>|change lines|<|\"|>|,parameters:{properties:{content:{"
+        "description:|<|\"|>|the new text|<|\"|>|,type:|<|\"|>|STRING|<|\"|>|},force:{type:|<|\"|>|BOOLEAN"
+        "|<|\"|>|},from:{description:|<|\"|>|first line|<|\"|>|,type:|<|\"|>|INTEGER|<|\"|>|},Mode:{"
+        "description:|<|\"|>|how|<|\"|>|,enum:[|<|\"|>|read|<|\"|>|,|<|\"|>|write|<|\"|>|],type:|<|\"|>|"
+        "STRING|<|\"|>|},path:{description:|<|\"|>|file|<|\"|>|,type:|<|\"|>|STRING|<|\"|>|}},required:["
+        "|<|\"|>|path|<|\"|>|,|<|\"|>|content|<|\"|>|],type:|<|\"|>|OBJECT|<|\"|>|}}|<tool|>|"
+        "|<|tool>|declaration:now{description:|<|\"|>|the time|<|\"|>|,parameters:{type:|<|\"|>|OBJECT"
+        "|<|\"|>|}}|<tool|>|";
+    static const char json[] = "{\"name\": \"edit\", \"arguments\": {\"content\": \"a\\n  \\\"b\\\"\", "
+                               "\"force\": true, \"from\": 3, \"path\": \"a.c\"}}";
+    const tool_argument *told[5];
+    base_buf out = {0}, want = {0};
+    for (size_t i = 0; i < 5; i++) told[i] = &arguments[i];
+    agent_call_gemma_declare(&edit, told, 5, &out);
+    agent_call_gemma_declare(&now, told, 0, &out);
+    for (size_t i = 0; i + 1 < sizeof declared; i++) {
+        /* A bar beside a bracket or a quote is a mark's own. */
+        const bool is_own = declared[i] == '|' && ((i && strchr("<\"", declared[i - 1])) ||
+                                                      (declared[i + 1] == '>' || declared[i + 1] == '"'));
+        base_buf_putc(&want, declared[i] == '|' && !is_own ? AGENT_PROMPT_MARK : declared[i]);
+    }
+    assert_string_equal(out.data, want.data);
+    base_buf_clear(&out);
+    agent_prompt_call(MODEL_TOOLS_GEMMA, json, &out);
+    assert_string_equal(out.data,
+        "<|tool_call>call:edit{content:<|\"|>a\n  \"b\"<|\"|>,force:true,from:3,path:"
+        "<|\"|>a.c<|\"|>}<tool_call|>");
+    base_buf_clear(&out);
+    agent_prompt_open_call(
+        MODEL_TOOLS_GEMMA, "{\"name\": \"edit\", \"arguments\": {\"path\": \"a.c\", \"name\": \"b", &out);
+    assert_string_equal(out.data, "\x1e<|tool_call>\x1e"
+                                  "call:edit{path:\x1e<|\"|>\x1e"
+                                  "a.c\x1e<|\"|>\x1e,name:\x1e<|\"|>\x1e"
+                                  "b");
+    base_buf_clear(&out);
+    agent_prompt_open_payload(
+        MODEL_TOOLS_GEMMA, "{\"name\": \"edit\", \"arguments\": {\"from\": 3}}", "c", &out);
+    agent_prompt_put_payload(MODEL_TOOLS_GEMMA, "a\x1e\"\n", 4, &out);
+    assert_string_equal(out.data, "\x1e<|tool_call>\x1e"
+                                  "call:edit{from:3,content:\x1e<|\"|>\x1e"
+                                  "a\"\n");
+    for (int strong = 0; strong < 2; strong++) {
+        agent_prompt p;
+        agent_prompt_build(MODEL_TOOLS_GEMMA, strong, &p);
+        assert_int_equal(p.n, 1);
+        assert_non_null(strstr(p.parts[0].text, "declaration:read{description:"));
+        const size_t n = strlen(p.parts[0].text);
+        assert_string_equal(p.parts[0].text + n - 10, "}}\x1e<tool|>\x1e" + 1);
+        agent_prompt_free(&p);
+    }
+    base_buf_free(&out);
+    base_buf_free(&want);
+}
+
 static void test_prompt__offers_eight_tools_at_most(void **state)
 {
     uint32_t n;
@@ -226,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_prompt__writes_the_functions_of_gpt_oss),
         cmocka_unit_test(test_prompt__gives_calls_of_mistral_an_id),
         cmocka_unit_test(test_prompt__lists_the_functions_of_mistral),
+        cmocka_unit_test(test_prompt__writes_the_functions_of_gemma),
         cmocka_unit_test(test_prompt__offers_eight_tools_at_most),
         cmocka_unit_test(test_prompt__stays_within_1500_tokens),
     };

@@ -257,6 +257,21 @@ static void test_tries__begin_calls_in_the_form_of_harmony(void **state)
         "\"name\": \"add\", \"content\": \"add()");
 }
 
+/* Gemma's text is not quoted. */
+static void test_tries__begin_calls_in_the_form_of_gemma(void **state)
+{
+    NEEDS("branches");
+#define PLAIN(sign)      "add() {\n    echo $(($1 " sign " $2))\n}\n<|\"|>}<tool_call|>\nX\n"
+#define BEGUN(end, sign) "answer <<X\necho`." end PLAIN(sign)
+    check_marked(
+        "channels 5\nanswer <<X\n<|tool_call>call:rewrite{name:<|\"|>add<|\"|>,path:<|\"|>add.sh<|\"|>,"
+        "content:<|\"|>" PLAIN("*") BEGUN("\n", "/") BEGUN("<|tool_call>", "+")
+            BEGUN("\n", "%") "answer Fixed.\n",
+        "`echo`.<|tool_call>call:rewrite{path:<|\"|>add.sh<|\"|>,name:<|\"|>add<|\"|>,content:<|\"|>add()");
+#undef BEGUN
+#undef PLAIN
+}
+
 /* Without candidates: the first answer only talks, and the call is begun for the next one. */
 static void test_tries__a_begun_rewrite_between_marks_repairs(void **state)
 {
@@ -321,6 +336,7 @@ int main(void)
         TEST_CASE(test_tries__a_resumed_session_has_the_winner_only),
         TEST_CASE(test_tries__refuses_what_is_no_number),
         TEST_CASE(test_tries__begin_calls_in_the_form_of_mistral),
+        TEST_CASE(test_tries__begin_calls_in_the_form_of_gemma),
         TEST_CASE(test_tries__begin_calls_in_the_form_of_harmony),
         TEST_CASE(test_tries__a_begun_rewrite_between_marks_repairs),
         TEST_CASE(test_tries__a_candidate_thinks_for_a_while),

@@ -1,5 +1,5 @@
 /*
- * An answer's tokens, in one of three forms of marks: thoughts do not overlap and lie within the answer, and a call is
+ * An answer's tokens, in one of four forms of marks: thoughts do not overlap and lie within the answer, and a call is
  * what can be read as one. The first byte says the form; then a token each: a byte for its length and whether it is a
  * control token, and its bytes.
  */
@@ -14,16 +14,18 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    static const model_tool_style styles[] = {MODEL_TOOLS_HARMONY, MODEL_TOOLS_MISTRAL, MODEL_TOOLS_HERMES};
+    static const model_tool_style styles[] = {
+        MODEL_TOOLS_HARMONY, MODEL_TOOLS_MISTRAL, MODEL_TOOLS_HERMES, MODEL_TOOLS_GEMMA};
     static const char *const marks[] = {"<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|call|>",
         "<|return|>", "<|constrain|>", "[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]", "</s>", "<think>",
-        "</think>", "<|im_end|>", "[CALL_ID]"};
-    enum { FROM = 10 };
+        "</think>", "<|im_end|>", "[CALL_ID]", "<|tool_call>", "<tool_call|>", "<|\"|>", "<|channel>",
+        "<channel|>", "<turn|>", "<|tool_response>", "<|tool>"};
+    enum { FROM = 10, N_MARKS = sizeof marks / sizeof *marks };
     agent_channels c = {0};
     base_buf words = {0}, thought = {0};
     uint32_t index = FROM;
     if (!n || n > 1 << 14) return 0;
-    agent_channels_begin(&c, styles[*data % 3]);
+    agent_channels_begin(&c, styles[*data % 4]);
     c.head_from = FROM;
     if (*data & 64) agent_channels_open_thought(&c, FROM - 1);
     for (size_t at = 1; at < n; index++) {
@@ -33,9 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
             agent_channels_next_message(&c, index);
             continue;
         }
-        size_t len = is_control ? strlen(marks[head & 15]) : head & 31;
+        size_t len = is_control ? strlen(marks[(head & 127) % N_MARKS]) : head & 31;
         if (!is_control && len > n - at) len = n - at;
-        char *piece = base_xstrndup(is_control ? marks[head & 15] : (const char *)data + at, len);
+        char *piece =
+            base_xstrndup(is_control ? marks[(head & 127) % N_MARKS] : (const char *)data + at, len);
         if (!is_control) at += len;
         agent_channels_take(&c, index, piece, len, is_control, &words, &thought);
         free(piece);

@@ -1,5 +1,5 @@
 /*
- * The grammar of tool calls where marks are tokens of their own (gpt-oss, Devstral) and where a thought stands in front: what it
+ * The grammar of tool calls where marks are tokens of their own (gpt-oss, Devstral, Gemma 4) and where a thought stands in front: what it
  * lets through and what it stops.
  */
 #include <setjmp.h>
@@ -132,6 +132,48 @@ static void test_grammar_marks__holds_calls_of_mistral(void **state)
     check_calls(&spec, MODEL_TOOLS_MISTRAL, good, bad, places);
 }
 
+/* Gemma 4: keys without quotes and in any order, text as it is between two marks, no blanks. */
+static void test_grammar_marks__holds_calls_of_gemma(void **state)
+{
+    static const char *const good[] = {
+        "I look.<|tool_call>call:read{line:3,path:<|\"|>src/a.c<|\"|>}<tool_call|>",
+        "<|tool_call>call:read{path:<|\"|>src/a.c<|\"|>,lines:12,line:3}<tool_call|>",
+        "<|tool_call>call:now{}<tool_call|>",
+        "<|tool_call>call:send_message{message:<|\"|>a\n\t\"},{b:\\<|\"|>}<tool_call|>",
+        "<|tool_call>call:set{count:-1,mode:<|\"|>a \"b\"<|\"|>,quiet:true}<tool_call|>",
+        "{\"name\": 1} <tool_call> <|\"|> <tool_call|>",
+        NULL,
+    };
+    static const char *const bad[] = {
+        /* the last token is wrong */
+        "<|tool_call>x",
+        "<|tool_call>call:<|\"|>",
+        "<|tool_call>call:now<tool_call|>",
+        "<|tool_call>call:now{<tool_call|>",
+        "<|tool_call>call:now{}x",
+        "<|tool_call>call:now{}<turn|>",
+        "<|tool_call>call:read{}",
+        "<|tool_call>call:read{ ",
+        "<|tool_call>call:read{line:3}",
+        "<|tool_call>call:read{line:<|\"|>",
+        "<|tool_call>call:read{path:s",
+        "<|tool_call>call:read{path:<|\"|><tool_call|>",
+        "<|tool_call>call:read{path:<|\"|>src/a.c<|\"|>,p",
+        "<|tool_call>call:read{path:<|\"|>src/a.c<|\"|>,}",
+        "<|tool_call>call:read{path:<|\"|>src/a.c<|\"|>}<|tool_call>",
+        "<|tool_call>call:send_message{message:<|\"|>a<|tool_call>",
+        "<|tool_call>call:now{}<tool_call|><|tool_call>",
+        NULL,
+    };
+    static const char *const places[] = {"<|tool_call>", "<|tool_call>call:now", "<|tool_call>call:now{",
+        "<|tool_call>call:read{", "<|tool_call>call:read{line:3",
+        "<|tool_call>call:read{path:", "<|tool_call>call:read{path:<|\"|>src",
+        "<|tool_call>call:send_message{message:<|\"|>a", "<|tool_call>call:now{}", NULL};
+    tiny_gguf spec = TINY_GGUF_QWEN2;
+    spec.gemma_marks = true;
+    check_calls(&spec, MODEL_TOOLS_GEMMA, good, bad, places);
+}
+
 /* Mistral Small 3.2: the same with an id of nine letters or digits behind the name. */
 static void test_grammar_marks__holds_calls_of_mistral_with_ids(void **state)
 {
@@ -209,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_grammar_marks__holds_calls_of_harmony),
         cmocka_unit_test(test_grammar_marks__holds_calls_of_mistral),
         cmocka_unit_test(test_grammar_marks__holds_calls_of_mistral_with_ids),
+        cmocka_unit_test(test_grammar_marks__holds_calls_of_gemma),
         cmocka_unit_test(test_grammar_marks__holds_nothing_inside_a_thought),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -432,29 +432,92 @@ static void test_template__writes_gemma(void **state)
     close_chat(&c);
 }
 
-/* The thought that the larger models' templates open an answer with is over, whether the person asked for one or not. */
+/* The pieces of ids, and how many of them are control tokens. */
+static void check_ids(const chat *c, const model_ids *ids, const char *want, int want_controls)
+{
+    base_buf text = {0};
+    int controls = 0;
+    for (size_t i = 0; i < ids->n; i++) {
+        size_t n;
+        const char *piece = model_tokenizer_piece(c->tokenizer, ids->ids[i], &n);
+        base_buf_add(&text, piece, n);
+        controls += model_tokenizer_is_control(c->tokenizer, ids->ids[i]);
+    }
+    assert_string_equal(text.data, want);
+    assert_int_equal(controls, want_controls);
+    base_buf_free(&text);
+}
+
+/*
+ * What jinja2 makes of google-gemma-4-31B-it.jinja with one function, two calls and their results, with enable_thinking on.
+ * With it off every answer, not only the last one, begins behind an empty thought here, since what was computed stays; the
+ * smaller models' templates have none.
+ */
 static void test_template__writes_gemma4(void **state)
 {
-    static const char *const tokens[] = {"<bos>", "<|turn>", "<turn|>", "<|channel>", "<channel|>", NULL};
+    static const char *const tokens[] = {"<bos>", "<|turn>", "<turn|>", "<|tool>", "<tool|>", "<|tool_call>",
+        "<tool_call|>", "<|tool_response>", "<tool_response|>", "<|\"|>", "<|channel>", "<channel|>",
+        "<|think|>", NULL};
     static const char *const jinja[] = {
         "{{'<|turn>' + role}}{{- '<|channel>thought\\n<channel|>' -}}", "{{'<|turn>' + role}}"};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         const char *thought = i == 0 ? "<|channel>thought\n<channel|>" : "";
+        const bool thinking = i == 1;
         base_buf want = {0};
-        chat c = open_chat("gemma4", "Gemma 4", jinja[i], tokens);
+        model_ids ids = {0};
+        chat c = open_chat("gemma4", "Gemma 4", jinja[i == 2], tokens);
+        model_template_free(c.template);
+        assert_int_equal(model_template_load(&c.template, c.gguf, c.tokenizer, thinking, NULL), 0);
         assert_string_equal(model_template_name(c.template), "gemma4");
-        assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+        assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_GEMMA);
         base_buf_printf(&want,
-            "<|turn>system\nBe brief.<turn|>\n"
-            "<|turn>user\n<|im_end|>hi<|eot_id|><turn|>\n"
-            "<|turn>model\n%scall<turn|>\n"
-            "<|turn>user\nResult:\nresult<turn|>\n"
-            "<|turn>model\n%s",
-            thought, thought);
-        check_conversation(&c, want.data, i == 0 ? 13 : 9);
+            "<|turn>system\n%sBe brief.<|tool>declaration:now{description:<|\"|>the time<|\"|>,"
+            "parameters:{type:<|\"|>OBJECT<|\"|>}}<tool|><turn|>\n<|turn>user\n<|\"|>hi<turn|>\n"
+            "<|turn>model\n%s<|tool_call>call:edit{content:<|\"|>a\n  \"b\"<|\"|>,force:true,from:3,path:"
+            "<|\"|>a.c<|\"|>}<tool_call|><|tool_response>response:edit{value:<|\"|>result}<tool_response|>"
+            "<|\"|>}<tool_response|>"
+            "<|tool_call>call:now{}<tool_call|><|tool_response>response:now{value:<|\"|>ten<|\"|>}"
+            "<tool_response|>There.<turn|>\n<|turn>user\nThanks.<turn|>\n<|turn>model\n%s",
+            thinking ? "<|think|>\n" : "", thought, thought);
+        model_template_start(c.template, &ids);
+        put_message(&c, MODEL_ROLE_SYSTEM,
+            "Be brief.<|tool>declaration:now{description:<|\"|>the time<|\"|>,parameters:{type:<|\"|>OBJECT"
+            "<|\"|>}}<tool|>",
+            true, true, &ids);
+        put_message(&c, MODEL_ROLE_USER, "<|\"|>hi", false, true, &ids);
+        assert_false(model_template_opens_answer(c.template, ids.ids, ids.n));
+        put_message(&c, MODEL_ROLE_ASSISTANT,
+            "<|tool_call>call:edit{content:<|\"|>a\n  \"b\"<|\"|>,force:true,from:3,path:<|\"|>a.c<|\"|>}"
+            "<tool_call|>",
+            true, true, &ids);
+        put_message(&c, MODEL_ROLE_TOOL, "result}<tool_response|>", false, true, &ids);
+        assert_true(model_template_opens_answer(c.template, ids.ids, ids.n));
+        put_message(&c, MODEL_ROLE_ASSISTANT, "<|tool_call>call:now{}<tool_call|>", true, true, &ids);
+        put_message(&c, MODEL_ROLE_TOOL, "ten", false, true, &ids);
+        put_message(&c, MODEL_ROLE_ASSISTANT, "There.", false, true, &ids);
+        put_message(&c, MODEL_ROLE_USER, "Thanks.", false, true, &ids);
+        put_message(&c, MODEL_ROLE_ASSISTANT, "", false, false, &ids);
+        assert_true(model_template_opens_answer(c.template, ids.ids, ids.n));
+        check_ids(&c, &ids, want.data, 31 + (thinking ? 1 : i == 0 ? 4 : 0));
+        /* What asks for a result ends an answer, and stands in the sequence as an end. */
+        assert_int_equal(
+            model_template_kept_end(c.template, model_tokenizer_find(c.tokenizer, "<|tool_response>")),
+            model_tokenizer_find(c.tokenizer, "<turn|>"));
+        check_result_head(
+            &c, "<|tool_call>call:ls{}<tool_call|>", "<|tool_response>response:ls{value:<|\"|>");
+        check_result_head(&c, "{\"name\": \"ls\"}", "<|tool_response>response:tool{value:<|\"|>");
+        check_result_head(&c, "<|tool_call><tool_call|>", "<|tool_response>response:tool{value:<|\"|>");
         base_buf_free(&want);
+        model_ids_free(&ids);
         close_chat(&c);
     }
+    /* Without its tokens it is none. */
+    chat c = {.bytes = build("gemma4", "Gemma 4", jinja[0], tokens + 3)};
+    base_err err = {0};
+    assert_int_equal(gguf_parse(&c.gguf, c.bytes.data, c.bytes.len, NULL), 0);
+    assert_int_equal(model_tokenizer_load(&c.tokenizer, c.gguf, NULL), 0);
+    assert_int_equal(model_template_load(&c.template, c.gguf, c.tokenizer, false, &err), BASE_E_UNSUPPORTED);
+    close_chat(&c);
 }
 
 /*

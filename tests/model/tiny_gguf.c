@@ -174,14 +174,17 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
     static const char *const harmony[] = {
         "<|return|>", "<|start|>", "<|end|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>"};
     static const char *const mistral[] = {"<s>", "[TOOL_CALLS]", "</s>", "[ARGS]", "[CALL_ID]"};
+    static const char *const gemma[] = {"<bos>", "<|tool_call>", "<turn|>", "<tool_call|>", "<|\"|>"};
     static const char *const think[] = {"<|endoftext|>", "<think>", "<|im_end|>", "</think>"};
     const bool oss = strcmp(spec->architecture, "gpt-oss") == 0;
     const char *const *special = oss                   ? harmony
                                  : spec->mistral_marks ? mistral
+                                 : spec->gemma_marks   ? gemma
                                  : spec->think_marks   ? think
                                                        : chatml;
     const unsigned n_special = oss                   ? sizeof harmony / sizeof *harmony
                                : spec->mistral_marks ? sizeof mistral / sizeof *mistral
+                               : spec->gemma_marks   ? sizeof gemma / sizeof *gemma
                                : spec->think_marks   ? sizeof think / sizeof *think
                                                      : sizeof chatml / sizeof *chatml;
     key_text(w, "tokenizer.ggml.model", "gpt2");

@@ -43,6 +43,7 @@ typedef struct tiny_gguf {
     float rope_factor;     /* 0: none */
     uint32_t yarn_trained; /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
     bool mistral_marks;    /* its special tokens are Mistral's, [TOOL_CALLS] and its like */
+    bool gemma_marks;      /* the same of Gemma 4's, <|tool_call> and its like */
     bool think_marks;      /* <think> and its end are among its special tokens */
     float yarn_less;       /* mistral3: yarn_log_multiplier */
     float q_scale;         /* mistral3: attention.temperature_scale, with yarn_trained */

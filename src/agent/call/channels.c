@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call/call_gemma.h"
 #include "base/mem.h"
 
 enum { MAX_HEAD = 512 };
@@ -81,11 +82,11 @@ static void take_mark(agent_channels *c, uint32_t index, const char *piece, size
     }
 }
 
-/* [ARGS] behind a name that is none leaves what follows words. */
-static void begin_named_call(agent_channels *c, base_buf *words)
+/* What names nobody leaves what follows words. */
+static void begin_named_call(agent_channels *c, const char *name, base_buf *words)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-    const char *name = c->head.data ? c->head.data + strspn(c->head.data, " \n") : "";
+    name += strspn(name, " \n");
     const size_t n = strspn(name, letters);
     c->at = n ? AGENT_IN_CALL : AGENT_IN_WORDS;
     if (!n) return;
@@ -105,7 +106,7 @@ static void end_named_call(agent_channels *c, base_buf *words)
 static void take_mistral(agent_channels *c, const char *piece, size_t n, base_buf *words)
 {
     if (is(piece, n, "[ARGS]") && c->at == AGENT_IN_HEAD) {
-        begin_named_call(c, words);
+        begin_named_call(c, c->head.data ? c->head.data : "", words);
     } else if (is(piece, n, "[CALL_ID]") && c->at == AGENT_IN_HEAD) {
         base_buf_putc(&c->head, ' '); /* the id is no part of the name */
     } else {
@@ -115,9 +116,71 @@ static void take_mistral(agent_channels *c, const char *piece, size_t n, base_bu
     }
 }
 
+/* ---- Gemma 4 ---- */
+
+static void end_gemma_call(agent_channels *c, base_buf *words)
+{
+    if (c->at == AGENT_IN_CALL) {
+        if (c->in_text) base_buf_putc(words, '"');
+        agent_call_gemma_end_word(&c->head, words);
+        base_buf_putc(words, '}');
+    }
+    base_buf_clear(&c->head);
+    c->in_text = false;
+    c->at = AGENT_IN_WORDS;
+}
+
+static void take_gemma_mark(agent_channels *c, uint32_t index, const char *piece, size_t n, base_buf *words)
+{
+    if (is(piece, n, "<|\"|>") && c->at == AGENT_IN_CALL) {
+        agent_call_gemma_end_word(&c->head, words);
+        base_buf_putc(words, '"');
+        c->in_text = !c->in_text;
+        return;
+    }
+    end_gemma_call(c, words);
+    end_thought(c, is(piece, n, "<channel|>") ? index + 1 : index);
+    if (is(piece, n, "<|tool_call>")) c->at = AGENT_IN_HEAD;
+    if (is(piece, n, "<|channel>")) {
+        agent_channels_open_thought(c, index);
+        c->is_empty = true;
+    }
+}
+
+/* "call:NAME", and from { on the arguments. */
+static void take_gemma_head(agent_channels *c, const char *piece, size_t n, base_buf *words)
+{
+    const char *brace = memchr(piece, '{', n);
+    const size_t len = brace ? (size_t)(brace - piece) : n;
+    if (c->head.len + len <= MAX_HEAD) base_buf_add(&c->head, piece, len);
+    if (!brace) return;
+    const char *name = c->head.len ? strrchr(c->head.data, ':') : NULL;
+    begin_named_call(c, name ? name + 1 : c->head.len ? c->head.data : "", words);
+    base_buf_clear(&c->head);
+    if (c->at == AGENT_IN_CALL) agent_call_gemma_read(brace, n - len, false, &c->head, words);
+}
+
+static void take_gemma(agent_channels *c, const char *piece, size_t n, base_buf *words, base_buf *thought)
+{
+    if (c->at == AGENT_IN_HEAD) {
+        take_gemma_head(c, piece, n, words);
+    } else if (c->at == AGENT_IN_CALL) {
+        agent_call_gemma_read(piece, n, c->in_text, &c->head, words);
+    } else if (c->at == AGENT_IN_WORDS) {
+        base_buf_add(words, piece, n);
+    } else if (!c->is_empty) {
+        base_buf_add(thought, piece, n);
+    } else { /* its first line is the channel's name */
+        const char *newline = memchr(piece, '\n', n);
+        if (newline) base_buf_add(thought, newline + 1, n - (size_t)(newline + 1 - piece));
+        c->is_empty = !newline;
+    }
+}
+
 void agent_channels_begin(agent_channels *c, model_tool_style style)
 {
     c->form = style == MODEL_TOOLS_HARMONY     ? AGENT_OF_HARMONY
+              : style == MODEL_TOOLS_GEMMA     ? AGENT_OF_GEMMA
               : model_tools_are_mistral(style) ? AGENT_OF_MISTRAL
                                                : AGENT_OF_WORDS;
     c->at = c->form == AGENT_OF_HARMONY ? AGENT_IN_HEAD : AGENT_IN_WORDS;
@@ -168,6 +231,13 @@ void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, s
 {
     if (c->form == AGENT_OF_WORDS) {
         take_words(c, index, piece, n, words, thought);
+        return;
+    }
+    if (c->form == AGENT_OF_GEMMA) {
+        if (is_control)
+            take_gemma_mark(c, index, piece, n, words);
+        else
+            take_gemma(c, piece, n, words, thought);
         return;
     }
     if (is_control && c->form == AGENT_OF_MISTRAL) {

@@ -1,6 +1,6 @@
 /*
  * What a model writes whose calls and thoughts stand between control tokens, so that no text can be taken for one: in
- * channels, message by message (gpt-oss: the harmony form, OpenAI 2025), or in Mistral's form.
+ * channels, message by message (gpt-oss: the harmony form, OpenAI 2025), in Mistral's form or in Gemma 4's.
  *
  *     <|channel|>analysis<|message|>..<|end|>              a thought
  *     <|channel|>commentary<|message|>..<|end|>            words for the person before a call
@@ -9,10 +9,11 @@
  *
  *     <think>..</think>words, calls too                    Qwen3 and others whose calls are text
  *     [THINK]..[/THINK]words[TOOL_CALLS]NAME[ARGS]{..}</s>      with [CALL_ID]ID behind the name in Mistral Small 3.2
+ *     <|channel>thought\n..<channel|>words<|tool_call>call:NAME{key:<|"|>text<|"|>,key:3}<tool_call|>      Gemma 4
  *
  * Words become the answer's text; a call becomes the JSON object on a line of its own that agent/call/call.h reads; a thought
  * is told apart, and where it stands in the sequence is kept, because harmony's template leaves it out once the answer is
- * there, and so does Qwen's; Mistral's leaves it in. <think> is a token too, and begins a thought in front of words only:
+ * there, and so do Qwen's and Gemma's; Mistral's leaves it in. <think> is a token too, and begins a thought in front of words only:
  * an answer may speak of it. In harmony what stands behind <|start|>assistant is a head, and so is the beginning of an answer.
  */
 #ifndef KVIST_AGENT_CALL_CHANNELS_H
@@ -30,11 +31,12 @@ typedef struct agent_thought {
 
 typedef struct agent_channels {
     enum { AGENT_IN_HEAD, AGENT_IN_WORDS, AGENT_IN_THOUGHT, AGENT_IN_CALL } at;
-    enum { AGENT_OF_HARMONY, AGENT_OF_MISTRAL, AGENT_OF_WORDS } form;
-    base_buf head;
+    enum { AGENT_OF_HARMONY, AGENT_OF_MISTRAL, AGENT_OF_GEMMA, AGENT_OF_WORDS } form;
+    base_buf head;      /* in a call of Gemma, outside of text: what began there */
     uint32_t head_from; /* of the message at hand: its first token behind <|start|>assistant */
     bool is_thought;    /* the message at hand, also where its text is over */
-    bool is_empty;      /* a call whose arguments have not begun */
+    bool is_empty;      /* a call whose arguments have not begun; Gemma: a thought whose title is not over */
+    bool in_text;       /* Gemma: between two marks of text in a call */
     uint32_t n_calls;   /* that were begun */
     agent_thought *thoughts;
     uint32_t n_thoughts;

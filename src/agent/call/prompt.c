@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call/call_gemma.h"
 #include "agent/call/call_xml.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -32,6 +33,7 @@ static const char *const around[][2] = {
     [MODEL_TOOLS_HARMONY] = {NULL, NULL}, /* what stands around it is no text: control tokens */
     [MODEL_TOOLS_MISTRAL] = {NULL, NULL}, /* the same */
     [MODEL_TOOLS_MISTRAL_IDS] = {NULL, NULL},
+    [MODEL_TOOLS_GEMMA] = {NULL, NULL},
     [MODEL_TOOLS_JSON] = {"", ""},
 };
 
@@ -93,7 +95,9 @@ static void put_marked_call(model_tool_style style, const char *json, bool is_op
 
 void agent_prompt_call(model_tool_style style, const char *json, base_buf *out)
 {
-    if (model_tools_are_marked(style))
+    if (style == MODEL_TOOLS_GEMMA)
+        agent_call_gemma_put(json, NULL, false, out);
+    else if (model_tools_are_marked(style))
         put_marked_call(style, json, false, out);
     else if (style == MODEL_TOOLS_XML)
         agent_call_xml_put(json, NULL, false, out);
@@ -103,7 +107,9 @@ void agent_prompt_call(model_tool_style style, const char *json, base_buf *out)
 
 void agent_prompt_open_call(model_tool_style style, const char *json, base_buf *out)
 {
-    if (model_tools_are_marked(style))
+    if (style == MODEL_TOOLS_GEMMA)
+        agent_call_gemma_put(json, NULL, true, out);
+    else if (model_tools_are_marked(style))
         put_marked_call(style, json, true, out);
     else if (style == MODEL_TOOLS_XML)
         agent_call_xml_put(json, NULL, true, out);
@@ -115,6 +121,10 @@ void agent_prompt_open_payload(model_tool_style style, const char *json, const c
 {
     if (style == MODEL_TOOLS_XML) {
         agent_call_xml_put(json, "", true, out);
+        return;
+    }
+    if (style == MODEL_TOOLS_GEMMA) {
+        agent_call_gemma_put(json, agent_call_xml_payload, true, out);
         return;
     }
     if (model_tools_are_marked(
@@ -131,6 +141,10 @@ void agent_prompt_open_payload(model_tool_style style, const char *json, const c
 void agent_prompt_put_payload(model_tool_style style, const char *text, size_t n, base_buf *out)
 {
     base_buf quoted = {0};
+    if (style == MODEL_TOOLS_GEMMA) {
+        put_content(text, n, out);
+        return;
+    }
     if (!model_tools_are_marked(style)) {
         base_buf_add(out, text, n);
         return;
@@ -166,6 +180,9 @@ void agent_prompt_close_thought(model_tool_style style, bool again, base_buf *ou
         put_mark("<|message|>", true, out);
     } else if (model_tools_are_mistral(style)) {
         put_mark("[/THINK]", true, out);
+    } else if (style == MODEL_TOOLS_GEMMA) {
+        base_buf_putc(out, '\n');
+        put_mark("<channel|>", true, out);
     } else {
         put_mark("</think>", true, out);
         base_buf_puts(out, "\n\n");
@@ -285,32 +302,39 @@ static void put_schema(const tool_argument *a, base_buf *out)
     base_buf_putc(out, '}');
 }
 
-/* A function as OpenAI's API describes one, written as Python's json.dumps does: what templates make of tojson. */
-static void put_function(const tool_entry *t, bool strong, base_buf *out)
+enum { MAX_TOLD = 32 };
+
+/* The arguments that a model is told of, new text as the last one. Returns how many. */
+static size_t told_arguments(const tool_entry *t, bool strong, const tool_argument *ret[MAX_TOLD])
 {
     static const tool_argument payload = {.name = agent_call_xml_payload,
         .about = "the new text",
         .required = true,
         .type = TOOL_ARGUMENT_STRING};
+    size_t n = 0;
+    for (const tool_argument *a = t->arguments; a && a->name && n < MAX_TOLD - 1; a++)
+        if (is_told(a->models, strong)) ret[n++] = a;
+    if (t->takes_payload) ret[n++] = &payload;
+    return n;
+}
+
+/* A function as OpenAI's API describes one, written as Python's json.dumps does: what templates make of tojson. */
+static void put_function(const tool_entry *t, bool strong, base_buf *out)
+{
+    const tool_argument *told[MAX_TOLD];
+    const size_t n = told_arguments(t, strong, told);
     base_buf required = {0};
-    bool any = false;
     base_buf_puts(out, "{\"type\": \"function\", \"function\": {\"name\": ");
     base_json_put_str(out, t->name, strlen(t->name));
     base_buf_puts(out, ", \"description\": ");
     base_json_put_str(out, t->about, strlen(t->about));
     base_buf_puts(out, ", \"parameters\": {\"type\": \"object\", \"properties\": {");
-    bool is_payload = false;
-    for (const tool_argument *a = t->arguments; !is_payload; a++) {
-        is_payload = !a || !a->name; /* the last one, if any */
-        if (is_payload && !t->takes_payload) break;
-        const tool_argument *one = is_payload ? &payload : a;
-        if (!is_payload && !is_told(a->models, strong)) continue;
-        if (any) base_buf_puts(out, ", ");
-        any = true;
-        put_schema(one, out);
-        if (!one->required) continue;
+    for (size_t i = 0; i < n; i++) {
+        if (i) base_buf_puts(out, ", ");
+        put_schema(told[i], out);
+        if (!told[i]->required) continue;
         if (required.len) base_buf_puts(&required, ", ");
-        base_json_put_str(&required, one->name, strlen(one->name));
+        base_json_put_str(&required, told[i]->name, strlen(told[i]->name));
     }
     base_buf_printf(out, "}, \"required\": [%s]}}}", required.data ? required.data : "");
     base_buf_free(&required);
@@ -330,12 +354,25 @@ static char *functions_text(bool strong)
     return base_buf_take(&out);
 }
 
+static void put_declarations(bool strong, base_buf *out)
+{
+    const tool_argument *told[MAX_TOLD];
+    uint32_t n;
+    const tool_entry *const *table = tool_table(&n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!agent_prompt_offers(table[i], strong)) continue;
+        const size_t n_told = told_arguments(table[i], strong, told);
+        agent_call_gemma_declare(table[i], told, n_told, out);
+    }
+}
+
 static char *system_text(model_tool_style style, bool strong)
 {
     base_buf out = {0};
     if (style == MODEL_TOOLS_HARMONY) return developer_text(strong);
-    if (model_tools_are_mistral(style)) {
+    if (model_tools_are_marked(style)) {
         put_native_rules(strong, &out);
+        if (style == MODEL_TOOLS_GEMMA) put_declarations(strong, &out);
         return base_buf_take(&out);
     }
     base_buf_puts(&out,

@@ -20,7 +20,10 @@ typedef struct agent_prompt {
     size_t cap;
 } agent_prompt;
 
-/* The parts in their order, for a small or a strong model (ability.h); agent_prompt_free. */
+/*
+ * The parts in their order, for a small or a strong model (ability.h); agent_prompt_free. Of marked forms: with marks, to be
+ * appended so.
+ */
 void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret);
 void agent_prompt_free(agent_prompt *p);
 

@@ -195,7 +195,8 @@ static void fake_info(const engine *e, engine_info *ret)
         .backend = "script",
         .repair = f->kv.repair,
         .set = f->kv.set,
-        .tools = f->script.channels == 4   ? MODEL_TOOLS_MISTRAL_IDS
+        .tools = f->script.channels == 5   ? MODEL_TOOLS_GEMMA
+                 : f->script.channels == 4 ? MODEL_TOOLS_MISTRAL_IDS
                  : f->script.channels == 2 ? MODEL_TOOLS_MISTRAL
                  : f->script.channels == 1 ? MODEL_TOOLS_HARMONY
                                            : MODEL_TOOLS_TAG_TOOLS,
@@ -229,7 +230,7 @@ static void fake_set_sampling(engine *e, const model_sampling *s)
 /* Its text, and, of a script with channels, the marks in it. */
 static void encode_answer(fake *f, const char *text)
 {
-    static const char *const begins[] = {"", "<|", "[", "<", "["};
+    static const char *const begins[] = {"", "<|", "[", "<", "[", "<"};
     const uint32_t form = f->script.channels;
     for (size_t n; *text; text += n) {
         const char *mark = form ? strstr(text, begins[form]) : NULL;

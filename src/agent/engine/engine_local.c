@@ -46,7 +46,6 @@ typedef struct local {
     model_answer *answer; /* of hold->schema; NULL: no answer was held yet */
     const base_schema *answer_schema;
     engine_hold *hold;    /* this answer's; NULL: it is free */
-    model_ids opening;    /* what the template writes in front of an answer */
     model_lookup *lookup; /* NULL: off */
     float *logits;        /* [KV_DRAFT_MAX][n_vocab]; behind the last token: at row */
     uint32_t row;
@@ -105,10 +104,8 @@ static int local_scaffold(engine *e, engine_scaffold what, model_role role, mode
 /* Only behind what opens an answer, and inside of one, somebody asks what comes next. */
 static bool is_answer_next(const local *l, const kv_segment *segment, const int32_t *ids, uint32_t n)
 {
-    const model_ids *o = &l->opening;
     if (kv_origin_is_written(segment->origin)) return true;
-    if (segment->origin != KV_ORIGIN_SCAFFOLD || o->n > n) return false;
-    return !o->n || !memcmp(ids + (n - o->n), o->ids, o->n * sizeof *ids);
+    return segment->origin == KV_ORIGIN_SCAFFOLD && model_template_opens_answer(l->template, ids, n);
 }
 
 static int local_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)
@@ -591,7 +588,6 @@ static void local_set_lookup(engine *e, bool on)
 {
     local *l = as_local(e);
     model_lookup_free(l->lookup);
-    model_ids_free(&l->opening);
     l->lookup = on ? model_lookup_new() : NULL;
     l->n_known = l->n_drafted = l->n_taken = 0;
     l->have_logits = false;
@@ -619,7 +615,6 @@ static void local_close(engine *e)
     model_sampler_free(l->sampler);
     model_lookup_free(l->lookup);
     model_close(l->model);
-    model_ids_free(&l->opening);
     for (char **p = l->set; p && *p; p++) free(*p);
     free(l->set);
     free(l->logits);
@@ -712,7 +707,6 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
         l->info = model_get_info(l->model);
         l->tokenizer = model_get_tokenizer(l->model);
         l->template = model_get_template(l->model);
-        model_template_begin(l->template, MODEL_ROLE_ASSISTANT, &l->opening);
         keep_options(l, options);
         uint32_t n_ctx = l->kv.n_ctx && l->kv.n_ctx < l->info->n_ctx ? l->kv.n_ctx : l->info->n_ctx;
         kv_limit limit = {l->kv.budget, l->kv.until};

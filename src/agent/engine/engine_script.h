@@ -7,6 +7,7 @@
  *     channels 2                  answers are Mistral's: so are [TOOL_CALLS] and its like
  *     channels 3                  answers are Qwen3's: so are <think> and its end
  *     channels 4                  answers are Mistral's with ids of calls: so is [CALL_ID]
+ *     channels 5                  answers are Gemma's: so are <|channel>, <|tool_call> and its like
  *     learns 1                    in idle time there is no end of learning, until it is cancelled
  *     answer TEXT                 the next answer; \n \t \\ are unescaped
  *     answer <<WORD               ... or the lines up to one that is WORD alone

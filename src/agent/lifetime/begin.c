@@ -143,7 +143,8 @@ int agent__begin_session(agent *a, base_err *err)
         agent_text t = {.origin = KV_ORIGIN_SYSTEM,
             .text = prompt.parts[i].text,
             .n = strlen(prompt.parts[i].text),
-            .label = "prompt"};
+            .label = "prompt",
+            .has_marks = model_tools_are_marked(a->info.tools)};
         if (!rc) rc = agent__append(a, &t, NULL, err);
     }
     agent_prompt_free(&prompt);

@@ -82,8 +82,8 @@ void agent__put_call_behind(
     } else if (!is_ended) {
         const bool in_head = r->channels.at == AGENT_IN_HEAD;
         agent_prompt_end_thought(a->info.tools, in_head, out);
-        /* Mistral: the model has just written the mark that a call begins with. */
-        if (in_head && r->channels.form == AGENT_OF_MISTRAL)
+        /* Mistral and Gemma: the model has just written the mark that a call begins with. */
+        if (in_head && r->channels.form != AGENT_OF_HARMONY)
             from = (size_t)(strchr(call->data + 1, AGENT_PROMPT_MARK) - call->data) + 1;
     }
     base_buf_add(out, call->data + from, call->len - from);

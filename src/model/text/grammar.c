@@ -42,6 +42,7 @@ static const struct {
     [MODEL_TOOLS_HARMONY]   = {"",            NAME REST SPACE "{" ARGUMENTS "}" SPACE HARMONY_CALL},
     [MODEL_TOOLS_MISTRAL]   = {"",            NAME MISTRAL_ARGS SPACE "{" ARGUMENTS "}" SPACE MISTRAL_END},
     [MODEL_TOOLS_MISTRAL_IDS] = {"",          NAME MISTRAL_ID CALL_ID MISTRAL_ARGS SPACE "{" ARGUMENTS "}" SPACE MISTRAL_END},
+    [MODEL_TOOLS_GEMMA]     = {"",            "call:" NAME "{" ARGUMENTS "}" GEMMA_END},
     [MODEL_TOOLS_JSON]      = {"{\"name\"",   BODY},
 };
 /* clang-format on */
@@ -131,6 +132,7 @@ static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
     if (op == ARGUMENTS[0]) {
         s->at++;
         s->argument = 0;
+        s->used = 0;
         return go(s, FIRST_ARGUMENT, AGAIN);
     }
     if (op == PARAMETERS[0]) {
@@ -164,23 +166,31 @@ static verdict step_tool_name(const model_grammar *g, state *s, uint8_t byte)
     return grammar_list_narrow(&g->names, &s->range, byte) ? TAKEN : REFUSED;
 }
 
-static verdict begin_key(const model_grammar *g, state *s)
+/* Where blanks may stand: around a call's arguments, unless the form has none. */
+static bool take_blank(const model_grammar *g, state *s, uint8_t byte)
+{
+    return !g->is_bare && take_space(s, byte);
+}
+
+static verdict begin_key(const model_grammar *g, state *s, verdict v)
 {
     s->keys = next_keys(g, s);
     s->at_key = 0;
-    return s->keys ? go(s, KEY, TAKEN) : REFUSED;
+    return s->keys ? go(s, KEY, v) : REFUSED;
 }
 
 static verdict step_first_argument(const model_grammar *g, state *s, uint8_t byte)
 {
-    if (take_space(s, byte)) return TAKEN;
-    if (byte == '"') return begin_key(g, s);
-    return byte == '}' && may_close(g, s) ? go(s, SCRIPT, AGAIN) : REFUSED;
+    if (take_blank(g, s, byte)) return TAKEN;
+    if (byte == '}') return may_close(g, s) ? go(s, SCRIPT, AGAIN) : REFUSED;
+    if (g->is_bare) return begin_key(g, s, AGAIN);
+    return byte == '"' ? begin_key(g, s, TAKEN) : REFUSED;
 }
 
 static verdict step_next_argument(const model_grammar *g, state *s, uint8_t byte)
 {
-    if (take_space(s, byte)) return TAKEN;
+    if (take_blank(g, s, byte)) return TAKEN;
+    if (byte == ',' && g->is_bare) return begin_key(g, s, TAKEN);
     if (byte == ',') return next_keys(g, s) ? go(s, OPEN_KEY, TAKEN) : REFUSED;
     return byte == '}' && may_close(g, s) ? go(s, SCRIPT, AGAIN) : REFUSED;
 }
@@ -188,7 +198,7 @@ static verdict step_next_argument(const model_grammar *g, state *s, uint8_t byte
 static verdict step_open_key(const model_grammar *g, state *s, uint8_t byte)
 {
     if (take_space(s, byte)) return TAKEN;
-    return byte == '"' ? begin_key(g, s) : REFUSED;
+    return byte == '"' ? begin_key(g, s, TAKEN) : REFUSED;
 }
 
 static verdict step_key(const model_grammar *g, state *s, uint8_t byte)
@@ -198,9 +208,9 @@ static verdict step_key(const model_grammar *g, state *s, uint8_t byte)
     for (uint32_t i = 0; i < t->n_arguments; i++) {
         if (!(s->keys >> i & 1)) continue;
         const argument *a = &t->arguments[i];
-        if (a->n_name == s->at_key && byte == '"') {
+        if (a->n_name == s->at_key && byte == (g->is_bare ? ':' : '"')) {
             s->argument = (uint16_t)i;
-            return go(s, COLON, TAKEN);
+            return go(s, g->is_bare ? VALUE : COLON, TAKEN);
         }
         if (a->n_name > s->at_key && (uint8_t)a->name[s->at_key] == byte) keys |= 1u << i;
     }
@@ -218,13 +228,14 @@ static verdict step_colon(const model_grammar *g, state *s, uint8_t byte)
 
 static verdict end_value(state *s, verdict v)
 {
+    s->used |= 1u << s->argument;
     s->argument++;
     return go(s, NEXT_ARGUMENT, v);
 }
 
 static verdict step_value(const model_grammar *g, state *s, uint8_t byte)
 {
-    if (take_space(s, byte)) return TAKEN;
+    if (take_blank(g, s, byte)) return TAKEN;
     const argument *a = current(g, s);
     s->n = 0;
     s->character = PLAIN;
@@ -233,7 +244,7 @@ static verdict step_value(const model_grammar *g, state *s, uint8_t byte)
         s->range = grammar_list_all(&g->words);
         return go(s, WORD, AGAIN);
     }
-    if (byte != '"') return REFUSED;
+    if (byte != g->quote) return REFUSED;
     const grammar_list *list = listed(g, a);
     if (!list) return go(s, STRING, TAKEN);
     s->range = grammar_list_all(list);
@@ -249,7 +260,7 @@ static verdict step_word(const model_grammar *g, state *s, uint8_t byte)
 static verdict step_listed(const model_grammar *g, state *s, uint8_t byte)
 {
     const grammar_list *list = listed(g, current(g, s));
-    if (byte == '"' && grammar_list_is_whole(list, &s->range)) return end_value(s, TAKEN);
+    if (byte == g->quote && grammar_list_is_whole(list, &s->range)) return end_value(s, TAKEN);
     return grammar_list_narrow(list, &s->range, byte) ? TAKEN : REFUSED;
 }
 
@@ -278,12 +289,17 @@ static uint32_t most_string(const model_grammar *g)
     return g->n_marks ? MAX_TEXT : MAX_STRING;
 }
 
+static bool is_text(uint8_t byte)
+{
+    return byte >= 0x20 || (byte && strchr("\t\n\r", byte));
+}
+
 static verdict step_string(const model_grammar *g, state *s, uint8_t byte)
 {
-    (void)g;
     s->n++;
     if (s->character != PLAIN) return json_character_step(byte, &s->character) ? TAKEN : REFUSED;
-    if (byte == '"') return end_value(s, TAKEN);
+    if (byte == g->quote) return end_value(s, TAKEN);
+    if (g->is_bare) return s->n <= most_string(g) && is_text(byte) ? TAKEN : REFUSED;
     return s->n <= most_string(g) && json_character_begin(byte, &s->character) ? TAKEN : REFUSED;
 }
 
@@ -331,10 +347,10 @@ static bool is_plain_name(const char *s)
     return n > 0 && n < 128;
 }
 
-/* What may stand as a value: in JSON escaped, in XML as it is. */
+/* What may stand as a value: in JSON escaped, in XML and Gemma's form as it is. */
 static void fill_list(const model_grammar *g, grammar_list *l, const char *const *texts)
 {
-    if (g->is_xml)
+    if (g->is_xml || g->is_bare)
         grammar_list_fill_lines(l, texts);
     else
         grammar_list_fill(l, texts);
@@ -393,6 +409,8 @@ int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_
     grammar_list_fill(&g->words, words);
     g->is_xml = style == MODEL_TOOLS_XML;
     g->is_harmony = style == MODEL_TOOLS_HARMONY;
+    g->is_bare = style == MODEL_TOOLS_GEMMA;
+    g->quote = g->is_bare ? (uint8_t)GEMMA_QUOTE[0] : '"';
     grammar_marks_find(g, style);
     g->think[0] = g->n_marks ? -1 : model_tokenizer_find(t, "<think>");
     g->think[1] = g->n_marks ? -1 : model_tokenizer_find(t, "</think>");
@@ -563,7 +581,7 @@ static void state_key(const model_grammar *g, uint32_t key[N_KEY])
                   (s->phase == STRING && s->n + g->trie->max_depth >= most_string(g)) ||
                   (s->phase == XML_TEXT && s->n + g->trie->max_depth >= MAX_TEXT);
     const uint32_t all[N_KEY] = {s->phase, s->character, s->fence, s->marks, s->called, s->n_space, s->at_key,
-        s->at, s->tool, s->argument, s->keys, counts ? s->n : 0, listed ? s->range.from : 0,
+        s->at, s->tool, s->argument, s->keys, s->used, counts ? s->n : 0, listed ? s->range.from : 0,
         listed ? s->range.to : 0, listed ? s->range.depth : 0};
     memcpy(key, all, sizeof all);
 }

@@ -36,7 +36,7 @@ typedef enum phase {
     CLOSING,      /* behind marks that close the fence if nothing else stands on the line */
     HARMONY_HEAD, /* free, in the head of a message: grammar_harmony.c */
     HARMONY_BODY, /* free, in its text */
-    MARKED_TEXT,  /* free, of Mistral: grammar_marks.c */
+    MARKED_TEXT,  /* free, of Mistral and Gemma: grammar_marks.c */
     SCRIPT,
     TOOL_NAME,
     FIRST_ARGUMENT,
@@ -63,7 +63,7 @@ typedef enum phase {
 } phase;
 
 /*
- * Marks of harmony and of Mistral are control tokens. To the steps each is a byte that no text of a call holds; scripts
+ * Marks of harmony, of Mistral and of Gemma are control tokens. To the steps each is a byte that no text of a call holds; scripts
  * name them so.
  */
 #define HARMONY_CHANNEL   "\x0e"
@@ -76,6 +76,9 @@ typedef enum phase {
 #define MISTRAL_ARGS      "\x0f"
 #define MISTRAL_END       "\x10"
 #define MISTRAL_ID        "\x11"
+#define GEMMA_CALL        MISTRAL_CALLS
+#define GEMMA_QUOTE       "\x0f"
+#define GEMMA_END         "\x10"
 enum { GRAMMAR_FIRST_MARK = 0x0e, GRAMMAR_MOST_MARKS = 6 };
 
 typedef struct state {
@@ -87,6 +90,7 @@ typedef struct state {
     uint16_t at;          /* in the trigger (LINE) or in the script */
     uint16_t tool, argument;
     uint32_t keys; /* KEY: which arguments it may still become */
+    uint32_t used; /* Gemma: which arguments were written */
     uint32_t n;    /* bytes of a string, digits of a number */
     grammar_range range;
 } state;
@@ -95,7 +99,7 @@ typedef struct state {
  * A mask and the state that it belongs to, in numbers; keeping a few serves a whole session, since calls are
  * alike.
  */
-enum { N_KEPT = 32, N_KEY = 15 };
+enum { N_KEPT = 32, N_KEY = 16 };
 typedef struct kept_mask {
     uint32_t key[N_KEY];
     uint64_t used; /* 0: empty */
@@ -110,6 +114,9 @@ struct model_grammar {
     tool tools[MAX_TOOLS];
     grammar_list paths, words; /* words: false, true */
     bool any_path, is_xml, is_harmony;
+    bool
+        is_bare; /* Gemma: no blanks, keys without quotes in any order, and text as it is between two marks */
+    uint8_t quote;                     /* around text: a character or a mark */
     uint8_t n_marks;                   /* 0: its calls are text */
     grammar_list heads;                /* harmony: what may stand between a tool's name and its arguments */
     int32_t marks[GRAMMAR_MOST_MARKS]; /* their ids, -1: the vocabulary has none */
@@ -144,23 +151,23 @@ static inline bool take_space(state *s, uint8_t byte)
     return true;
 }
 
-/* Arguments from s->argument on that may come next: up to the first that must. */
+/* Arguments from s->argument on that may come next: up to the first that must. In any order: those not written yet. */
 static inline uint32_t next_keys(const model_grammar *g, const state *s)
 {
     const tool *t = &g->tools[s->tool];
     uint32_t keys = 0;
-    for (uint32_t i = s->argument; i < t->n_arguments; i++) {
+    for (uint32_t i = g->is_bare ? 0 : s->argument; i < t->n_arguments; i++) {
         keys |= 1u << i;
-        if (t->arguments[i].required) break;
+        if (t->arguments[i].required && !g->is_bare) break;
     }
-    return keys;
+    return keys & ~s->used;
 }
 
 static inline bool may_close(const model_grammar *g, const state *s)
 {
     const tool *t = &g->tools[s->tool];
-    for (uint32_t i = s->argument; i < t->n_arguments; i++)
-        if (t->arguments[i].required) return false;
+    for (uint32_t i = g->is_bare ? 0 : s->argument; i < t->n_arguments; i++)
+        if (t->arguments[i].required && !(s->used >> i & 1)) return false;
     return true;
 }
 

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "model/file/gguf.h"
 
-enum { N_ROLES = MODEL_ROLE_TOOLS + 1, MAX_TOKENS = 8 };
+enum { N_ROLES = MODEL_ROLE_TOOLS + 1, MAX_TOKENS = 12 };
 
 typedef struct family {
     const char *name;
@@ -29,6 +29,7 @@ typedef struct family {
      */
     const char *think_sign, *no_thought, *thought;
     const char *start_thinking; /* `start` of a model that may think longer; NULL: the same */
+    const char *ask_to_think;   /* at the system message's beginning; NULL: nothing does */
 } family;
 
 /* clang-format off */
@@ -45,8 +46,6 @@ typedef struct family {
         [MODEL_ROLE_SYSTEM] = "<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",                              \
         [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = response_end "<|im_end|>\n",             \
     }
-
-#define NO_THOUGHT "<|channel>thought\n<channel|>"
 
 #define HARMONY(effort)                                                                                        \
     "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"                   \
@@ -114,21 +113,24 @@ static const family families[] = {
         },
     },
     {   /*
-         * Gemma 4. It knows a system turn; calls are asked for in JSON and a result is a turn of the user, since its own
-         * form of calls is not built. The thought that its template opens with is already over.
+         * Gemma 4. Functions stand in the system turn, results in the model's (model_template_begin_behind). The thought
+         * that the larger models' template opens an answer with is already over.
          */
-        .name = "gemma4", .sign = "<|turn>", .tokens = {"<|turn>", "<turn|>"},
+        .name = "gemma4", .sign = "<|turn>",
+        .tokens = {"<|turn>", "<turn|>", "<|tool>", "<tool|>", "<|tool_call>", "<tool_call|>", "<|tool_response>",
+            "<tool_response|>", "<|\"|>", "<|channel>", "<channel|>", "<|think|>"},
         .begin = {
             [MODEL_ROLE_SYSTEM]    = "<|turn>system\n",
             [MODEL_ROLE_USER]      = "<|turn>user\n",
             [MODEL_ROLE_ASSISTANT] = "<|turn>model\n",
-            [MODEL_ROLE_TOOL]      = "<|turn>user\nResult:\n",
+            [MODEL_ROLE_TOOL]      = "<|tool_response>response:",
         },
         .end = {
             [MODEL_ROLE_SYSTEM] = "<turn|>\n", [MODEL_ROLE_USER] = "<turn|>\n",
-            [MODEL_ROLE_ASSISTANT] = "<turn|>\n", [MODEL_ROLE_TOOL] = "<turn|>\n",
+            [MODEL_ROLE_ASSISTANT] = "<turn|>\n", [MODEL_ROLE_TOOL] = "<|\"|>}<tool_response|>",
         },
-        .think_sign = "<|channel>thought\\n<channel|>", .no_thought = NO_THOUGHT, .thought = NO_THOUGHT,
+        .think_sign = "<|channel>thought\\n<channel|>", .no_thought = "<|channel>thought\n<channel|>",
+        .ask_to_think = "<|think|>\n",
     },
     {   /* Mistral's since tekken (version 7 of its tokenizer): Mistral Small 3, Devstral, Ministral 3. */
         .name = "mistral", .sign = "[SYSTEM_PROMPT]",
@@ -170,8 +172,10 @@ struct model_template {
     model_ids start, begin[N_ROLES], end[N_ROLES];
     /* Harmony's marks; -1 where the family is another. */
     int32_t start_mark, message_mark, end_mark, call_mark, return_mark;
-    int32_t calls_mark, id_mark; /* of Mistral's form with ids; -1: another */
-    model_ids result;            /* what follows the call's name, or id, in the head of a tool's result */
+    int32_t calls_mark, id_mark; /* of Mistral's form with ids, and the first of Gemma's; -1: another */
+    int32_t called_mark, asked_mark,
+        told_mark;    /* Gemma: behind a call, in front of a result and behind it; -1: another */
+    model_ids result; /* what follows the call's name, or id, in the head of a tool's result */
 };
 
 /* Of Mistral's form with ids: in front of a call's id, and behind a result's. */
@@ -247,6 +251,7 @@ static model_tool_style choose_tools(const gguf_file *g, base_str jinja, const m
     gguf_get_str(g, "general.basename", &basename);
     bool coder = contains_any_case(name, "coder") || contains_any_case(basename, "coder");
     if (base_str_equal(architecture, "qwen2") && coder) return MODEL_TOOLS_TAG_TOOLS;
+    if (contains(jinja, "<|turn>")) return MODEL_TOOLS_GEMMA;
     if (contains(jinja, "<|channel|>") && contains(jinja, "<|call|>")) return MODEL_TOOLS_HARMONY;
     const model_tool_style mistral = choose_mistral(jinja, t);
     if (mistral != MODEL_TOOLS_JSON) return mistral;
@@ -285,6 +290,21 @@ static void load_ids(model_template *m, const model_tokenizer *t)
     add_text(t, tool_content, &m->result);
 }
 
+static bool is_gemma(const model_template *m)
+{
+    return m->tools == MODEL_TOOLS_GEMMA;
+}
+
+static void load_gemma(model_template *m, const model_tokenizer *t)
+{
+    m->calls_mark = model_tokenizer_find(t, "<|tool_call>");
+    m->called_mark = model_tokenizer_find(t, "<tool_call|>");
+    m->asked_mark = model_tokenizer_find(t, "<|tool_response>");
+    m->told_mark = model_tokenizer_find(t, "<tool_response|>");
+    m->end_mark = model_tokenizer_find(t, "<turn|>");
+    add_text(t, "{value:<|\"|>", &m->result);
+}
+
 int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
     bool thinking, base_err *err)
 {
@@ -296,18 +316,21 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
     m->family = f;
     m->tools = choose_tools(gguf, jinja, t);
     if ((m->tools == MODEL_TOOLS_HARMONY) != is_harmony(m)) m->tools = MODEL_TOOLS_JSON;
+    if (is_gemma(m) && !f->ask_to_think) m->tools = MODEL_TOOLS_JSON; /* its words without its tokens */
     m->bos = model_tokenizer_bos(t);
     for (int role = 0; role < N_ROLES; role++) {
         add_text(t, f->begin[role], &m->begin[role]);
         add_text(t, f->end[role], &m->end[role]);
     }
+    if (thinking) add_text(t, f->ask_to_think, &m->begin[MODEL_ROLE_SYSTEM]);
     const char *start = thinking && f->start_thinking ? f->start_thinking : f->start;
     add_text(t, start, &m->start);
     m->tokenizer = t;
     m->start_mark = m->message_mark = m->end_mark = m->call_mark = m->return_mark = -1;
-    m->calls_mark = m->id_mark = -1;
+    m->calls_mark = m->id_mark = m->called_mark = m->asked_mark = m->told_mark = -1;
     if (is_harmony(m)) load_harmony(m, t);
     if (m->tools == MODEL_TOOLS_MISTRAL_IDS) load_ids(m, t);
+    if (is_gemma(m)) load_gemma(m, t);
     const bool thinks = f->think_sign && contains(jinja, f->think_sign);
     const char *opening = !thinks ? NULL : thinking ? f->thought : f->no_thought;
     add_text(t, opening, &m->begin[MODEL_ROLE_ASSISTANT]);
@@ -358,7 +381,7 @@ void model_template_end(const model_template *t, model_role role, model_ids *out
     add_all(&t->end[role], out);
 }
 
-/* ---- harmony, and Mistral's ids: what hangs on what stands before ---- */
+/* ---- harmony, Mistral's ids and Gemma: what hangs on what stands before ---- */
 
 /* The name behind "to=functions." in the newest head of a message that has one; "tool" where none has. */
 static void put_newest_call(const model_template *t, const int32_t *ids, size_t n, base_buf *name)
@@ -405,14 +428,36 @@ static void put_newest_id(const model_template *t, const int32_t *ids, size_t n,
     }
 }
 
+/* NAME of the newest call:NAME{ between Gemma's marks; "tool" where there is none. */
+static void put_newest_name(const model_template *t, const int32_t *ids, size_t n, base_buf *name)
+{
+    static const char call[] = "call:";
+    enum { MAX_NAME = 128 };
+    base_buf text = {0};
+    size_t i = n;
+    while (i > 0 && ids[i - 1] != t->calls_mark) i--;
+    for (; i > 0 && i < n && !model_tokenizer_is_control(t->tokenizer, ids[i]) && text.len < MAX_NAME; i++) {
+        size_t n_piece = 0;
+        const char *piece = model_tokenizer_piece(t->tokenizer, ids[i], &n_piece);
+        if (piece) base_buf_add(&text, piece, n_piece);
+    }
+    const char *at = text.len ? strstr(text.data, call) : NULL;
+    if (at) base_buf_add(name, at + strlen(call), strcspn(at + strlen(call), " {\n"));
+    if (!name->len) base_buf_puts(name, "tool");
+    base_buf_free(&text);
+}
+
 void model_template_begin_behind(
     const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out)
 {
     base_buf name = {0};
     const bool names_call = t->result.n && role == MODEL_ROLE_TOOL;
+    const int32_t last = out->n ? out->ids[out->n - 1] : n ? ids[n - 1] : -1;
+    if (is_gemma(t) && role == MODEL_ROLE_ASSISTANT && last == t->told_mark) return;
     /* First: ids may be what out holds. */
     if (names_call && is_harmony(t)) put_newest_call(t, ids, n, &name);
-    if (names_call && !is_harmony(t)) put_newest_id(t, ids, n, &name);
+    if (names_call && is_gemma(t)) put_newest_name(t, ids, n, &name);
+    if (names_call && !is_harmony(t) && !is_gemma(t)) put_newest_id(t, ids, n, &name);
     model_template_begin(t, role, out);
     if (!names_call) return;
     model_tokenizer_encode(t->tokenizer, name.data, name.len, false, out);
@@ -423,11 +468,20 @@ void model_template_begin_behind(
 void model_template_end_behind(
     const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out)
 {
-    const bool called = is_harmony(t) && role == MODEL_ROLE_ASSISTANT && n && ids[n - 1] == t->call_mark;
+    const int32_t call = is_harmony(t) ? t->call_mark : t->called_mark;
+    const bool called = call >= 0 && role == MODEL_ROLE_ASSISTANT && n && ids[n - 1] == call;
     if (!called) model_template_end(t, role, out);
 }
 
 int32_t model_template_kept_end(const model_template *t, int32_t id)
 {
-    return is_harmony(t) && id == t->return_mark && t->end_mark >= 0 ? t->end_mark : id;
+    const int32_t other = is_harmony(t) ? t->return_mark : t->asked_mark;
+    return other >= 0 && id == other && t->end_mark >= 0 ? t->end_mark : id;
+}
+
+bool model_template_opens_answer(const model_template *t, const int32_t *ids, size_t n)
+{
+    const model_ids *o = &t->begin[MODEL_ROLE_ASSISTANT];
+    if (n && t->told_mark >= 0 && ids[n - 1] == t->told_mark) return true;
+    return n >= o->n && (!o->n || !memcmp(ids + (n - o->n), o->ids, o->n * sizeof *ids));
 }

@@ -25,6 +25,7 @@ typedef enum model_tool_style {
     MODEL_TOOLS_HARMONY,
     MODEL_TOOLS_MISTRAL, /* [TOOL_CALLS]NAME[ARGS]{arguments}: Devstral, Ministral 3, Magistral 1.1 and later */
     MODEL_TOOLS_MISTRAL_IDS, /* [TOOL_CALLS]NAME[CALL_ID]ID[ARGS]{arguments}: Mistral Small 3.2 */
+    MODEL_TOOLS_GEMMA,       /* <|tool_call>call:NAME{key:<|"|>text<|"|>,key:3}<tool_call|>: Gemma 4 */
     MODEL_TOOLS_JSON,        /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
 } model_tool_style;
 
@@ -36,7 +37,7 @@ static inline bool model_tools_are_mistral(model_tool_style style)
 /* Calls are told apart by control tokens, and so are thoughts: no text of the answer can be taken for one. */
 static inline bool model_tools_are_marked(model_tool_style style)
 {
-    return style == MODEL_TOOLS_HARMONY || model_tools_are_mistral(style);
+    return style == MODEL_TOOLS_HARMONY || style == MODEL_TOOLS_GEMMA || model_tools_are_mistral(style);
 }
 
 typedef struct model_template model_template;
@@ -45,7 +46,8 @@ typedef struct model_template model_template;
  * Chosen by parts of tokenizer.chat_template: an unknown one is ChatML when the vocabulary has its tokens,
  * else refused; a model without one (a base model) gets ChatML or plain words ("User: "). `thinking`: an
  * answer may begin with a thought between <think> and </think>, for models that do so; else the template
- * tells them not to. gpt-oss always thinks; with `thinking` it is asked for medium effort, else for low.
+ * tells them not to. gpt-oss always thinks; with `thinking` it is asked for medium effort, else for low. Gemma 4 is asked
+ * to think in the system message.
  */
 int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
     bool thinking, base_err *err);
@@ -62,14 +64,21 @@ void model_template_start(const model_template *t, model_ids *out);
 void model_template_begin(const model_template *t, model_role role, model_ids *out);
 void model_template_end(const model_template *t, model_role role, model_ids *out);
 /*
- * The same behind the n ids of a sequence. In harmony, and in Mistral's form with ids, a tool's result names the call that
- * it answers, the newest there; in harmony a call ends a message as well as its usual end does.
+ * The same behind the n ids of a sequence, and behind what is in `out`. In harmony, in Gemma's form and in Mistral's with
+ * ids, a tool's result names the call that it answers, the newest there; in harmony a call ends a message as well as its
+ * usual end does. In Gemma's form a result stands in the message that called, which then goes on: neither has an end or a
+ * beginning there.
  */
 void model_template_begin_behind(
     const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out);
 void model_template_end_behind(
     const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out);
-/* What stands in a sequence for an end that the model wrote: <|end|> for harmony's <|return|>, else `id` itself. */
+/*
+ * What stands in a sequence for an end that the model wrote: <|end|> for harmony's <|return|>, <turn|> for the
+ * <|tool_response> that Gemma waits for a result with, else `id` itself.
+ */
 int32_t model_template_kept_end(const model_template *t, int32_t id);
+/* Do these ids end in what an answer begins behind? */
+bool model_template_opens_answer(const model_template *t, const int32_t *ids, size_t n);
 
 #endif
