@@ -106,7 +106,7 @@ static int open_parts(cuda_backend *c, int n_threads, uint64_t memory_bytes, boo
 
 int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, bool bf16, base_err *err)
 {
-    enum { BITS = 2, BF16_BITS = 1002 };
+    enum { BITS = 3, BF16_BITS = 1003 };
     cuda_backend *c = calloc(1, sizeof *c);
     if (!c) return base_fail(err, BASE_E_NOMEM, "no memory for the CUDA backend");
     c->ops = (model_ops){

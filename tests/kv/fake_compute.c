@@ -405,6 +405,15 @@ static int forward(void *user, const model_batch *b, base_err *err)
 }
 
 /* Keys here know no phase: a query asks for the same from anywhere. */
+/* Keys tell nothing of their phase here. */
+static void turn_keys(void *user, float *keys, uint32_t n, const int64_t *by)
+{
+    (void)user;
+    (void)keys;
+    (void)n;
+    (void)by;
+}
+
 static void turn(void *user, float *queries, uint32_t n, const int64_t *by)
 {
     fake_model *m = user;
@@ -457,6 +466,7 @@ kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
         .n_ctx = n_ctx,
         .kernel_version = 1,
         .turn = turn,
+        .turn_keys = turn_keys,
         .gathers = true,
         .device = {.user = m, .pin = pin, .unpin = unpin, .bring = bring},
     };

@@ -306,9 +306,19 @@ static void put_values(const model_rows_view *view, uint32_t salt)
             model_rows_value(view, LANE, t)[i] = (uint16_t)(0x3c00 + (t * 37 + i * 11 + salt) % 1024);
 }
 
-static void check_means(kv_rest *r, const model_rows_view *view, const uint64_t *rows)
+static void turn_by_adding(void *user, float *keys, uint32_t n, const int64_t *by)
 {
-    const kv_rest_means means = kv_rest_find(r, view, LANE, rows, N_GROUPS);
+    (void)user;
+    assert_int_equal(n, 1);
+    for (uint32_t i = 0; i < FAKE_LANES * FAKE_DIM; i++) keys[i] += (float)by[0];
+}
+
+/* `fold` (NULL: nothing is folded): keys are then told by how far they were turned; see turn_by_adding. */
+static void check_means(kv_rest *r, const model_rows_view *view, const uint64_t *rows, const kv_fold *fold)
+{
+    const uint16_t *values = kv_rest_find(r, view, LANE, rows, N_GROUPS);
+    if (fold) assert_true(kv_rest_fold(r, &(kv_compute){.turn_keys = turn_by_adding}, fold, N_GROUPS));
+    const uint16_t *turned = kv_rest_keys(r, LANE);
     for (uint32_t b = 0; b < N_GROUPS; b++)
         for (uint32_t i = 0; i < FAKE_DIM && rows[b]; i++) {
             double sum = 0, keys = 0;
@@ -319,8 +329,10 @@ static void check_means(kv_rest *r, const model_rows_view *view, const uint64_t 
                 }
             sum /= __builtin_popcountll(rows[b]);
             keys /= __builtin_popcountll(rows[b]);
-            assert_true(fabs(sum - (double)means.values[b * FAKE_DIM + i]) < 1e-5);
-            assert_true(fabs(keys - (double)quant_f16_to_f32(means.keys[b * FAKE_DIM + i])) < 1e-3);
+            if (fold && b < fold->n) keys += fold->gaps[b];
+            assert_true(fabs(sum - (double)quant_f16_to_f32(values[b * FAKE_DIM + i])) < 1e-3);
+            assert_true(
+                fabs(keys - (double)quant_f16_to_f32(turned[b * FAKE_DIM + i])) < 1e-3 * fmax(1, fabs(keys)));
         }
 }
 
@@ -338,11 +350,36 @@ static void test_rest__is_the_mean_of_what_is_out(void **state)
         uint64_t rows[N_GROUPS];
         for (uint32_t b = 0; b < N_GROUPS; b++)
             rows[b] = test_below(&seed, 3) ? test_random(&seed) | 1 : test_below(&seed, 2);
-        check_means(r, &view, rows);
+        check_means(r, &view, rows, NULL);
         if (round % 10 != 9) continue;
         put_values(&view, (uint32_t)round); /* others lie there now */
         kv_rest_forget(r, 0);
-        check_means(r, &view, rows);
+        check_means(r, &view, rows, NULL);
+    }
+    kv_rest_free(r);
+    kv_session_free(s);
+}
+
+/* Whatever was turned before: other gaps, other rows, pages that are unfolded again. */
+static void test_rest__keys_are_turned_as_they_are_read(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed("rest", 9);
+    fake_model m = {.lanes_differ = true};
+    kv_session *s = open_evicted(&m, NULL);
+    const model_rows_view view = kv__view(s);
+    kv_rest *r = kv_rest_new(&view.shape, CTX);
+    assert_non_null(r);
+    put_values(&view, 0);
+    uint64_t rows[N_GROUPS] = {1, 3, 7, 15};
+    check_means(r, &view, rows, &(kv_fold){.n = 0});
+    for (int round = 0; round < 40; round++) {
+        uint32_t gaps[N_GROUPS];
+        for (uint32_t b = 0; b < N_GROUPS; b++) {
+            gaps[b] = test_below(&seed, 2) * test_below(&seed, 500);
+            if (!test_below(&seed, 3)) rows[b] = test_random(&seed);
+        }
+        check_means(r, &view, rows, &(kv_fold){.gaps = gaps, .n = test_below(&seed, N_GROUPS + 1)});
     }
     kv_rest_free(r);
     kv_session_free(s);
@@ -358,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
         cmocka_unit_test(test_visit__some_pages_are_looked_into),
         cmocka_unit_test(test_rest__is_the_mean_of_what_is_out),
+        cmocka_unit_test(test_rest__keys_are_turned_as_they_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,7 @@ extern uint64_t random_state;
 uint32_t random_u32(void);
 float random_float(void); /* about normal, sd 1 */
 float *random_floats(size_t n);
+uint16_t *random_halves(size_t n); /* F16 */
 
 void fail(check *c, const char *format, const char *op, double a, double b, size_t at);
 void expect_same(

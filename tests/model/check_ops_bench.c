@@ -185,12 +185,10 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open)
     model_lane_list lanes[LAYERS * N_KV];
     for (uint32_t i = 0; i < n_layers * N_KV; i++) lanes[i] = (model_lane_list){runs, KEPT / RUN, KEPT};
     const model_rows_view view = {.shape = shape, .blocks = blocks, .n_blocks = n_blocks, .lanes = lanes};
-    float *q = random_floats(N_HEAD * D), *means = random_floats((size_t)n_words * D);
-    uint16_t *keys = base_xcalloc((size_t)n_words * D, sizeof *keys);
-    for (size_t i = 0; i < (size_t)n_words * D; i++) keys[i] = drawn[i % DRAWN];
+    float *q = random_floats(N_HEAD * D);
+    uint16_t *means = random_halves((size_t)n_words * D), *keys = random_halves((size_t)n_words * D);
     const uint64_t *evicted[N_KV] = {bits, bits};
-    const float *mean_of[N_KV] = {means, means};
-    const uint16_t *key_of[N_KV] = {keys, keys};
+    const uint16_t *mean_of[N_KV] = {means, means}, *key_of[N_KV] = {keys, keys};
     uint32_t chosen[N_KV * MOST], n_chosen[N_KV];
     matrix mq = matrix_new(ops, 1, N_HEAD * D, q), out = matrix_new(ops, 1, N_HEAD * D, NULL),
            sums = matrix_new(ops, 1, 2 * N_HEAD, NULL);

@@ -38,6 +38,13 @@ float *random_floats(size_t n)
     return x;
 }
 
+uint16_t *random_halves(size_t n)
+{
+    uint16_t *x = base_xmalloc(n * sizeof *x);
+    for (size_t i = 0; i < n; i++) x[i] = quant_f32_to_f16(random_float());
+    return x;
+}
+
 void fail(check *c, const char *format, const char *op, double a, double b, size_t at)
 {
     if (c->n_failed++ < 20) {

@@ -28,11 +28,9 @@ typedef struct scene {
     uint64_t *bits[N_KV];
     uint8_t *made[64];
     const uint8_t *sketches[64];
-    float *mean_of[N_KV];
-    uint16_t *key_of[N_KV];
+    uint16_t *mean_of[N_KV], *key_of[N_KV];
     const uint64_t *evicted[N_KV];
-    const float *means[N_KV];
-    const uint16_t *keys[N_KV];
+    const uint16_t *means[N_KV], *keys[N_KV];
     uint32_t open; /* pages that a token looks into; 0: all */
     float *sinks;  /* [n_head] or NULL */
 } scene;
@@ -82,7 +80,7 @@ static void scene_new(scene *s, uint32_t n_head_rows, uint32_t n, uint32_t d, bo
                 s->bits[h][(list->runs[r].slot + i) / WORD] &=
                     ~(UINT64_C(1) << (list->runs[r].slot + i) % WORD);
         s->evicted[h] = s->bits[h];
-        s->means[h] = s->mean_of[h] = random_floats((size_t)s->n_slots / WORD * d);
+        s->means[h] = s->mean_of[h] = random_halves((size_t)s->n_slots / WORD * d);
         s->keys[h] = s->key_of[h] = mean_keys(s, h);
     }
 }
@@ -298,7 +296,8 @@ static void check_lane(check *c, const scene *s, const visited *v, uint32_t n, u
         for (uint32_t w = 0; w < s->n_slots / WORD; w++) all_left += left[w];
         for (uint32_t w = 0; w < s->n_slots / WORD && all_left > 0; w++)
             for (uint32_t k = 0; k < d; k++)
-                truth[k] += out_of * left[w] / all_left * (double)s->mean_of[h][(size_t)w * d + k];
+                truth[k] +=
+                    out_of * left[w] / all_left * (double)quant_f16_to_f32(s->mean_of[h][(size_t)w * d + k]);
         for (uint32_t k = 0; k < d; k++) truth[k] /= sum + out_of;
         expect_near(c, "visit (F64)", v->out + ((size_t)t * n_head + h * group + g) * d, truth, d, 5e-3);
     }

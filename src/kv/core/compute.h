@@ -25,6 +25,8 @@ typedef struct kv_compute {
         void *user, int32_t id); /* kv_ending of a token (split.h); NULL: nothing ends a sentence */
     /* as model_turn_queries; NULL: rows cannot be read folded, so a session ends with the model's context */
     void (*turn)(void *user, float *queries, uint32_t n, const int64_t *by);
+    void (*turn_keys)(
+        void *user, float *keys, uint32_t n, const int64_t *by); /* as model_turn_keys; there where turn is */
     bool (*has_window)(
         void *user, uint32_t layer); /* the layer reads the newest rows only; NULL: none does */
     uint64_t state_bytes;            /* of a state beside the rows (core/states.h); 0: the model keeps none */

@@ -57,6 +57,11 @@ static void turn_model(void *user, float *queries, uint32_t n, const int64_t *by
     model_turn_queries(user, queries, n, by);
 }
 
+static void turn_model_keys(void *user, float *keys, uint32_t n, const int64_t *by)
+{
+    model_turn_keys(user, keys, n, by);
+}
+
 static bool model_window_of(void *user, uint32_t layer)
 {
     return model_has_window(user, layer);
@@ -102,6 +107,7 @@ kv_compute kv_compute_model(model *m)
         .bound = bound_model,
         .ending = ending_of_model,
         .turn = info->folds ? turn_model : NULL,
+        .turn_keys = info->folds ? turn_model_keys : NULL,
         .has_window = model_window_of,
         .state_bytes = info->state_bytes,
         .gathers = !strcmp(info->backend, "cpu"),

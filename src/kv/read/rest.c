@@ -8,11 +8,15 @@
 
 struct kv_rest {
     uint32_t n_lanes, n_pages, head_dim;
-    uint64_t *known; /* [n_lanes][n_pages] rows whose means are there; 0: none */
-    float *values;   /* [n_lanes][n_pages][head_dim] */
-    uint16_t *keys;
-    float *sums; /* [head_dim] working space */
+    uint64_t *known;         /* [n_lanes][n_pages] rows whose means are there; 0: none */
+    uint16_t *values, *keys; /* [n_lanes][n_pages][head_dim] F16 */
+    /* The keys as folded pages are read; NULL: nothing was folded so far. */
+    uint16_t *turned;
+    uint32_t *gaps; /* [n_pages] that they were turned by; STALE: some are not there */
+    float *sums;    /* [n_lanes + 1][head_dim] working space */
 };
+
+static const uint32_t STALE = UINT32_MAX;
 
 kv_rest *kv_rest_new(const model_rows_shape *shape, uint32_t n_tokens)
 {
@@ -25,8 +29,12 @@ kv_rest *kv_rest_new(const model_rows_shape *shape, uint32_t n_tokens)
     r->known = calloc(n, sizeof *r->known);
     r->values = malloc(n * r->head_dim * sizeof *r->values);
     r->keys = malloc(n * r->head_dim * sizeof *r->keys);
-    r->sums = malloc(r->head_dim * sizeof *r->sums);
-    if (r->known && r->values && r->keys && r->sums) return r;
+    r->gaps = malloc(r->n_pages * sizeof *r->gaps);
+    r->sums = malloc(((size_t)r->n_lanes + 1) * r->head_dim * sizeof *r->sums);
+    if (r->known && r->values && r->keys && r->gaps && r->sums) {
+        for (uint32_t page = 0; page < r->n_pages; page++) r->gaps[page] = STALE;
+        return r;
+    }
     kv_rest_free(r);
     return NULL;
 }
@@ -37,6 +45,8 @@ void kv_rest_free(kv_rest *r)
     free(r->known);
     free(r->values);
     free(r->keys);
+    free(r->turned);
+    free(r->gaps);
     free(r->sums);
     free(r);
 }
@@ -53,7 +63,7 @@ static void make_means(kv_rest *r, const model_rows_view *view, uint32_t lane, u
     const uint32_t d = r->head_dim;
     const size_t at = ((size_t)lane * r->n_pages + page) * d;
     const float share = 1.0f / (float)__builtin_popcountll(rows);
-    float *values = r->values + at, *keys = r->sums;
+    float *values = r->sums, *keys = r->sums + d;
     memset(values, 0, d * sizeof *values);
     memset(keys, 0, d * sizeof *keys);
     for (uint64_t left = rows; left; left &= left - 1) {
@@ -62,17 +72,56 @@ static void make_means(kv_rest *r, const model_rows_view *view, uint32_t lane, u
         for (uint32_t i = 0; i < d; i++) keys[i] += quant_f16_finite_to_f32(key[i]) * share;
         for (uint32_t i = 0; i < d; i++) values[i] += quant_f16_finite_to_f32(value[i]) * share;
     }
-    for (uint32_t i = 0; i < d; i++) r->keys[at + i] = quant_f32_to_f16(keys[i]);
+    for (uint32_t i = 0; i < d; i++) {
+        r->values[at + i] = quant_f32_to_f16(values[i]);
+        r->keys[at + i] = quant_f32_to_f16(keys[i]);
+    }
 }
 
-kv_rest_means kv_rest_find(
+const uint16_t *kv_rest_find(
     kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows, uint32_t n_pages)
 {
     const size_t first = (size_t)lane * r->n_pages;
     uint64_t *known = r->known + first;
     for (uint32_t page = 0; page < n_pages; page++) {
-        if (rows[page] && known[page] != rows[page]) make_means(r, view, lane, page, rows[page]);
+        if (rows[page] && known[page] != rows[page]) {
+            make_means(r, view, lane, page, rows[page]);
+            r->gaps[page] = STALE;
+        }
         known[page] = rows[page];
     }
-    return (kv_rest_means){r->values + first * r->head_dim, r->keys + first * r->head_dim};
+    return r->values + first * r->head_dim;
+}
+
+/* A page's mean keys of all lanes. */
+static void turn_page(kv_rest *r, const kv_compute *compute, uint32_t page, uint32_t gap)
+{
+    const uint32_t d = r->head_dim;
+    memset(r->sums, 0, (size_t)r->n_lanes * d * sizeof *r->sums);
+    for (uint32_t lane = 0; lane < r->n_lanes; lane++) {
+        const size_t at = (size_t)lane * r->n_pages + page;
+        for (uint32_t i = 0; r->known[at] && i < d; i++)
+            r->sums[lane * d + i] = quant_f16_finite_to_f32(r->keys[at * d + i]);
+    }
+    compute->turn_keys(compute->user, r->sums, 1, &(int64_t){gap});
+    for (uint32_t lane = 0; lane < r->n_lanes; lane++)
+        for (uint32_t i = 0; i < d; i++)
+            r->turned[((size_t)lane * r->n_pages + page) * d + i] = quant_f32_to_f16(r->sums[lane * d + i]);
+    r->gaps[page] = gap;
+}
+
+bool kv_rest_fold(kv_rest *r, const kv_compute *compute, const kv_fold *fold, uint32_t n_pages)
+{
+    if (!fold->n && !r->turned) return true;
+    if (!r->turned) r->turned = malloc((size_t)r->n_lanes * r->n_pages * r->head_dim * sizeof *r->turned);
+    for (uint32_t page = 0; page < n_pages && r->turned; page++) {
+        const uint32_t gap = page < fold->n ? fold->gaps[page] : 0;
+        if (r->gaps[page] != gap) turn_page(r, compute, page, gap);
+    }
+    return r->turned != NULL;
+}
+
+const uint16_t *kv_rest_keys(const kv_rest *r, uint32_t lane)
+{
+    return (r->turned ? r->turned : r->keys) + (size_t)lane * r->n_pages * r->head_dim;
 }

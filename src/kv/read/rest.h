@@ -7,8 +7,10 @@
 #ifndef KVIST_KV_REST_H
 #define KVIST_KV_REST_H
 
-#include "base/err.h"
-#include "model/ops/rows.h"
+#include <stdbool.h>
+
+#include "kv/core/compute.h"
+#include "kv/core/fold.h"
 
 enum { KV_REST_PAGE = 64 }; /* tokens: a word of bits */
 
@@ -18,16 +20,16 @@ kv_rest *kv_rest_new(const model_rows_shape *shape, uint32_t n_tokens); /* NULL:
 void kv_rest_free(kv_rest *r);                                          /* NULL is fine */
 /* Rows of tokens at and behind `from` are others now. */
 void kv_rest_forget(kv_rest *r, uint32_t from);
-typedef struct kv_rest_means {
-    const float *values;  /* [n_pages][head_dim] */
-    const uint16_t *keys; /* the same, F16 */
-} kv_rest_means;
-
 /*
- * The means of a lane's pages: rows: bits by page of those that the lane does not list, which are in F16; a page
- * without any has none. Means are kept until a page's rows are others.
+ * Finds the means of a lane's pages: rows: bits by page of those that the lane does not list, which are in F16; a page
+ * without any has none. Means are kept until a page's rows are others. Returns those of values, [n_pages][head_dim]
+ * in F16.
  */
-kv_rest_means kv_rest_find(
+const uint16_t *kv_rest_find(
     kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows, uint32_t n_pages);
+/* Turns the mean keys of folded pages as those are read now, so that no query is turned to each of them. False: no memory. */
+bool kv_rest_fold(kv_rest *r, const kv_compute *compute, const kv_fold *fold, uint32_t n_pages);
+/* A lane's mean keys, [n_pages][head_dim] in F16; of what kv_rest_find found for it before kv_rest_fold. */
+const uint16_t *kv_rest_keys(const kv_rest *r, uint32_t lane);
 
 #endif

@@ -42,7 +42,7 @@ struct kv_visit {
     uint64_t *readable;       /* [bits of cap] */
     const uint8_t **sketches; /* [blocks of cap] NULL: weighed by keys */
     kv_rest *rest;
-    const float **means;        /* [n_lanes] of evicted rows' values, by page */
+    const uint16_t **means;     /* [n_lanes] of evicted rows' values, by page */
     const uint16_t **keys;      /* [n_lanes] the same of their keys */
     kv_gather *gather;          /* NULL: nothing was gathered so far */
     bool is_tried, is_gathered; /* since lists changed; they name its copies */
@@ -198,7 +198,7 @@ static int find_sketches(kv_visit *v, uint32_t first, base_err *err)
 static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_err *err)
 {
     const kv_session *s = v->session;
-    const uint32_t most = kv__visitors(s);
+    const uint32_t most = kv__visitors(s), n_pages = (uint32_t)kv_bits_words(first);
     int rc = 0;
     v->is_known = false;
     v->known_to = first;
@@ -210,13 +210,12 @@ static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_
         find_evicted(v, &rows->lanes[lane], first, l);
         v->evicted[lane] = l->n > most ? l->evicted : NULL;
         if (l->n && l->n <= most) rc = list_everything(v, &rows->lanes[lane], first, l, err);
-        if (l->n > most && (s->parameters.rest > 0 || s->parameters.open > 0)) {
-            const kv_rest_means of =
-                kv_rest_find(v->rest, rows, lane, l->evicted, (uint32_t)kv_bits_words(first));
-            v->means[lane] = of.values;
-            v->keys[lane] = of.keys;
-        }
+        if (l->n > most && (s->parameters.rest > 0 || s->parameters.open > 0))
+            v->means[lane] = kv_rest_find(v->rest, rows, lane, l->evicted, n_pages);
     }
+    if (!rc && s->parameters.open > 0 && !kv_rest_fold(v->rest, &s->compute, &s->fold, n_pages))
+        rc = base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) v->keys[lane] = kv_rest_keys(v->rest, lane);
     if (!rc) rc = find_sketches(v, first, err);
     v->is_known = !rc && rows->lanes == s->lists.view;
     return rc;

@@ -237,12 +237,6 @@ typedef struct cpu_kernels {
     /* s[m][0..15] of a group's rows; -infinity where `rows` has no bit. ahead: codes wanted soon, or NULL. */
     void (*sketch_scores)(const uint8_t *codes, const uint8_t *ahead, uint32_t head_dim, uint32_t rows,
         const cpu_sketch_query *q, uint32_t n_q, float *s, size_t s_stride);
-    /*
-     * out[i] = sum over k of shares[k] * rows[which[k] * width + i], k ascending, sums and products rounded by
-     * themselves; width is a multiple of 16.
-     */
-    void (*mix_rows)(const float *rows, const uint32_t *which, const float *shares, uint32_t n,
-        uint32_t width, float *out);
 } cpu_kernels;
 
 void cpu_kernels_best(

@@ -109,7 +109,7 @@ int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *er
     cpu->ops = (model_ops){
         .backend = "cpu",
         .isa = cpu->kernels.isa,
-        .kernel_version = 2,
+        .kernel_version = 3,
         .turns = true,
         .close = cpu_close,
         .sync = cpu_sync,

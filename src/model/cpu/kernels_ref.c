@@ -450,14 +450,6 @@ static void sketch_scores_ref(const uint8_t *codes, const uint8_t *ahead, uint32
         }
 }
 
-static void mix_rows_ref(
-    const float *rows, const uint32_t *which, const float *shares, uint32_t n, uint32_t width, float *out)
-{
-    memset(out, 0, width * sizeof *out);
-    for (uint32_t k = 0; k < n; k++)
-        for (uint32_t i = 0; i < width; i++) out[i] += shares[k] * rows[(size_t)which[k] * width + i];
-}
-
 void cpu_kernels_ref(cpu_kernels *k)
 {
     *k = (cpu_kernels){
@@ -490,6 +482,5 @@ void cpu_kernels_ref(cpu_kernels *k)
         .masses = masses_ref,
         .sketch_queries = sketch_queries_ref,
         .sketch_scores = sketch_scores_ref,
-        .mix_rows = mix_rows_ref,
     };
 }

@@ -7,7 +7,7 @@
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx2.h"
 
-enum { QUERIES = 3, HALVES = 2, MIXED = 8 };
+enum { QUERIES = 3, HALVES = 2 };
 
 INLINE void sketch_query(const float *q, const float *middle, const float *step, uint32_t head_dim,
     float scale, cpu_sketch_query *ret)
@@ -97,32 +97,8 @@ static void sketch_scores(const uint8_t *codes, const uint8_t *ahead, uint32_t h
     if (n_q == 1) scores_some(1, codes, ahead, head_dim, rows, q, s, s_stride);
 }
 
-/* n_v vectors of the sum, from `at` on. */
-INLINE void mix_some(int n_v, const float *rows, const uint32_t *which, const float *shares, uint32_t n,
-    uint32_t width, uint32_t at, float *out)
-{
-    __m256 sums[MIXED];
-    for (int i = 0; i < n_v; i++) sums[i] = _mm256_setzero_ps();
-    for (uint32_t k = 0; k < n; k++) {
-        const float *row = rows + (size_t)which[k] * width + at;
-        const __m256 share = _mm256_set1_ps(shares[k]);
-        for (int i = 0; i < n_v; i++)
-            sums[i] = _mm256_add_ps(sums[i], _mm256_mul_ps(share, _mm256_loadu_ps(row + 8 * i)));
-    }
-    for (int i = 0; i < n_v; i++) _mm256_storeu_ps(out + at + 8 * i, sums[i]);
-}
-
-static void mix_rows(
-    const float *rows, const uint32_t *which, const float *shares, uint32_t n, uint32_t width, float *out)
-{
-    uint32_t at = 0;
-    for (; at + 8 * MIXED <= width; at += 8 * MIXED) mix_some(MIXED, rows, which, shares, n, width, at, out);
-    for (; at < width; at += 8) mix_some(1, rows, which, shares, n, width, at, out);
-}
-
 void cpu_sketch_avx2(cpu_kernels *k)
 {
     k->sketch_queries = sketch_queries;
     k->sketch_scores = sketch_scores;
-    k->mix_rows = mix_rows;
 }

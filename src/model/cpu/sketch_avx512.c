@@ -7,7 +7,7 @@
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx512.h"
 
-enum { QUERIES = 6, MIXED = 8 };
+enum { QUERIES = 6 };
 
 /* n_q queries side by side: what one waits for, another computes meanwhile. */
 INLINE void queries_some(int n_q, const float *q, const float *middle, const float *step, uint32_t head_dim,
@@ -100,33 +100,8 @@ static void sketch_scores(const uint8_t *codes, const uint8_t *ahead, uint32_t h
     }
 }
 
-/* n_v vectors of the sum, from `at` on. */
-INLINE void mix_some(int n_v, const float *rows, const uint32_t *which, const float *shares, uint32_t n,
-    uint32_t width, uint32_t at, float *out)
-{
-    __m512 sums[MIXED];
-    for (int i = 0; i < n_v; i++) sums[i] = _mm512_setzero_ps();
-    for (uint32_t k = 0; k < n; k++) {
-        const float *row = rows + (size_t)which[k] * width + at;
-        const __m512 share = _mm512_set1_ps(shares[k]);
-        for (int i = 0; i < n_v; i++)
-            sums[i] = _mm512_add_ps(sums[i], _mm512_mul_ps(share, _mm512_loadu_ps(row + 16 * i)));
-    }
-    for (int i = 0; i < n_v; i++) _mm512_storeu_ps(out + at + 16 * i, sums[i]);
-}
-
-static void mix_rows(
-    const float *rows, const uint32_t *which, const float *shares, uint32_t n, uint32_t width, float *out)
-{
-    uint32_t at = 0;
-    for (; at + 16 * MIXED <= width; at += 16 * MIXED)
-        mix_some(MIXED, rows, which, shares, n, width, at, out);
-    for (; at < width; at += 16) mix_some(1, rows, which, shares, n, width, at, out);
-}
-
 void cpu_sketch_avx512(cpu_kernels *k)
 {
     k->sketch_queries = sketch_queries;
     k->sketch_scores = sketch_scores;
-    k->mix_rows = mix_rows;
 }

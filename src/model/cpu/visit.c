@@ -265,22 +265,17 @@ static uint64_t rows_of_page(const model_visit *visit, uint32_t kv_head, uint32_
 }
 
 /* Scores of a lane's pages by their mean keys, for the heads of a token. */
-static void score_pages(
-    const visit_job *j, const space *w, uint32_t kv_head, uint32_t t, float *s, size_t stride)
+static void score_pages(const visit_job *j, uint32_t kv_head, uint32_t t, float *s, size_t stride)
 {
     const model_visit *visit = j->args->visit;
-    const ops_turns *turns = cpu_turns_of(j->args->turns, j->args->layer);
     const pages *p = &j->pages[kv_head];
     const uint32_t d = visit->rows->shape.head_dim;
     const uint16_t *keys[MOST];
-    for (uint32_t from = 0, to; from < p->n; from = to) { /* a stretch of one gap */
-        for (to = from; to < p->n && to - from < MOST; to++) {
-            if (turns && cpu_gap_of(turns, p->at[to]) != cpu_gap_of(turns, p->at[from])) break;
-            keys[to - from] = visit->keys[kv_head] + (size_t)p->at[to] * d;
-        }
-        j->cpu->kernels.scores(keys, to - from,
-            turn(turns, p->at[from], query_of(j, kv_head, t), j->group, d, w->turned), j->group, d, d,
-            j->args->scale, (cpu_ahead){0}, s + from, stride);
+    for (uint32_t from = 0, n; from < p->n; from += n) {
+        n = p->n - from < MOST ? p->n - from : MOST;
+        for (uint32_t i = 0; i < n; i++) keys[i] = visit->keys[kv_head] + (size_t)p->at[from + i] * d;
+        j->cpu->kernels.scores(keys, n, query_of(j, kv_head, t), j->group, d, d, j->args->scale,
+            (cpu_ahead){0}, s + from, stride);
     }
 }
 
@@ -356,7 +351,7 @@ static void open_pages(
     uint32_t n_open = p->n, at = 0;
     own->n = own->n_closed = 0;
     if (p->n > visit->open) {
-        score_pages(j, w, kv_head, t, own->weights, stride);
+        score_pages(j, kv_head, t, own->weights, stride);
         n_open = choose_pages(j, w, kv_head, t, own, s);
     }
     for (uint32_t i = 0; i < p->n; i++) {
@@ -389,13 +384,16 @@ static uint32_t add_closed(const visit_job *j, const columns *c, float *s, size_
 
 /* The mean of what nobody chose: by pages, weighted by the mass that they have left. */
 static void mean_of_others(
-    const cpu_kernels *k, const columns *c, const space *w, const float *means, uint32_t d, float *ret)
+    const cpu_kernels *k, const columns *c, const space *w, const uint16_t *means, uint32_t d, float *ret)
 {
-    uint32_t n = 0, *words = w->places;
+    const uint16_t **rows =
+        (const uint16_t **)(void *)w->bits; /* and over places: neither is used any more */
+    uint32_t n = 0;
     float total = 0;
     for (uint32_t i = 0; i < c->n; n++) {
-        const uint32_t word = words[n] = c->at[i] / (WORD / GROUP);
+        const uint32_t word = c->at[i] / (WORD / GROUP);
         float sums[GROUP] = {0}, sum = 0;
+        rows[n] = means + (size_t)word * d;
         for (; i < c->n && c->at[i] / (WORD / GROUP) == word; i++)
             for (uint32_t r = 0; r < GROUP; r++) sums[r] += w->mass[i * GROUP + r];
         for (uint32_t r = 0; r < GROUP; r++) sum += sums[r];
@@ -403,12 +401,12 @@ static void mean_of_others(
         total += sum;
     }
     for (uint32_t i = 0; i < c->n_closed; i++, n++) {
-        words[n] = c->closed[i];
+        rows[n] = means + (size_t)c->closed[i] * d;
         w->left_out[n] = w->mass[c->n * GROUP + i];
         total += w->left_out[n];
     }
-    for (uint32_t i = 0; i < n && total > 0; i++) w->left_out[i] /= total;
-    k->mix_rows(means, words, w->left_out, total > 0 ? n : 0, d, ret);
+    for (uint32_t i = 0; i < n; i++) w->left_out[i] = total > 0 ? w->left_out[i] / total : 0;
+    k->values(rows, n, w->left_out, n, 1, d, (cpu_ahead){0}, ret);
 }
 
 /* Rows that are attended to soon. */
@@ -475,7 +473,7 @@ static void visit_token(
     for (uint32_t g = 0; g < group; g++) out_of[g] = out_of[g] > taken[g] ? out_of[g] - taken[g] : 0;
     for (uint32_t i = 0; i < n; i++) chosen[i] = c->at[chosen[i] / GROUP] * GROUP + chosen[i] % GROUP;
     ask_for(visit->rows, lane, chosen, n);
-    const float *means = visit->means ? visit->means[kv_head] : NULL;
+    const uint16_t *means = visit->means ? visit->means[kv_head] : NULL;
     if (means) mean_of_others(k, c, w, means, d, w->others);
     attend_chosen(j, w, lane, chosen, n, query_of(j, kv_head, t), m, l);
     for (uint32_t g = 0; g < group; g++) {

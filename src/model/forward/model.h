@@ -185,6 +185,8 @@ int model_score_rows(model *m, const model_score *score, base_err *err);
  * phases, in layers without a window. Angles are F64, so any phase is as exact as a small one.
  */
 void model_turn_queries(const model *m, float *queries, uint32_t n, const int64_t *by);
+/* The same of keys, [n_layer][n_head_kv][n][head_dim]. */
+void model_turn_keys(const model *m, float *keys, uint32_t n, const int64_t *by);
 
 /*
  * Only for a model on a GPU; without one these do nothing. pin: rows will lie in this memory, so the device

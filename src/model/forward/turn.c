@@ -93,7 +93,8 @@ static void turn_head(const model_hyper *h, float *x, const double *cosines, con
     }
 }
 
-void model_turn_queries(const model *m, float *queries, uint32_t n, const int64_t *by)
+/* x: [n_rows_layers][n_heads][n][head_dim] */
+static void turn_heads(const model *m, float *x, uint32_t n_heads, uint32_t n, const int64_t *by)
 {
     const model_hyper *h = &m->hyper;
     const uint32_t half = h->n_rot / 2;
@@ -107,9 +108,18 @@ void model_turn_queries(const model *m, float *queries, uint32_t n, const int64_
             sines[i] = sin((double)by[t] * turn);
         }
         for (uint32_t layer = 0; layer < h->n_rows_layers; layer++)
-            for (uint32_t head = 0; head < h->n_head && !model_layer_has_window(h, layer); head++)
-                turn_head(
-                    h, queries + (((size_t)layer * h->n_head + head) * n + t) * h->head_dim, cosines, sines);
+            for (uint32_t head = 0; head < n_heads && !model_layer_has_window(h, layer); head++)
+                turn_head(h, x + (((size_t)layer * n_heads + head) * n + t) * h->head_dim, cosines, sines);
     }
     free(cosines);
+}
+
+void model_turn_queries(const model *m, float *queries, uint32_t n, const int64_t *by)
+{
+    turn_heads(m, queries, m->hyper.n_head, n, by);
+}
+
+void model_turn_keys(const model *m, float *keys, uint32_t n, const int64_t *by)
+{
+    turn_heads(m, keys, m->hyper.n_head_kv, n, by);
 }

@@ -90,10 +90,11 @@ typedef struct model_visit {
     const model_rows_view *rows;    /* the lists that every token reads, the batch's rows last */
     const uint64_t *const *evicted; /* [n_head_kv] bits of the rows to choose from; NULL: none in that lane */
     const uint8_t *const *sketches; /* [block] sketch.h; NULL: rows of that block are weighed by their keys */
-    const float *const *means;      /* [n_head_kv] -> [slot / 64][head_dim] of the evicted rows' values;
+    const uint16_t *const *means;   /* [n_head_kv] -> [slot / 64][head_dim] F16, of the evicted rows' values;
                                           NULL: nothing stands in for those that nobody chose */
     const uint16_t *const
-        *keys;          /* [n_head_kv] -> [slot / 64][head_dim] F16, of the evicted rows' keys; with open */
+        *keys;          /* [n_head_kv] -> [slot / 64][head_dim] F16, of the evicted rows' keys, turned as
+                           those are read (ops.h, ops_turns); with open */
     uint32_t open;      /* pages of 64 slots that a token looks into; 0: all */
     uint32_t n_slots;   /* evicted rows lie below */
     uint32_t most;      /* rows that visit a token in a lane, at most MODEL_ROWS_TILE */
