@@ -52,7 +52,12 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         say_needs(result);
         return BASE_OK;
     }
-    refactor x = {.w = w, .limits = limits, .result = result, .takes_unsure = q.unsure, .takes_text = q.text};
+    refactor x = {.w = w,
+        .limits = limits,
+        .result = result,
+        .to = !strcmp(operation, "rename") ? q.to : NULL,
+        .takes_unsure = q.unsure,
+        .takes_text = q.text};
     tool_changes *changes = base_xcalloc(1, sizeof *changes);
     base_buf headline = {0};
     if (refactor__find_target(&x, q.name, q.path) && fn(&x, &q, changes, &headline) &&
@@ -75,7 +80,7 @@ static const tool_argument arguments[] = {
     {"at", TOOL_ARGUMENT_INTEGER, false, "place of the parameter", NULL, TOOL_FOR_ALL},
     {"path", TOOL_ARGUMENT_PATH, false, "file of the definition", NULL, TOOL_FOR_ALL},
     {"unsure", TOOL_ARGUMENT_BOOLEAN, false, "places that are not sure too", NULL, TOOL_FOR_ALL},
-    {"text", TOOL_ARGUMENT_BOOLEAN, false, "comments and strings too", NULL, TOOL_FOR_ALL},
+    {"text", TOOL_ARGUMENT_BOOLEAN, false, "comments, strings, documents too", NULL, TOOL_FOR_ALL},
     {0},
 };
 

@@ -30,7 +30,7 @@ static void test_rename__python_follows_imports_and_scopes(void **state)
     renames(&t, "shop/total.py:add_up", "total_of", NULL);
     expect(&t, "shop/__init__.py", "from .total import total_of\n__all__ = ['total_of']\n");
     expect(&t, "shop/total.py",
-        "def total_of(prices):\n    \"\"\"add_up adds.\"\"\"\n    return sum(prices)\n\n\n"
+        "def total_of(prices):\n    \"\"\"total_of adds.\"\"\"\n    return sum(prices)\n\n\n"
         "def twice(prices):\n    def inner(add_up):\n        return add_up(prices)\n    return "
         "total_of(prices) + inner(len)\n\n\n"
         "class Cart:\n    def add_up(self):\n        return total_of([1])\n");
@@ -391,6 +391,35 @@ static void test_rename__tells_which_documents_write_the_old_name(void **state)
     tree_remove(&t);
 }
 
+/* What its own comment calls it goes with it; documents where the call says so, but for what tells of older versions. */
+
+static void test_rename__changes_its_own_comment_and_documents_on_request(void **state)
+{
+    static const char
+        go[] = "package a\n\n// Replace sets it. Replace is atomic.\nfunc Replace() {}\n\n// Replace "
+               "is used.\nfunc g() { Replace() }\n",
+        rst[] = "Use\n---\n\n.. autofunction:: fetch\n\nTo fetch is to call ``fetch(x)``.\n\n    fetch()\n",
+        news[] = "1.0: fetch() is new\n";
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.go", go);
+    tree_put(
+        &t, "b.py", "def fetch(x):\n    \"\"\"Fetch it.\n\n    >>> fetch(1)\n    We fetch.\n    \"\"\"\n");
+    tree_put(&t, "docs/index.rst", rst);
+    tree_put(&t, "CHANGELOG.md", news);
+    tree_open(&t);
+    renames(&t, "Replace", "Swap", "2 places in comments and strings left.");
+    expect(&t, "a.go",
+        "package a\n\n// Swap sets it. Replace is atomic.\nfunc Swap() {}\n\n// Replace is used.\nfunc g() { "
+        "Swap() }\n");
+    free(refactor_with(
+        &t, "{\"operation\":\"rename\",\"name\":\"fetch\",\"to\":\"load\",\"text\":true}", TOOL_OK));
+    expect(&t, "docs/index.rst",
+        "Use\n---\n\n.. autofunction:: load\n\nTo fetch is to call ``load(x)``.\n\n    load()\n");
+    expect(&t, "CHANGELOG.md", news);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_rename__go_packages_and_unnamed_types),
         cmocka_unit_test(test_rename__refuses_what_cannot_be),
         cmocka_unit_test(test_rename__tells_which_documents_write_the_old_name),
+        cmocka_unit_test(test_rename__changes_its_own_comment_and_documents_on_request),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "rename");
 }

@@ -165,31 +165,41 @@ static bool can_open(const agent *a)
     return (a->engine->can & ENGINE_GRAMMAR) && a->engine->ops->answer_opened;
 }
 
+/* "Rename X to Y, also in the docs": comments, strings and documents too. */
+static bool asks_for_text(const char *request)
+{
+    static const char *const texts[] = {"doc", "docs", "documentation", "readme", "comment", "comments",
+        "docstring", "docstrings", "strings", NULL};
+    static const char *const leaving[] = {"not", "don't", "except", "without", "leave", "keep", NULL};
+    return agent__has_any_word(request, texts) && !agent__has_any_word(request, leaving);
+}
+
 /* A second verb, a question, tests or documents: something is asked for besides. */
-static bool asks_for_more(const char *request)
+static bool asks_for_more(const char *request, bool is_rename)
 {
     static const char *const verbs[] = {"add", "adapt", "change", "convert", "correct", "create", "delete",
         "drop", "edit", "extend", "fix", "implement", "improve", "insert", "make", "modify", "move",
         "refactor", "remove", "rename", "repair", "replace", "rewrite", "simplify", "split", "update",
         "write", NULL};
-    static const char *const others[] = {"test", "tests", "doc", "docs", "documentation", "comment",
-        "comments", "why", "who", "what", "which", "how", "explain", "describe", "list", "show", "say",
-        "tell", NULL};
+    static const char *const texts[] = {"doc", "docs", "documentation", "comment", "comments", NULL};
+    static const char *const others[] = {"test", "tests", "why", "who", "what", "which", "how", "explain",
+        "describe", "list", "show", "say", "tell", NULL};
     uint32_t n_verbs = 0;
     for (const char *const *verb = verbs; *verb; verb++) n_verbs += agent__has_word(request, *verb);
-    return n_verbs > 1 || strchr(request, '?') || agent__has_any_word(request, others);
+    const bool is_done_too = is_rename && asks_for_text(request);
+    return n_verbs > 1 || strchr(request, '?') || agent__has_any_word(request, others) ||
+           (agent__has_any_word(request, texts) && !is_done_too);
 }
 
 bool agent__is_operation_alone(const agent *a, const char *request)
 {
     const char *behind;
-    if (!can_open(a) || !a->asked.change || a->asked.test || a->asked.tests_too || asks_for_more(request))
-        return false;
-    if (asked_operation(a, request, &behind)) return true;
+    if (!can_open(a) || !a->asked.change || a->asked.test || a->asked.tests_too) return false;
+    const struct operation *o = asked_operation(a, request, &behind);
     agent_operation_words w = {0};
-    const bool is_wording = agent__read_wording(a, request, &w);
+    if (!o && agent__read_wording(a, request, &w)) o = find_operation(w.operation);
     agent_operation_words_free(&w);
-    return is_wording;
+    return o && !asks_for_more(request, !strcmp(o->name, "rename"));
 }
 
 bool agent__is_operation_done(const agent *a)
@@ -388,9 +398,14 @@ static void put_instead(const agent *a, const char *request, const char *gone, b
     agent_instead_words_free(&w);
 }
 
+static void put_text(const char *operation, const char *request, base_buf *json)
+{
+    if (!strcmp(operation, "rename") && asks_for_text(request)) base_buf_puts(json, ", \"text\": true");
+}
+
 /* The call of a renaming or a move of one definition, as far as the request says it; false: not even which. */
-static bool put_way(
-    const agent *a, const struct operation *o, const char *name, const char *behind, base_buf *json)
+static bool put_way(const agent *a, const struct operation *o, const char *name, const char *behind,
+    const char *request, base_buf *json)
 {
     char *to = NULL, *from = NULL;
     const bool is_known = read_way(behind, name, !strcmp(o->name, "move"), &to, &from);
@@ -404,6 +419,7 @@ static bool put_way(
     else if (is_known)
         base_buf_puts(json, ", \"to\": \"");
     if (is_known && to && path) put_member(json, "path", path);
+    if (is_known && to) put_text(o->name, request, json);
     free(to);
     free(from);
     free(path);
@@ -436,6 +452,7 @@ static bool open_wording(const agent *a, const char *request, base_buf *json)
             "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"", w.operation,
             w.name);
     if (is_open && w.to) put_member(json, "to", w.to);
+    if (is_open && w.to) put_text(w.operation, request, json);
     if (is_open && !strcmp(w.operation, "delete")) put_instead(a, request, w.name, json);
     agent_operation_words_free(&w);
     return is_open;
@@ -461,7 +478,7 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
             base_buf_printf(&json,
                 "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"%s", o->name,
                 x->listed[done], strcmp(o->name, "delete") ? ", \"to\": \"" : "");
-        else if (!done && n == 1 && !is_delete && put_way(a, o, x->listed[0], behind, &json))
+        else if (!done && n == 1 && !is_delete && put_way(a, o, x->listed[0], behind, request, &json))
             ;
         else if (!done)
             base_buf_printf(&json,

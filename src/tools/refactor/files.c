@@ -21,8 +21,7 @@ void refactor__free(refactor *x)
         code_uses_free(x->modules[i]->uses);
         free(x->modules[i]);
     }
-    for (size_t i = 0; i < x->n_documents; i++) free(x->documents[i]);
-    free(x->documents);
+    refactor__documents_free(x);
     free(x->files);
     free(x->modules);
     free(x->places);
@@ -64,54 +63,6 @@ static const char *family_of(const char *language)
     return language;
 }
 
-/* The first place of the whole word at or behind byte `from`; SIZE_MAX: none. */
-static size_t find_word(const base_buf *text, const char *word, size_t from_byte)
-{
-    const size_t n = strlen(word);
-    const char *at = text->data + from_byte, *end = text->data + text->len;
-    while (at && at < end && (at = memmem(at, (size_t)(end - at), word, n)) != NULL) {
-        size_t pos = (size_t)(at - text->data), from, to;
-        while (pos && ((unsigned char)text->data[pos - 1] >= 0x80 || strchr("_$", text->data[pos - 1]) ||
-                          (text->data[pos - 1] >= '0' && text->data[pos - 1] <= '9') ||
-                          ((text->data[pos - 1] | 32) >= 'a' && (text->data[pos - 1] | 32) <= 'z')))
-            pos--;
-        size_t find = pos;
-        if (code_next_identifier(text->data, text->len, &find, &from, &to) && to - from == n &&
-            !memcmp(text->data + from, word, n))
-            return from;
-        at++;
-    }
-    return SIZE_MAX;
-}
-
-/* No word of a sentence: an underscore, a digit or a capital inside. */
-static bool is_only_a_name(const char *name)
-{
-    if (*name == '_') return true;
-    for (const char *c = name + (*name != 0); *c; c++)
-        if (*c < 'a' || *c > 'z') return true;
-    return false;
-}
-
-/* Lines of prose that write the name: "parse" only as parse( or in backticks, since sentences use the word. */
-static void note_document(refactor *x, const char *path, const base_buf *text, const char *name)
-{
-    const bool is_telling = is_only_a_name(name);
-    const size_t n = strlen(name);
-    size_t line = 0;
-    for (size_t at = 0; at < text->len && (at = find_word(text, name, at)) != SIZE_MAX; at += n) {
-        const bool is_marked =
-            (at + n < text->len && strchr("(`", text->data[at + n])) || (at && text->data[at - 1] == '`');
-        const size_t of = tool__line_of(text->data, at);
-        if ((!is_telling && !is_marked) || of == line) continue;
-        base_buf place = {0};
-        tool__path_show(&place, path);
-        base_buf_printf(&place, ":%zu", line = of);
-        base_grow(&x->documents, &x->cap_documents, x->n_documents + 1, sizeof *x->documents);
-        x->documents[x->n_documents++] = base_buf_take(&place);
-    }
-}
-
 static bool load(refactor *x, const char *path, const char *name, bool wants_word, refactor_file *ret)
 {
     *ret = (refactor_file){0};
@@ -122,7 +73,7 @@ static bool load(refactor *x, const char *path, const char *name, bool wants_wor
         return false;
     }
     const base_buf *text = &ret->file.text;
-    if (!text->len || (wants_word && find_word(text, name, 0) == SIZE_MAX) ||
+    if (!text->len || (wants_word && refactor__find_word(text, name, 0) == SIZE_MAX) ||
         tool__is_binary(text->data, text->len)) {
         tool__file_free(&ret->file);
         return false;
@@ -130,13 +81,12 @@ static bool load(refactor *x, const char *path, const char *name, bool wants_wor
     ret->uses = code_uses_find(x->w->grammars, path, text->data, text->len, name);
     if (!ret->uses) {
         const char *language = code_language(path, text->data, text->len);
-        if (wants_word && (!language || code_language_is_document(language)))
-            note_document(x, path, text, name);
-        else if (language) {
+        const bool is_document = wants_word && (!language || code_language_is_document(language));
+        if (!is_document && language) {
             x->n_unread++;
             if (!x->unread) x->unread = path;
         }
-        tool__file_free(&ret->file);
+        if (!is_document || !refactor__note_document(x, path, &ret->file)) tool__file_free(&ret->file);
         return false;
     }
     ret->path = base_xstrdup(path);

@@ -48,11 +48,21 @@ typedef struct refactor_place {
     const char *why; /* UNSURE: what is not known */
 } refactor_place;
 
+/* A file of prose that writes the name. */
+typedef struct refactor_document {
+    char *path;
+    tool_file file;
+    uint32_t *places; /* bytes */
+    size_t n_places;
+    bool is_history; /* a changelog: what it tells of had that name */
+} refactor_document;
+
 typedef struct refactor {
     tool_workspace *w;
     const tool_limits *limits;
     tool_result *result; /* where refusals go */
     char *name;          /* the bare name */
+    const char *to;      /* the new one of a rename; NULL: the name stays, or goes */
     refactor_file *files;
     size_t n_files, cap_files;
     refactor_file **modules; /* files that were read to follow imports */
@@ -63,11 +73,11 @@ typedef struct refactor {
     size_t n_text;      /* places in comments and strings, left */
     size_t n_unread;    /* files that could hold the name and were not read: too large, no grammar */
     const char *unread; /* one of them */
-    char **documents;   /* "README.md:12": lines of prose that write the name, which nothing changes */
+    refactor_document *documents;
     size_t n_documents, cap_documents;
     char *go_module;   /* the module line of go.mod; NULL: none */
     bool takes_unsure; /* what is not sure is changed too */
-    bool takes_text;   /* whole words in comments and strings as well */
+    bool takes_text;   /* whole words in comments, strings and documents as well */
 } refactor;
 
 /* ---- files.c ---- */
@@ -77,6 +87,20 @@ bool refactor__read_files(refactor *x);
 /* One file of the tree, read; NULL: not there. Kept until refactor__free. */
 const refactor_file *refactor__module(refactor *x, const char *path);
 void refactor__free(refactor *x);
+
+/* ---- documents.c ---- */
+
+/* The first place of the whole word at or behind byte `from`; SIZE_MAX: none. */
+size_t refactor__find_word(const base_buf *text, const char *word, size_t from);
+/* Is a word of a comment or string what the target's own comment or docstring calls it? */
+bool refactor__is_in_own_words(const refactor *x, const refactor_file *f, const code_use *u);
+/* Keeps *file where it writes the name as code; false: it does not, and the file stays the caller's. */
+bool refactor__note_document(refactor *x, const char *path, tool_file *file);
+void refactor__documents_free(refactor *x);
+/* Where the call takes text: the new name in all of them but changelogs; returns in how many places. */
+size_t refactor__rename_in_documents(const refactor *x, const char *to, tool_changes *ret);
+/* The lines that write the old name still. */
+void refactor__say_documents(const refactor *x, bool are_changed, base_buf *out);
 
 /* ---- target.c ---- */
 

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "tools/result/result.h"
 
-enum { MAX_LISTED = 10, MAX_DOCUMENTS = 5 };
+enum { MAX_LISTED = 10 };
 
 static void say_place(base_buf *out, const char *path, uint32_t line)
 {
@@ -150,12 +150,7 @@ static void say_left(const refactor *x, base_buf *out)
     if (x->n_text && !x->takes_text)
         base_buf_printf(
             out, "%zu place%s in comments and strings left.\n", x->n_text, x->n_text == 1 ? "" : "s");
-    for (size_t i = 0; i < x->n_documents && i < MAX_DOCUMENTS; i++)
-        base_buf_printf(out, "%s%s", i ? ", " : "Documents that still write it, left: ", x->documents[i]);
-    if (x->n_documents > MAX_DOCUMENTS)
-        base_buf_printf(out, " and %zu more line%s", x->n_documents - MAX_DOCUMENTS,
-            x->n_documents == MAX_DOCUMENTS + 1 ? "" : "s");
-    if (x->n_documents) base_buf_puts(out, ".\n");
+    refactor__say_documents(x, x->takes_text, out);
     if (x->n_unread)
         base_buf_printf(out, "%zu file%s not read (no grammar, or too large), as %s.\n", x->n_unread,
             x->n_unread == 1 ? "" : "s", x->unread);
@@ -184,6 +179,7 @@ bool refactor__rename(refactor *x, const refactor_request *q, tool_changes *ret,
         n_unsure += x->places[i].verdict == REFACTOR_UNSURE;
     }
     make_changes(x, q->to, ret);
+    n_sure += refactor__rename_in_documents(x, q->to, ret);
     base_buf left = {0}, say = {0};
     say_left(x, &left);
     base_buf_printf(&say, "renamed %s %s to %s: %zu places in %zu file%s.\n%s", t->what, x->name, q->to,

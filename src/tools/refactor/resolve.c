@@ -709,7 +709,7 @@ static decision decide_any(refactor *x, const refactor_file *f, const code_use *
         }
         const bool is_near = t->binding == UINT32_MAX || f == t->in;
         if (t->binding != UINT32_MAX && decide_local(x, f, u).verdict == REFACTOR_SURE) return sure;
-        return x->takes_text && is_near ? sure : other;
+        return (x->takes_text && is_near) || refactor__is_in_own_words(x, f, u) ? sure : other;
     }
     if (t->binding != UINT32_MAX) return decide_local(x, f, u);
     if (u->definition != UINT32_MAX && u->binding == UINT32_MAX) {
