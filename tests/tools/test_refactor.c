@@ -97,6 +97,65 @@ static void test_refactor__delete_takes_its_tests(void **state)
     tree_remove(&t);
 }
 
+/* The same where an attribute, an annotation or a name marks a test, with tables and imports that only such tests used. */
+
+static void test_refactor__delete_takes_marked_tests(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "src/lib.rs",
+        "pub fn twice(x: i32) -> i32 {\n    x * 2\n}\n\npub fn keep<'a>(s: &'a str) -> &'a str {\n    "
+        "s\n}\n\n"
+        "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn doubles() {\n"
+        "        assert_eq!(2, twice(1));\n    }\n\n    #[test]\n    fn both() {\n"
+        "        assert_eq!('\\'', keep(\"'\").chars().next().unwrap());\n        assert_eq!(4, twice(2));\n "
+        "   }\n}\n");
+    tree_put(&t, "benches/b.rs",
+        "#[bench]\nfn bench_twice(b: &mut Bencher) {\n    let n = 3;\n    b.iter(|| { lib::twice(n); "
+        "})\n}\n\n"
+        "#[bench]\nfn bench_keep(b: &mut Bencher) {\n    b.iter(|| { lib::keep(\"\"); })\n}\n");
+    tree_put(&t, "g/a.go",
+        "package g\n\nfunc Twice(n int) int { return n * 2 }\n\nfunc Keep() int { return 1 }\n");
+    tree_put(&t, "g/a_test.go",
+        "package g\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n)\n\nfunc ExampleTwice() "
+        "{\n\tfmt.Println(Twice(2))\n}\n\n"
+        "func TestKeep(t *testing.T) {\n\tif got := Keep(); got != 1 {\n\t\tt.Error(got)\n\t}\n"
+        "\tif got := Twice(1); got != 2 {\n\t\tt.Error(got)\n\t}\n}\n");
+    tree_put(&t, "J.java", "class J {\n    static int once() {\n        return 1;\n    }\n}\n");
+    tree_put(&t, "JTest.java",
+        "class JTest {\n    @Test\n    void once() {\n        assertEquals(1, J.once());\n    }\n\n    "
+        "@Test\n"
+        "    void other() {\n        assertTrue(true);\n    }\n}\n");
+    tree_put(&t, "m.py", "def pack(x):\n    return x\n\n\ndef keep(x):\n    return x\n");
+    tree_put(&t, "test_m.py",
+        "import m\n\nROWS = [1, 2]\nOTHERS = [3]\n\n\ndef rows():\n    return ROWS\n\n\ndef test_pack():\n"
+        "    for r in rows():\n        assert m.pack(r) == r\n\n\ndef test_keep():\n    assert "
+        "m.keep(OTHERS)\n");
+    tree_put(&t, "README.md", "Call `pack(1)`.\n");
+    tree_open(&t);
+    char *said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"twice\"}", TOOL_OK);
+    assert_contains(said, "2 whole tests and 1 assertion");
+    free(said);
+    expect(&t, "src/lib.rs",
+        "pub fn keep<'a>(s: &'a str) -> &'a str {\n    s\n}\n\n"
+        "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn both() {\n"
+        "        assert_eq!('\\'', keep(\"'\").chars().next().unwrap());\n    }\n}\n");
+    expect(&t, "benches/b.rs",
+        "#[bench]\nfn bench_keep(b: &mut Bencher) {\n    b.iter(|| { lib::keep(\"\"); })\n}\n");
+    free(refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"Twice\"}", TOOL_OK));
+    expect(&t, "g/a_test.go",
+        "package g\n\nimport (\n\t\"testing\"\n)\n\n"
+        "func TestKeep(t *testing.T) {\n\tif got := Keep(); got != 1 {\n\t\tt.Error(got)\n\t}\n}\n");
+    free(refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"J.once\"}", TOOL_OK));
+    expect(&t, "JTest.java",
+        "class JTest {\n    @Test\n    void other() {\n        assertTrue(true);\n    }\n}\n");
+    said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"pack\"}", TOOL_OK);
+    assert_contains(said, "Documents that still write it, left: README.md:1.");
+    free(said);
+    expect(&t, "test_m.py", "import m\n\nOTHERS = [3]\n\n\ndef test_keep():\n    assert m.keep(OTHERS)\n");
+    tree_remove(&t);
+}
+
 /* What a call gives stands where the text that replaces it has the parameter's name; imports follow. */
 
 static void test_refactor__delete_writes_what_callers_use_instead(void **state)
@@ -378,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refactor__delete_lists_callers_or_replaces_them),
         cmocka_unit_test(test_refactor__delete_takes_its_tests),
+        cmocka_unit_test(test_refactor__delete_takes_marked_tests),
         cmocka_unit_test(test_refactor__delete_writes_what_callers_use_instead),
         cmocka_unit_test(test_refactor__signature_changes_every_call),
         cmocka_unit_test(test_refactor__signature_puts_the_default_into_the_body),

@@ -217,6 +217,15 @@ static bool is_known_error(const char *request, const char *name)
            !agent__has_any_word(request, coming);
 }
 
+/* "Remove X with its tests": what tests it goes with it (tools/refactor/tests.c), and none is to be written. */
+static bool is_deletion(const agent_asked *x, const char *request)
+{
+    static const char *const verbs[] = {"delete", "remove", "drop", "rid", NULL};
+    bool goes = false;
+    for (uint32_t i = 0; i < x->n_wishes; i++) goes |= x->wishes[i].kind == AGENT_WISH_GOES;
+    return goes && agent__has_any_word(request, verbs);
+}
+
 void agent__ask(agent *a, const char *request)
 {
     static const char *const going[] = {"renam", "delet", "remov", "drop"};
@@ -262,7 +271,7 @@ void agent__ask(agent *a, const char *request)
     bool speaks_of_test = agent__has_word(request, "test") || agent__has_word(request, "tests");
     x->test = x->change && !a->fix.wanted && speaks_of_test &&
               (agent__has_word(request, "add") || agent__has_word(request, "write"));
-    x->tests_too = x->change && !a->fix.wanted && !x->test && speaks_of_test &&
+    x->tests_too = x->change && !a->fix.wanted && !x->test && speaks_of_test && !is_deletion(x, request) &&
                    (agent__has_word(request, "its") || agent__has_word(request, "expectation") ||
                        agent__has_word(request, "expectations")) &&
                    agent__has_word(request, "and");

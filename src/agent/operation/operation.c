@@ -175,20 +175,26 @@ static bool asks_for_text(const char *request)
 }
 
 /* A second verb, a question, tests or documents: something is asked for besides. */
-static bool asks_for_more(const char *request, bool is_rename)
+static bool asks_for_more(const char *request, const char *operation)
 {
     static const char *const verbs[] = {"add", "adapt", "change", "convert", "correct", "create", "delete",
         "drop", "edit", "extend", "fix", "implement", "improve", "insert", "make", "modify", "move",
         "refactor", "remove", "rename", "repair", "replace", "rewrite", "simplify", "split", "update",
         "write", NULL};
     static const char *const texts[] = {"doc", "docs", "documentation", "comment", "comments", NULL};
-    static const char *const others[] = {"test", "tests", "why", "who", "what", "which", "how", "explain",
-        "describe", "list", "show", "say", "tell", NULL};
-    uint32_t n_verbs = 0;
-    for (const char *const *verb = verbs; *verb; verb++) n_verbs += agent__has_word(request, *verb);
-    const bool is_done_too = is_rename && asks_for_text(request);
+    static const char *const tests[] = {"test", "tests", NULL};
+    static const char *const deleting[] = {"delete", "drop", "remove", NULL};
+    static const char *const others[] = {
+        "why", "who", "what", "which", "how", "explain", "describe", "list", "show", "say", "tell", NULL};
+    const bool is_delete = !strcmp(operation, "delete"),
+               has_text = !strcmp(operation, "rename") && asks_for_text(request);
+    uint32_t n_verbs = is_delete && agent__has_any_word(request, deleting);
+    for (const char *const *verb = verbs; *verb; verb++)
+        n_verbs += agent__has_word(request, *verb) &&
+                   !(is_delete && agent__is_any_word(*verb, (agent_word){0, strlen(*verb)}, deleting));
     return n_verbs > 1 || strchr(request, '?') || agent__has_any_word(request, others) ||
-           (agent__has_any_word(request, texts) && !is_done_too);
+           (agent__has_any_word(request, tests) && !is_delete) ||
+           (agent__has_any_word(request, texts) && !has_text);
 }
 
 bool agent__is_operation_alone(const agent *a, const char *request)
@@ -199,7 +205,7 @@ bool agent__is_operation_alone(const agent *a, const char *request)
     agent_operation_words w = {0};
     if (!o && agent__read_wording(a, request, &w)) o = find_operation(w.operation);
     agent_operation_words_free(&w);
-    return o && !asks_for_more(request, !strcmp(o->name, "rename"));
+    return o && !asks_for_more(request, o->name);
 }
 
 bool agent__is_operation_done(const agent *a)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/file/text.h"
 #include "tools/result/result.h"
 
 enum { MAX_LISTED = 12 };
@@ -197,6 +198,35 @@ static void remove_definition(const refactor *x, const refactor_place *p, refact
     refactor__edit(edits, from, to, "");
 }
 
+static bool is_in_edits(const refactor_edits *e, size_t at)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (at >= e->all[i].from && at < e->all[i].to) return true;
+    return false;
+}
+
+/* Go: an import that only what goes used does not compile any more. */
+static void drop_imports(const refactor_file *f, refactor_edits *edits)
+{
+    const base_buf *text = &f->file.text;
+    if (strcmp(f->family, "go") != 0 || !edits->n) return;
+    for (uint32_t i = 0; i < f->uses->n_imports; i++) {
+        const code_import *im = &f->uses->imports[i];
+        bool stays = false, goes = false;
+        size_t pos = 0, a, b;
+        while (!stays && code_next_identifier(text->data, text->len, &pos, &a, &b)) {
+            if (b - a != strlen(im->local) || memcmp(text->data + a, im->local, b - a) != 0) continue;
+            if (b >= text->len || text->data[b] != '.' || (a >= im->from && a < im->to)) continue;
+            stays = !is_in_edits(edits, a);
+            goes |= !stays;
+        }
+        if (stays || !goes) continue;
+        const size_t begin = tool__line_begin(text->data, im->from),
+                     end = tool__line_end(text->data, text->len, im->to);
+        refactor__edit(edits, (uint32_t)begin, (uint32_t)(end < text->len ? end + 1 : end), "");
+    }
+}
+
 bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
 {
     const refactor_target *t = &x->target;
@@ -246,6 +276,7 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
         base_buf text = {0};
         if (!edits[i].n) continue;
         const bool is_gone = refactor__is_file_cut(&cuts, i);
+        if (!is_gone) drop_imports(&x->files[i], &edits[i]);
         if (!is_gone) refactor__edits_apply(&edits[i], &x->files[i].file.text, &text);
         tool__changes_add(ret, x->files[i].path, &x->files[i].file, &text);
         ret->all[ret->n - 1]->removes = is_gone;
@@ -280,6 +311,9 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
         base_buf_puts(headline, " and its uses in tests");
     }
     base_buf_printf(&say, ": %zu file%s changed.\n", ret->n, ret->n == 1 ? "" : "s");
+    const size_t at = say.len;
+    refactor__say_documents(x, false, &say);
+    if (say.len > at) ret->notice = base_xstrdup(say.data + at);
     ret->say = base_buf_take(&say);
     base_buf_free(&of_tests);
     base_buf_free(&left);

@@ -244,19 +244,20 @@ bool refactor__put_instead(
 
 /* ---- tests.c ---- */
 
-/* What of a test file goes with the target: an assertion ("what" is ""), or a whole test, which "what" names. */
+/* What of the tests goes with the target: an assertion ("what" is ""), or a whole test, which "what" names. */
 typedef struct refactor_cut {
     size_t file;
     uint32_t from, to;
     char what[96];
-    bool is_last; /* its file is left with no test and no definition, and goes */
+    bool is_last;   /* its file is left with no test and no definition, and goes */
+    bool is_helper; /* no test, but what only the tests that go used */
 } refactor_cut;
 typedef struct refactor_cuts {
     refactor_cut *all; /* freed by the caller */
     size_t n, cap;
 } refactor_cuts;
 /*
- * Of Python, JavaScript and TypeScript. Places have to be resolved. A use that is in no assertion, in a test that has
+ * Of Python, JavaScript, TypeScript, Rust, Go and Java. Places have to be resolved. A use that is in no assertion, in a test that has
  * others, is left.
  */
 void refactor__cut_tests(const refactor *x, refactor_cuts *ret);

@@ -1,8 +1,8 @@
 /*
  * What of the tree's tests goes with a definition that is deleted: an assertion that uses it, a test that nothing of
- * the tree is left in, a class or describe without a test. Of Python, JavaScript and TypeScript: their test runners
- * find tests by themselves, and an assertion is a statement of its own. By the text alone: which statement begins
- * where, and where its brackets close; the syntax of the result is checked like that of any change.
+ * the tree is left in, a class or describe without a test, and what of a file of tests only those used. Of languages whose
+ * runners find tests by themselves and where an assertion is a statement of its own. By the text alone: which statement
+ * begins where, and where its brackets close; the syntax of the result is checked like that of any change.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -17,15 +17,47 @@
 
 enum { MAX_NAMES = 32, NAME_BYTES = 128, MAX_SAID = 8 };
 
-/* One test file. */
+/* How a language writes its tests. */
+typedef enum test_form {
+    TEST_NAMED,  /* Python: functions named test... */
+    TEST_CALLED, /* JavaScript: it('...', () => {...}) */
+    TEST_MARKED  /* functions that an attribute, an annotation or their name in a _test file marks */
+} test_form;
+
+static const struct {
+    const char *language;
+    test_form form;
+} forms[] = {{"python", TEST_NAMED}, {"javascript", TEST_CALLED}, {"typescript", TEST_CALLED},
+    {"tsx", TEST_CALLED}, {"rust", TEST_MARKED}, {"go", TEST_MARKED}, {"java", TEST_MARKED}};
+
+/* One file that has tests. */
 typedef struct tests {
     const refactor *x;
     size_t file;
     const char *s; /* its text */
     uint32_t n;
     char *rest; /* comments and what goes are blank in it */
-    bool is_python;
+    bool is_python, has_semicolons;
+    test_form form;
 } tests;
+
+/* Benchmarks and examples run the code as tests do. */
+static bool is_marked_test(const refactor_file *f, const code_definition *d)
+{
+    static const char *const names[] = {"Test", "Benchmark", "Example", "Fuzz"};
+    static const char *const marks[] = {
+        "#[test", "#[bench]", "::test]", "::test(", "@Test", "@ParameterizedTest", "@Benchmark"};
+    bool is_so = false;
+    if (!strcmp(f->uses->file->language, "go")) {
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            is_so |= !strncmp(d->name, names[i], strlen(names[i]));
+        return is_so && base_ends_with(f->path, "_test.go") && !strcmp(d->what, "function");
+    }
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        is_so |= d->name_from > d->from &&
+                 memmem(f->file.text.data + d->from, d->name_from - d->from, marks[i], strlen(marks[i]));
+    return is_so;
+}
 
 /* Bytes [from, to) of a statement or a test. */
 typedef struct extent {
@@ -62,9 +94,21 @@ static uint32_t first_of_line(const tests *t, uint32_t at)
     return at;
 }
 
+/* '\n', '\u{1F600}' */
+static uint32_t behind_escape(const tests *t, uint32_t at)
+{
+    uint32_t end = at + 3;
+    while (end < t->n && t->s[end] != '\'' && t->s[end] != '\n') end++;
+    return end < t->n && t->s[end] == '\'' ? end + 1 : at + 1;
+}
+
 static uint32_t behind_string(const tests *t, uint32_t at)
 {
     const char quote = t->s[at];
+    if (quote == '\'' && t->form == TEST_MARKED) /* 'a', and Rust's lifetimes */
+        return t->n - at > 2 && t->s[at + 2] == quote  ? at + 3
+               : t->n - at > 3 && t->s[at + 1] == '\\' ? behind_escape(t, at)
+                                                       : at + 1;
     const bool is_triple = t->is_python && t->n - at >= 3 && t->s[at + 1] == quote && t->s[at + 2] == quote;
     for (at += is_triple ? 3 : 1; at < t->n; at++) {
         if (t->s[at] == '\\')
@@ -106,7 +150,7 @@ static uint32_t statement_end(const tests *t, uint32_t at)
         }
         if (strchr("([{", c)) depth++;
         if (strchr(")]}", c) && --depth < 0) return at;
-        if (!depth && !t->is_python && c == ';') return at + 1;
+        if (!depth && t->has_semicolons && c == ';') return at + 1;
         if (!depth && c == '\n' && !goes_on(t, at)) return at;
         at++;
     }
@@ -132,6 +176,17 @@ static uint32_t block_end(const tests *t, uint32_t from)
     return end;
 }
 
+static bool has_word(const tests *t, extent e, const char *word);
+
+/* Go: t.Errorf, t.Fatal. */
+static bool fails_in(const tests *t, extent e)
+{
+    static const char *const words[] = {"Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow"};
+    bool is_so = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) is_so |= has_word(t, e, words[i]);
+    return is_so;
+}
+
 /* Where the assertion that begins at `at` ends; 0: there begins none. */
 static uint32_t assertion_end(const tests *t, uint32_t at)
 {
@@ -144,7 +199,11 @@ static uint32_t assertion_end(const tests *t, uint32_t at)
         const uint32_t end = assertion_end(t, at + 6);
         return end;
     }
-    const bool is_one = (n > 6 && !memcmp(s, "assert", 6)) ||
+    if (t->form == TEST_MARKED && n > 3 && !memcmp(s, "if ", 3)) { /* Go: if got != want { t.Errorf(...) } */
+        const uint32_t end = statement_end(t, at);
+        return fails_in(t, (extent){at, end}) ? end : 0;
+    }
+    const bool is_one = (n > 6 && !strncasecmp(s, "assert", 6)) || (n > 8 && !memcmp(s, "require.", 8)) ||
                         (t->is_python && n > 11 && !memcmp(s, "self.assert", 11)) ||
                         (!t->is_python && n > 7 && !memcmp(s, "expect", 6) && strchr("(.", s[6]));
     return is_one ? statement_end(t, at) : 0;
@@ -185,8 +244,9 @@ static const char *const suite_words[] = {"describe", "suite", "context", NULL};
 /* The test that holds a place, and where its statements stand. */
 static bool find_test(const tests *t, const refactor_place *p, extent *ret, extent *ret_body)
 {
-    const code_file *file = t->x->files[t->file].uses->file;
-    if (!t->is_python) {
+    const refactor_file *f = &t->x->files[t->file];
+    const code_file *file = f->uses->file;
+    if (t->form == TEST_CALLED) {
         if (!find_around(t, p->use->from, p->use->from, test_words, ret)) return false;
         uint32_t at = ret->from; /* the function's brace: behind "=>" or ")" */
         for (; at < ret->to; at++) {
@@ -205,8 +265,15 @@ static bool find_test(const tests *t, const refactor_place *p, extent *ret, exte
     uint32_t i = code_definition_at(file, p->use->from);
     if (i == UINT32_MAX) return false;
     const code_definition *d = &file->definitions[i];
-    if (strncmp(d->name, "test", 4) != 0 || !d->body_to || p->use->from < d->body_from) return false;
+    if (!d->body_to || p->use->from < d->body_from) return false;
     *ret = (extent){d->from, d->to};
+    if (t->form == TEST_MARKED) {
+        const char *brace = memchr(t->s + d->body_from, '{', d->body_to - d->body_from);
+        if (!brace || !is_marked_test(f, d)) return false;
+        *ret_body = (extent){(uint32_t)(brace - t->s) + 1, d->body_to - 1};
+        return p->use->from >= ret_body->from && p->use->from < ret_body->to;
+    }
+    if (strncmp(d->name, "test", 4) != 0) return false;
     *ret_body = (extent){
         line_begin(t, d->body_from) > d->name_from ? line_begin(t, d->body_from) : d->body_from, d->to};
     return true;
@@ -272,6 +339,20 @@ static bool tests_something(const tests *t, extent body)
     return false;
 }
 
+/* Is there an assertion within? */
+static bool asserts(const tests *t, extent e)
+{
+    size_t pos = e.from, from, end;
+    while (code_next_identifier(t->rest, e.to, &pos, &from, &end)) {
+        const bool is_expect = end - from == 6 && !memcmp(t->rest + from, "expect", 6);
+        const bool is_assert = end - from == 6 && !memcmp(t->rest + from, "assert", 6);
+        const bool is_longer =
+            end - from > 6 && !memcmp(t->rest + from, "assert", 6) && t->form == TEST_MARKED;
+        if (is_expect || is_assert || is_longer) return true;
+    }
+    return false;
+}
+
 /* Has every assertion of the test to do with what is deleted? */
 static bool depends_whole(const tests *t, extent body)
 {
@@ -286,7 +367,7 @@ static bool depends_whole(const tests *t, extent body)
         if (end <= at) break;
         const extent e = {at, end};
         const bool is_bound = depends(t, e, names, n_names);
-        const bool holds_one = is_assertion || has_word(t, e, "assert") || has_word(t, e, "expect");
+        const bool holds_one = is_assertion || asserts(t, e) || (t->form == TEST_MARKED && fails_in(t, e));
         if (holds_one && !is_bound) return false;
         has_one |= holds_one;
         has_other |= !is_bound && tests_something(t, e);
@@ -360,7 +441,13 @@ static void put_cut(tests *t, refactor_cuts *cuts, extent e, const char *what)
 static bool has_test(const tests *t, extent e)
 {
     size_t pos = e.from, from, end;
-    while (code_next_identifier(t->rest, e.to, &pos, &from, &end)) {
+    const refactor_file *f = &t->x->files[t->file];
+    for (uint32_t i = 0; i < f->uses->file->n_definitions && t->form == TEST_MARKED; i++) {
+        const code_definition *d = &f->uses->file->definitions[i];
+        if (d->from >= e.from && d->to <= e.to && is_marked_test(f, d) && t->rest[d->name_from] != ' ')
+            return true;
+    }
+    while (t->form != TEST_MARKED && code_next_identifier(t->rest, e.to, &pos, &from, &end)) {
         if (end >= e.to || !strchr("(.", t->rest[end])) continue; /* an import's */
         if (t->is_python
                 ? !strncmp(t->rest + from, "test", 4) && from > 4 && !strncmp(t->rest + from - 4, "def ", 4)
@@ -371,11 +458,11 @@ static bool has_test(const tests *t, extent e)
     return false;
 }
 
-/* What the test is called: Python's by its function, JavaScript's by its title. */
+/* What the test is called: by its function, JavaScript's by its title. */
 static void name_test(const tests *t, extent e, base_buf *ret)
 {
     uint32_t from = e.from, to;
-    if (t->is_python) {
+    if (t->form != TEST_CALLED) {
         const code_file *file = t->x->files[t->file].uses->file;
         const code_definition *d = NULL;
         for (uint32_t i = 0; i < file->n_definitions && !d; i++)
@@ -406,7 +493,7 @@ static void cut_test(tests *t, refactor_cuts *cuts, extent test)
             break;
         }
     }
-    while (!t->is_python && e.from > 0 && find_around(t, e.from - 1, e.to, suite_words, &around) &&
+    while (t->form == TEST_CALLED && e.from > 0 && find_around(t, e.from - 1, e.to, suite_words, &around) &&
            !has_test(t, around))
         e = around;
     refactor__definition_extent(text, e.from, e.to, &e.from, &e.to);
@@ -441,7 +528,7 @@ static void cut_uses(tests *t, refactor_cuts *cuts, extent test, extent body)
     for (size_t i = 0; i < n; i++)
         for (uint32_t k = assertions[i].from; k < assertions[i].to; k++)
             if (t->rest[k] != '\n') t->rest[k] = ' ';
-    const bool is_left = tests_something(t, body);
+    const bool is_left = tests_something(t, body) || (t->form == TEST_MARKED && fails_in(t, body));
     bool can = is_left;
     for (size_t i = 0; i < n && can; i++)
         can = (!t->is_python || take_headers(t, &assertions[i], body.from)) && widen(t, &assertions[i]);
@@ -462,10 +549,69 @@ static bool is_emptied(const tests *t, const refactor_cuts *cuts)
     const char *name = base_path_name(f->path);
     bool has_whole = false;
     for (size_t i = 0; i < cuts->n; i++) has_whole |= cuts->all[i].file == t->file && *cuts->all[i].what;
-    if (!has_whole || (!strstr(name, "test") && !strstr(name, "spec"))) return false;
+    if (!has_whole || (!strcasestr(name, "test") && !strstr(name, "spec"))) return false;
     for (uint32_t i = 0; i < f->uses->file->n_definitions; i++)
         if (!refactor__is_cut(cuts, t->file, f->uses->file->definitions[i].from)) return false;
     return !has_test(t, (extent){0, t->n});
+}
+
+/* Does a place outside of [but.from, but.to) that stays write the word? Does one that goes? */
+static void count_words(
+    const tests *t, const refactor_cuts *cuts, const char *word, extent but, bool *ret_stays, bool *ret_goes)
+{
+    const size_t n = strlen(word);
+    size_t pos = 0, from, end;
+    *ret_stays = *ret_goes = false;
+    while (code_next_identifier(t->s, t->n, &pos, &from, &end)) {
+        if (end - from != n || memcmp(t->s + from, word, n) != 0) continue;
+        if (refactor__is_cut(cuts, t->file, (uint32_t)from))
+            *ret_goes = true;
+        else if (from < but.from || from >= but.to)
+            *ret_stays = true;
+    }
+}
+
+/* Does another file call it? */
+static bool is_called_elsewhere(const tests *t, const char *name)
+{
+    enum { MOST = 16 };
+    code_caller *callers = NULL;
+    const code_index *index = tool_workspace_index(t->x->w);
+    const uint32_t n = index ? code_index_callers(index, name, MOST, &callers) : MOST;
+    bool is_so = n >= MOST;
+    for (uint32_t i = 0; i < n && i < MOST && callers; i++)
+        is_so |= strcmp(callers[i].path, t->x->files[t->file].path) != 0;
+    if (callers) code_callers_free(callers, n < MOST ? n : MOST);
+    return is_so;
+}
+
+/* A table or helper of a file of tests that only the tests that go used. */
+static void cut_unused(tests *t, refactor_cuts *cuts)
+{
+    const refactor_file *f = &t->x->files[t->file];
+    const code_file *file = f->uses->file;
+    bool is_more = code_path_is_test(f->path);
+    while (is_more) {
+        is_more = false;
+        for (uint32_t i = 0; i < file->n_definitions; i++) {
+            const code_definition *d = &file->definitions[i];
+            const bool is_value = !strcmp(d->what, "variable") || !strcmp(d->what, "constant");
+            const bool is_go = !strcmp(file->language, "go"); /* a package's files share their names */
+            bool stays, goes;
+            if ((d->parent && *d->parent) || refactor__is_cut(cuts, t->file, d->name_from) ||
+                (is_value && is_go) || (!is_value && strcmp(d->what, "function") != 0) ||
+                is_called_elsewhere(t, d->name))
+                continue;
+            extent e = {d->from, d->to};
+            count_words(t, cuts, d->name, e, &stays, &goes);
+            if (stays || !goes) continue;
+            refactor__definition_extent(&f->file.text, e.from, e.to, &e.from, &e.to);
+            refactor__widen_blank(&f->file.text, &e.from, &e.to);
+            put_cut(t, cuts, e, d->name);
+            cuts->all[cuts->n - 1].is_helper = true;
+            is_more = true;
+        }
+    }
 }
 
 bool refactor__is_cut(const refactor_cuts *cuts, size_t file, uint32_t at)
@@ -477,20 +623,23 @@ bool refactor__is_cut(const refactor_cuts *cuts, size_t file, uint32_t at)
 
 void refactor__cut_tests(const refactor *x, refactor_cuts *ret)
 {
-    static const char *const languages[] = {"python", "javascript", "typescript", "tsx"};
     if (code_path_is_test(x->target.in->path)) return; /* a helper of the tests themselves */
     for (size_t i = 0; i < x->n_files; i++) {
         const refactor_file *f = &x->files[i];
         const char *language = f->uses->file->language;
-        bool is_read = false;
-        for (size_t k = 0; language && k < sizeof languages / sizeof *languages; k++)
-            is_read |= !strcmp(language, languages[k]);
-        if (!is_read || !code_path_is_test(f->path)) continue;
+        size_t form = 0;
+        while (form < sizeof forms / sizeof *forms && language && strcmp(forms[form].language, language) != 0)
+            form++;
+        if (!language || form == sizeof forms / sizeof *forms ||
+            (forms[form].form != TEST_MARKED && !code_path_is_test(f->path)))
+            continue;
         tests t = {.x = x,
             .file = i,
             .s = f->file.text.data,
             .n = (uint32_t)f->file.text.len,
-            .is_python = !strcmp(language, "python")};
+            .is_python = !strcmp(language, "python"),
+            .has_semicolons = strcmp(language, "python") != 0 && strcmp(language, "go") != 0,
+            .form = forms[form].form};
         t.rest = code_blank_comments(language, t.s, t.n);
         for (size_t k = 0; k < x->n_places; k++) {
             const refactor_place *p = &x->places[k];
@@ -500,6 +649,7 @@ void refactor__cut_tests(const refactor *x, refactor_cuts *ret)
                 continue;
             if (find_test(&t, p, &test, &body)) cut_uses(&t, ret, test, body);
         }
+        cut_unused(&t, ret);
         for (size_t k = 0; k < ret->n; k++)
             if (ret->all[k].file == i) ret->all[k].is_last = is_emptied(&t, ret);
         free(t.rest);
@@ -532,7 +682,7 @@ void refactor__apply_cuts(const refactor *x, refactor_cuts *cuts, refactor_edits
         if (c->file != done_in || c->to > done_to) done_to = c->to;
         done_in = c->file;
         n_assertions += !*c->what;
-        n_tests += *c->what != '\0';
+        n_tests += *c->what != '\0' && !c->is_helper;
         if (n_said++ >= MAX_SAID) continue;
         base_buf_printf(&said, "%s%s%s", said.len ? ", " : "", c->what, *c->what ? " (" : "");
         base_buf_printf(&said, "%s%s", x->files[c->file].path, *c->what ? ")" : "");
