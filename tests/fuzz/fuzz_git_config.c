@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     }
     if (n > 1 << 14) return 0;
     scratch_put("tree/.git/config", bytes, n);
-    tool__git_obeyed(&root, ".git/config", check_path, &n_told);
+    tool__git_obeyed(&root, ".git/config", NULL, check_path, &n_told);
     /* A path as a file of it names one. */
     char *given = base_xstrndup((const char *)bytes, n),
          *below = tool__git_path_below(&root, root.path, given);

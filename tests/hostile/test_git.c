@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/mem.h"
 #include "tools/guard/kept.h"
 #include "tools/result/result.h"
 
@@ -203,6 +204,10 @@ static void test_git__an_unreadable_configuration_is_left_alone(void **state)
 #define EVIL(config) "git config -f " config " core.fsmonitor 'touch $CANARY; false'; "
 #define HOOK(path)                                                                                           \
     "mkdir -p $(dirname " path "); printf '#!/bin/sh\\ntouch $CANARY\\n' > " path "; chmod +x " path "; "
+#define HOOKS_IN_TREE                                                                                        \
+    "mkdir h; printf '#!/bin/sh\\n' > h/pre-commit; chmod +x h/pre-commit; git add -A; git commit -qm h; "   \
+    "git "                                                                                                   \
+    "config core.hooksPath h; "
 #define MODULE                                                                                               \
     "mkdir ../origin; (cd ../origin; " FIRST "); git -c protocol.file.allow=always submodule -q add "        \
     "\"$PWD/../origin\" sub; git commit -qm module; "
@@ -495,6 +500,56 @@ static const struct attack {
         "d=/dev/shm/r; [ -w /dev/shm ] || d=$HOME/r; git init -q $d; " EVIL("$d/.git/config")
             IN_HOST("/dev/shm") "ln -s $d sub",
         "cd sub && git status; rm -rf /dev/shm/r", .is_silent = true, .needs_walls = true},
+    {"a repository among the refs, behind a link", FIRST "ln -s .git/refs/r docs",
+        "git init -q --bare .git/refs/r; git config -f .git/refs/r/config core.bare false; git config -f "
+        ".git/refs/r/config core.worktree /tmp; " EVIL(".git/refs/r/config"),
+        "cd docs && git status"},
+    {"a repository among the logs, behind a link", FIRST "ln -s .git/logs/a/r docs",
+        "mkdir .git/logs/a; cp -a .git .git/logs/a/r; git config -f .git/logs/a/r/config core.worktree "
+        "/tmp; " EVIL(".git/logs/a/r/config"),
+        "cd docs && git status"},
+    {"a repository among the objects, behind a link", FIRST "ln -s .git/objects/aa/r docs",
+        "git init -q --bare .git/objects/aa/r; git config -f .git/objects/aa/r/config core.bare false; git "
+        "config -f .git/objects/aa/r/config core.worktree /tmp; " EVIL(".git/objects/aa/r/config"),
+        "cd docs && git status"},
+    {"the graph of commits led out of the tree", FIRST "echo precious > ../kept",
+        "mkdir -p .git/objects/info; ln -sf ../../../../kept .git/objects/info/commit-graph",
+        "git gc -q; grep -q precious ../kept || touch $CANARY"},
+    {"the list of graphs led out of the tree", FIRST "echo precious > ../kept",
+        "mkdir -p .git/objects/info/commit-graphs; ln -sf ../../../../../kept "
+        ".git/objects/info/commit-graphs/commit-graph-chain",
+        "git commit-graph write --split --reachable; grep -q precious ../kept || touch $CANARY"},
+    {"a module's configuration led to the person's",
+        FIRST MODULE "git submodule -q deinit -f sub; rm -rf .git/modules/sub; printf '[a]\n' > ../mine",
+        "mkdir -p .git/modules/sub; ln -s ../../../../mine .git/modules/sub/config",
+        "git submodule -q update --init; grep -q worktree ../mine && touch $CANARY"},
+    {"a hook of a worktree", FIRST HOOKS_IN_TREE "git worktree add -q w", HOOK("w/h/pre-commit"),
+        "cd w && " COMMIT},
+    {"a hook of a worktree whose repository lies elsewhere",
+        "mkdir ../main; (cd ../main; " FIRST HOOKS_IN_TREE "git worktree add -q \"$OLDPWD\")",
+        HOOK("h/pre-commit"), COMMIT},
+    {"a hook of a worktree that the command made", FIRST HOOKS_IN_TREE,
+        "git worktree add -q w; " HOOK("w/h/pre-commit"), "cd w && " COMMIT},
+    {"a hook where a worktree that the command made has none", FIRST "git config core.hooksPath h",
+        "git worktree add -q w; " HOOK("w/h/pre-commit"), "cd w && " COMMIT},
+    {"a hook of a worktree that the command made, by a link", FIRST HOOKS_IN_TREE,
+        "git worktree add -q w; rm -r w/h; mkdir w/k; ln -s k w/h; " HOOK("w/k/pre-commit"),
+        "cd w && " COMMIT},
+    {"a filter's program in a worktree",
+        FIRST "echo 'f filter=c' > .gitattributes; mkdir t; printf '#!/bin/sh\ncat\n' > t/c; chmod +x t/c; "
+              "git add -A; git "
+              "commit -qm c; git config filter.c.clean t/c; git worktree add -q w",
+        "printf '#!/bin/sh\ntouch $CANARY\ncat\n' > w/t/c", "cd w && echo b > f && git add f"},
+    {"a hook of another repository, by the person's configuration",
+        "git config --global core.hooksPath h; mkdir sub; (cd sub; " FIRST "); " FIRST,
+        HOOK("sub/h/pre-commit"), "cd sub && " COMMIT},
+    {"a git of an active environment", FIRST "mkdir -p .venv/bin", HOOK(".venv/bin/git"), "git status"},
+    {"a git of an environment that is not there yet", FIRST, HOOK(".venv/bin/git"), "git status"},
+    {"a filter's program of an active environment",
+        FIRST "echo 'f filter=c' > .gitattributes; git config filter.c.clean 'expand -t 4'",
+        "mkdir -p .venv/bin; printf '#!/bin/sh\ntouch $CANARY\ncat\n' > .venv/bin/expand; chmod +x "
+        ".venv/bin/expand",
+        "echo b > f && git add f"},
     {"a hook among folders that are too deep", FIRST "git config core.hooksPath h; mkdir h; echo > h/x",
         "for i in a b c d e f g h; do mkdir -p h/$i/$(seq -s/ 40); done; " HOOK("h/pre-commit"), COMMIT},
 };
@@ -509,12 +564,30 @@ static bool fired(tree *t)
     return tree_has(t, "../canary");
 }
 
+static void end(tree *t)
+{
+    outside(t,
+        "chmod -R u+rwx .; git config --global --unset core.hooksPath"); /* the home folder is all tests' */
+    tree_remove(t);
+}
+
+/* As behind `. .venv/bin/activate`. */
+static const char *path_with_environment(const tree *t)
+{
+    static char *usual;
+    static char all[8192];
+    if (!usual) usual = base_xstrdup(getenv("PATH"));
+    snprintf(all, sizeof all, "%s/.venv/bin:%s", t->dir, usual);
+    return all;
+}
+
 static void begin(tree *t, const struct attack *a)
 {
     char canary[300];
     tree_make(t, false);
     snprintf(canary, sizeof canary, "%s/canary", t->base);
     setenv("CANARY", canary, 1);
+    setenv("PATH", path_with_environment(t), 1);
     outside(t, a->setup);
     assert_false(fired(t));
 }
@@ -530,8 +603,7 @@ static void test_git__every_attack_works_without_a_defence(void **state)
         if (fired(&t)) fail_msg("%s: fires too early", attacks[i].name);
         outside(&t, attacks[i].later);
         if (!fired(&t)) fail_msg("%s: does not work", attacks[i].name);
-        outside(&t, "chmod -R u+rwx .");
-        tree_remove(&t);
+        end(&t);
     }
 }
 
@@ -561,8 +633,7 @@ static void try_attack(const struct attack *a, int which)
         if (r.notice) fail_msg("%s, defence %d: told again: %s", a->name, which, r.notice);
         tool_result_free(&r);
     }
-    outside(&t, "chmod -R u+rwx .");
-    tree_remove(&t);
+    end(&t);
 }
 
 static void test_git__no_attack_works(void **state)

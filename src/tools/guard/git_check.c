@@ -15,6 +15,7 @@
 #include "tools/guard/git_mend.h"
 #include "tools/guard/git_obeys.h"
 #include "tools/guard/git_repos.h"
+#include "tools/guard/git_worktrees.h"
 #include "tools/guard/orders.h"
 
 /* ---- files ---- */
@@ -233,12 +234,13 @@ void tool__git_guard_check(tool_workspace *w, base_buf *told)
     tool_git_guard *g = w->git_guard;
     tool_git_check c = {.w = w, .g = g, .out = told};
     tool__git_restore_modes(&c);
-    tool__git_walk(&w->root, &g->walk, true, &c.now);
+    tool__git_walk(&w->root, &g->walk, &c.now);
     tool__git_repos_find_moved(&c);
     tool__git_restore_modes(&c); /* of what has its name again */
     tool__git_repos_check(&c);
     check_kept(&c);
     check_for_new(&c);
+    tool__git_worktrees_check(&c);
     check_steps(&c);
     tool__git_links_check(&c);
     check_indexes(&c);

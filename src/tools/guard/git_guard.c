@@ -21,7 +21,7 @@ void tool__git_guard_take(tool_workspace *w)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     g->taken_ns = tool__ns_of(now);
-    tool__git_walk(&w->root, old ? &old->walk : NULL, false, &g->walk);
+    tool__git_walk(&w->root, old ? &old->walk : NULL, &g->walk);
     tool__git_guarded_take(&w->root, &g->walk, old ? &old->kept : NULL, &g->kept, &g->places);
     tool__git_steps_keep(&w->root, &g->walk, old ? &old->steps : NULL, &g->steps);
     tool__git_links_keep(&w->root, &g->walk, &g->links);

@@ -7,6 +7,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "tools/guard/below.h"
 #include "tools/guard/git_obeys.h"
 #include "tools/guard/own_files.h"
@@ -170,19 +171,42 @@ static bool names_nothing(const tool_kept *config)
     return true;
 }
 
+/* Where the working trees of the walk's repositories begin: absolute, NULL-terminated. */
+static char **list_tops(const tool_root *root, const tool_git_walk *walk)
+{
+    char **tops = base_xcalloc(walk->n_repos + 1, sizeof *tops);
+    for (size_t i = 0, n = 0; i < walk->n_repos; i++) {
+        if (walk->repos[i].kind == TOOL_REPO_BARE) continue;
+        char *folder = base_xstrndup(walk->repos[i].path, base_path_folder_length(walk->repos[i].path));
+        tops[n++] = base_fs_join(root->path, folder);
+        free(folder);
+    }
+    return tops;
+}
+
 static void add_obeyed(
     const tool_root *root, const tool_git_walk *walk, const tool_kept_list *kept, tool_git_places *ret)
 {
     static const char *const files[] = {"config", "config.worktree"};
     for (size_t i = 0; i < walk->n_repos; i++) {
-        if (walk->repos[i].kind == TOOL_REPO_POINTER) continue;
+        const char *repo = walk->repos[i].path;
+        if (walk->repos[i].kind == TOOL_REPO_POINTER) {
+            char *folder = base_xstrndup(repo, base_path_folder_length(repo));
+            tool__git_obeyed_by_pointer(root, folder, on_obeyed, ret);
+            free(folder);
+            continue;
+        }
         for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-            char *path = base_fs_join(walk->repos[i].path, files[k]);
-            if (!names_nothing(tool__kept_find(kept, path))) tool__git_obeyed(root, path, on_obeyed, ret);
+            char *path = base_fs_join(repo, files[k]);
+            if (!names_nothing(tool__kept_find(kept, path)))
+                tool__git_obeyed(root, path, NULL, on_obeyed, ret);
             free(path);
         }
     }
-    tool__git_obeyed(root, NULL, on_obeyed, ret);
+    char **tops = list_tops(root, walk);
+    tool__git_obeyed(root, NULL, (const char *const *)tops, on_obeyed, ret);
+    for (char **top = tops; *top; top++) free(*top);
+    free(tops);
 }
 
 /* The places, and what they lead to in turn. */
@@ -197,6 +221,7 @@ static void keep_places(
         if (!p.is_way) follow_links(root, kept, from, places);
         follow_way(root, p.path, p.is_hooks, MOST_HOPS, places);
     }
+    if (places->n > MOST_HOPS * 100) kept->is_cut = true;
     tool__kept_sort(kept);
 }
 
@@ -222,8 +247,9 @@ void tool__git_guarded_keep(const tool_root *root, const char *folder, tool_kept
     tool_git_places named = {0};
     char *config = base_fs_join(folder, "config");
     keep_repo(root, folder, NULL, ret);
-    tool__git_obeyed(root, config, on_obeyed, &named);
-    tool__git_obeyed(root, NULL, on_obeyed, &named);
+    tool__git_obeyed(root, config, NULL, on_obeyed, &named);
+    tool__git_obeyed_by_pointer(root, "", on_obeyed, &named);
+    tool__git_obeyed(root, NULL, NULL, on_obeyed, &named);
     keep_places(root, NULL, ret, &named);
     tool__git_places_free(&named);
     free(config);

@@ -9,67 +9,37 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-
-enum { MOST_ENTRIES = 1 << 18, MOST_DEPTH = 64 };
+#include "tools/guard/below.h"
 
 typedef struct search {
     const tool_root *root;
     void (*fn)(
         void *user, const char *path, const struct stat *st); /* of a link, of a file with several names */
     void *user;
-    size_t left;
 } search;
 
-/* What is compared for itself, and repositories that the walk has as such. */
-static bool is_elsewhere(const char *name)
+static void look_into(const search *s, const tool_walked *folder)
 {
-    static const char *const names[] = {"hooks", "modules", "worktrees"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i])) return true;
-    return false;
-}
-
-/* What git writes there it puts in its place whole: no other name of a file gets it. Of objects only the folders count. */
-typedef enum repo_part { IN_REPO, IN_REFS, IN_OBJECTS } repo_part;
-
-static repo_part part_of(repo_part outer, int depth, const char *name)
-{
-    if (depth) return outer;
-    return !strcmp(name, "objects") ? IN_OBJECTS : !strcmp(name, "refs") ? IN_REFS : IN_REPO;
-}
-
-static void look_through(search *s, const char *folder, int depth, repo_part part)
-{
-    int fd = tool__path_open_folder(s->root, folder);
+    int fd = tool__path_open_folder(s->root, folder->path);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir && fd >= 0) close(fd);
-    for (const struct dirent *e; dir && s->left && (e = readdir(dir));) {
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
         struct stat st;
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-        s->left--;
-        if (part != IN_REPO && e->d_type == DT_REG) continue;
+        if (!tool__git_walk_is_odd(dirfd(dir), e, folder->part)) continue;
         if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW)) continue;
-        const bool is_odd =
-            S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && st.st_nlink > 1 && part == IN_REPO);
-        const bool goes_on = S_ISDIR(st.st_mode) && part != IN_OBJECTS && depth < MOST_DEPTH &&
-                             !(depth == 0 && is_elsewhere(e->d_name));
-        if (!is_odd && !goes_on) continue;
-        char *path = base_fs_join(folder, e->d_name);
-        if (is_odd)
-            s->fn(s->user, path, &st);
-        else
-            look_through(s, path, depth + 1, part_of(part, depth, e->d_name));
+        char *path = *folder->path ? base_fs_join(folder->path, e->d_name) : base_xstrdup(e->d_name);
+        s->fn(s->user, path, &st);
         free(path);
     }
     if (dir) closedir(dir);
 }
 
-static bool look_through_all(search *s, const tool_git_walk *walk)
+/* The walk has read all folders and knows which are worth it. */
+static void look_through(const search *s, const tool_git_walk *walk)
 {
-    s->left = MOST_ENTRIES;
-    for (size_t i = 0; i < walk->n_repos; i++)
-        if (walk->repos[i].kind != TOOL_REPO_POINTER) look_through(s, walk->repos[i].path, 0, IN_REPO);
-    return s->left > 0;
+    for (size_t i = 0; i < walk->n_folders; i++)
+        if (walk->folders[i].has_odd) look_into(s, &walk->folders[i]);
 }
 
 typedef struct keeping {
@@ -87,7 +57,7 @@ void tool__git_links_keep(const tool_root *root, const tool_git_walk *walk, tool
 {
     keeping k = {root, ret};
     search s = {.root = root, .fn = keep, .user = &k};
-    if (!look_through_all(&s, walk)) ret->is_cut = true;
+    look_through(&s, walk);
     tool__kept_sort(ret);
 }
 
@@ -134,19 +104,29 @@ static void note(void *user, const char *path, const struct stat *st)
     f->all[f->n++] = base_xstrdup(path);
 }
 
+/* Folders of what was a repository before the command and is none for now: it may be one again. */
+static void look_through_former(const search *s, const tool_git_walk *before, const tool_git_walk *now)
+{
+    for (size_t i = 0; i < before->n_repos; i++) {
+        const char *repo = before->repos[i].path;
+        if (before->repos[i].kind != TOOL_REPO_BARE || tool__git_walk_find(now, repo)) continue;
+        for (size_t k = 0; k < before->n_folders; k++) {
+            const char *path = before->folders[k].path;
+            if (!*repo || !strcmp(path, repo) || tool__lies_in(path, repo)) look_into(s, &before->folders[k]);
+        }
+    }
+}
+
 void tool__git_links_check(tool_git_check *c)
 {
-    /* Where they were, and where the command made new ones (worktrees). What was moved aside meanwhile is not there. */
-    const tool_git_walk *const walks[] = {&c->g->walk, &c->now};
-    for (size_t k = 0; k < sizeof walks / sizeof *walks; k++) {
-        found f = {.c = c};
-        search s = {.root = &c->w->root, .fn = note, .user = &f};
-        if (!look_through_all(&s, walks[k])) c->is_cut = true;
-        for (size_t i = 0; i < f.n; i++) {
-            tool__git_set_aside(c, f.all[i], "made",
-                ", a link where git writes, which would have led it to another file: it was moved aside.");
-            free(f.all[i]);
-        }
-        free(f.all);
+    found f = {.c = c};
+    const search s = {.root = &c->w->root, .fn = note, .user = &f};
+    look_through(&s, &c->now);
+    look_through_former(&s, &c->g->walk, &c->now);
+    for (size_t i = 0; i < f.n; i++) {
+        tool__git_set_aside(c, f.all[i], "made",
+            ", a link where git writes, which would have led it to another file: it was moved aside.");
+        free(f.all[i]);
     }
+    free(f.all);
 }

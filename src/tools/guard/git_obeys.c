@@ -1,7 +1,7 @@
 /*
  * Configuration that points into the tree: include.path, core.hooksPath (husky), core.attributesFile, and every program that is named
  * by a path of the tree (filter.x.clean = python3 tools/clean.py). What stands there is run or obeyed by git as much as what
- * stands in .git.
+ * stands in .git. So does a program that git finds by its name alone, where PATH has a folder of the tree.
  */
 #include "tools/guard/git_obeys.h"
 
@@ -10,15 +10,19 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "tools/file/git_includes.h"
 #include "tools/file/safe_path.h"
 #include "base/path.h"
+#include "tools/tree/workspace.h"
 
 typedef struct finder {
     const tool_root *root;
     char **folders; /* absolute: where a relative path may begin */
     size_t n, cap;
+    char **searched; /* below the root: folders of PATH, as it is spelled and without links */
+    size_t n_searched, cap_searched;
     tool_git_obeyed_fn *fn;
     void *user;
 } finder;
@@ -98,6 +102,45 @@ static const char *take_home(const char **p)
     return NULL;
 }
 
+/* An active environment of the tree (.venv/bin, node_modules/.bin) comes first in PATH: what stands there is run in a program's place. */
+static void find_searched(finder *f)
+{
+    const char *list = getenv("PATH");
+    for (const char *at = list; at && *at;) {
+        const size_t n = strcspn(at, ":");
+        char *entry = base_xstrndup(at, n), *spelled = join(f->root->path, entry),
+             *real = realpath(spelled, NULL), *both[] = {spelled, real};
+        for (size_t i = 0; i < 2; i++) {
+            const char *inner = both[i] && (!i || strcmp(spelled, real)) ? below(f->root, both[i]) : NULL;
+            if (!inner) continue;
+            base_grow(&f->searched, &f->cap_searched, f->n_searched + 1, sizeof *f->searched);
+            f->searched[f->n_searched++] = base_xstrdup(inner);
+        }
+        free(entry);
+        free(spelled);
+        free(real);
+        at += n + (at[n] == ':');
+    }
+}
+
+static void offer_program(finder *f, const char *prefix, const char *name)
+{
+    for (size_t i = 0; i < f->n_searched; i++) {
+        base_buf path = {0};
+        base_buf_printf(&path, "%s/%s%s", f->searched[i], prefix, name);
+        f->fn(f->user, path.data, false);
+        base_buf_free(&path);
+    }
+}
+
+/* What the person types, and git starts unasked. */
+static void offer_usual_programs(finder *f)
+{
+    static const char *const names[] = {"git", "git-lfs", "gpg", "gpg2", "gpgsm", "ssh", "ssh-keygen",
+        "ssh-askpass", "sh", "bash", "env", "less", "more", "pager", "editor", "vi", "vim", "nano"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) offer_program(f, "", names[i]);
+}
+
 /* Every word of a command that names something in the tree: a file that is there, or a path that may come to be one. */
 static void offer_words(finder *f, const char *value, bool may_come)
 {
@@ -109,11 +152,15 @@ static void offer_words(finder *f, const char *value, bool may_come)
         size_t n = strcspn(p, between);
         char *rest = base_xstrndup(p, n), *word = home ? join(home, rest + 1) : base_xstrdup(rest);
         free(rest);
+        if (n && may_come && !strchr(word, '/')) {
+            offer_program(f, "", word);
+            offer_program(f, "git-credential-", word);
+        }
         for (size_t i = 0; n && i < f->n; i++) {
             char *whole = join(f->folders[i], word);
             const char *inner = below(f->root, whole);
             struct stat st;
-            /* A word without a slash is a program of the path, unless git's shell would find it here. */
+            /* A word without a slash is a program of PATH, unless git's shell would find it here. */
             bool is_there = inner && !lstat(whole, &st);
             if (is_there ? !S_ISDIR(st.st_mode) : inner && may_come && strchr(word, '/'))
                 f->fn(f->user, inner, false);
@@ -237,25 +284,57 @@ static char *look_at_includes(const char *config, tool_git_include_fn *fn, void 
     return config ? tool__git_includes(config, fn, user) : tool__git_includes_of_person(fn, user);
 }
 
-void tool__git_obeyed(const tool_root *root, const char *config, tool_git_obeyed_fn *fn, void *user)
+void tool__git_obeyed(
+    const tool_root *root, const char *config, const char *const *tops, tool_git_obeyed_fn *fn, void *user)
 {
     finder f = {.root = root, .fn = fn, .user = user};
     git_config *entries = NULL;
-    base_buf path = {0};
     struct stat st;
-    base_buf_printf(&path, "%s/%s", root->path, config ? config : "");
-    const bool is_file = !config || (!stat(path.data, &st) && S_ISREG(st.st_mode));
-    char *obstacle = look_at_includes(config ? path.data : NULL, NULL, NULL);
-    if (obstacle) free(look_at_includes(config ? path.data : NULL, on_include, &f));
+    char *path = config ? join(root->path, config) : NULL;
+    const bool is_file = !path || (!stat(path, &st) && S_ISREG(st.st_mode));
+    char *obstacle = look_at_includes(path, NULL, NULL);
+    if (obstacle) free(look_at_includes(path, on_include, &f));
     if (is_file && !obstacle &&
-        !(config ? git_config_open_ondisk(&entries, path.data) : git_config_open_default(&entries))) {
-        if (config) add_folders_of(&f, path.data, entries);
+        !(path ? git_config_open_ondisk(&entries, path) : git_config_open_default(&entries))) {
+        if (path) add_folders_of(&f, path, entries);
         add_folder(&f, root->path, strlen(root->path));
+        for (; tops && *tops; tops++) add_folder(&f, *tops, strlen(*tops));
+        find_searched(&f);
+        if (!path) offer_usual_programs(&f);
         read_entries(&f, entries, 0);
     }
     git_config_free(entries);
     free(obstacle);
-    base_buf_free(&path);
+    free(path);
+    for (size_t i = 0; i < f.n_searched; i++) free(f.searched[i]);
+    free(f.searched);
     for (size_t i = 0; i < f.n; i++) free(f.folders[i]);
     free(f.folders);
+}
+
+void tool__git_obeyed_by_pointer(
+    const tool_root *root, const char *folder, tool_git_obeyed_fn *fn, void *user)
+{
+    struct stat st;
+    char *top = base_fs_join(root->path, folder), *to = tool__git_pointed_to(top);
+    if (!to) {
+        char *link = base_fs_join(top, ".git");
+        if (!lstat(link, &st) && S_ISLNK(st.st_mode))
+            to = link;
+        else
+            free(link);
+    }
+    char *shared = to ? tool__git_shared_by(to) : NULL,
+         *inner = to ? tool__git_path_below(root, "", to) : NULL;
+    if (to && (shared || !inner)) {
+        char *files[] = {base_fs_join(shared ? shared : to, "config"), base_fs_join(to, "config.worktree")};
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+            tool__git_obeyed(root, files[i], (const char *const[]){top, NULL}, fn, user);
+            free(files[i]);
+        }
+    }
+    free(top);
+    free(to);
+    free(shared);
+    free(inner);
 }

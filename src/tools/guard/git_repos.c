@@ -15,7 +15,7 @@
 static void walk_again(tool_git_check *c)
 {
     tool__git_walk_free(&c->now);
-    tool__git_walk(&c->w->root, &c->g->walk, true, &c->now);
+    tool__git_walk(&c->w->root, &c->g->walk, &c->now);
 }
 
 static bool is_at(const tool_root *root, const char *path, dev_t dev, ino_t ino)

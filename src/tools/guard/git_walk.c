@@ -25,7 +25,15 @@ enum {
 }; /* no program can stand in a folder with a longer path */
 
 /* HAS_OTHER_CASE: its .git is written with other letters (where these make no difference, git obeys it all the same). */
-enum { HAS_GIT = 1, HAS_HEAD = 2, HAS_OBJECTS = 4, HAS_REFS = 8, HAS_COMMONDIR = 16, HAS_OTHER_CASE = 32 };
+enum {
+    HAS_GIT = 1,
+    HAS_HEAD = 2,
+    HAS_OBJECTS = 4,
+    HAS_REFS = 8,
+    HAS_COMMONDIR = 16,
+    HAS_OTHER_CASE = 32,
+    HAS_ODD = 64
+};
 static const struct {
     const char *name;
     uint8_t bit;
@@ -35,7 +43,6 @@ static const struct {
 typedef struct walker {
     const tool_root *root;
     const tool_git_walk *earlier;
-    bool is_after;
     size_t root_n; /* bytes of the root's path */
     int64_t now_ns;
     size_t depth, steps;
@@ -64,10 +71,22 @@ typedef struct listed {
     uint8_t has;
 } listed;
 
-static void note_entry(int fd, const struct dirent *e, listed *ret)
+bool tool__git_walk_is_odd(int folder, const struct dirent *e, tool_repo_part part)
+{
+    struct stat st;
+    const bool counts_names = part == TOOL_PART_REPO;
+    if (part == TOOL_PART_NONE || part == TOOL_PART_HOOKS || e->d_type == DT_DIR) return false;
+    if (e->d_type == DT_LNK) return true;
+    if (e->d_type == DT_REG && !counts_names) return false;
+    if (fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW)) return false;
+    return S_ISLNK(st.st_mode) || (counts_names && S_ISREG(st.st_mode) && st.st_nlink > 1);
+}
+
+static void note_entry(int fd, const struct dirent *e, tool_repo_part part, listed *ret)
 {
     struct stat st;
     bool is_folder = e->d_type == DT_DIR;
+    if (tool__git_walk_is_odd(fd, e, part)) ret->has |= HAS_ODD;
     if (!strcasecmp(e->d_name, ".git")) {
         if (!ret->git.len || !strcmp(e->d_name, ".git")) {
             base_buf_clear(&ret->git);
@@ -89,8 +108,11 @@ static bool is_nothing_to_read(int failed)
     return failed == EACCES || failed == ENOENT || failed == ENOTDIR || failed == ELOOP;
 }
 
-static void read_folder(walker *k, listed *ret)
+static void read_folder(walker *k, tool_repo_part part, listed *ret)
 {
+    base_buf_clear(&ret->folders);
+    base_buf_clear(&ret->git);
+    ret->has = 0;
     int fd = tool__path_open_folder(k->root, k->path.len ? k->path.data : "");
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
@@ -100,7 +122,7 @@ static void read_folder(walker *k, listed *ret)
     }
     errno = 0;
     for (const struct dirent *e; (e = readdir(dir)); errno = 0)
-        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) note_entry(fd, e, ret);
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) note_entry(fd, e, part, ret);
     if (errno) k->out->is_cut = true;
     closedir(dir);
     if (ret->git.len && strcmp(ret->git.data, ".git")) ret->has |= HAS_OTHER_CASE;
@@ -144,17 +166,17 @@ static void list_earlier(const walker *k, const tool_walked *f, listed *ret)
     if ((f->has & HAS_GIT) && !ret->git.len) base_buf_puts(&ret->git, ".git");
 }
 
-static void walk(walker *k, bool is_repo);
+static void walk(walker *k, tool_repo_part part, bool is_repo);
 
 /* Goes into `name` in the folder that k->path names. */
-static void enter(walker *k, const char *name, bool is_repo)
+static void enter(walker *k, const char *name, tool_repo_part part, bool is_repo)
 {
     size_t n = k->path.len;
     if (k->root_n + n + strlen(name) + 2 >= MOST_PATH) return;
     if (n) base_buf_putc(&k->path, '/');
     base_buf_puts(&k->path, name);
     k->depth++;
-    walk(k, is_repo);
+    walk(k, part, is_repo);
     k->depth--;
     k->path.len = n;
     if (k->path.data) k->path.data[n] = '\0';
@@ -172,19 +194,23 @@ static void meet_git(walker *k, const char *name)
     if (is_there) add_repo(k, k->path.data, S_ISDIR(st.st_mode) ? TOOL_REPO_FOLDER : TOOL_REPO_POINTER, &st);
     k->path.len = n;
     k->path.data[n] = '\0';
-    if (is_there && S_ISDIR(st.st_mode)) enter(k, name, true);
+    if (is_there && S_ISDIR(st.st_mode)) enter(k, name, TOOL_PART_REPO, true);
 }
 
-/* Folders of a repository that git fills and nobody steps into: thousands of them, where there are many modules. */
-static bool is_gits_own(const char *name)
+/* Of a repository's folder. */
+static tool_repo_part part_of(const char *name)
 {
-    static const char *const names[] = {"objects", "refs", "logs", "hooks", "info"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i])) return true;
-    return false;
+    static const struct {
+        const char *name;
+        tool_repo_part part;
+    } parts[] = {{"refs", TOOL_PART_REFS}, {"objects", TOOL_PART_OBJECTS}, {"hooks", TOOL_PART_HOOKS}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strcmp(name, parts[i].name)) return parts[i].part;
+    return TOOL_PART_REPO;
 }
 
-static void walk(walker *k, bool is_repo)
+/* is_repo: the folder is a repository that is known by its name. */
+static void walk(walker *k, tool_repo_part part, bool is_repo)
 {
     tool_git_walk *out = k->out;
     const char *path = k->path.len ? k->path.data : "";
@@ -198,17 +224,17 @@ static void walk(walker *k, bool is_repo)
     if (fstatat(k->root->fd, *path ? path : ".", &st, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode)) return;
     const tool_walked *old = find_earlier(k, path);
     /* An earlier walk that was cut has not all that a folder held, and none has the name of a .git that is no folder. */
-    bool is_same = old && !k->earlier->is_cut && !(old->has & HAS_OTHER_CASE) && !is_repo && !old->is_repo &&
-                   old->is_settled && old->dev == st.st_dev && old->ino == st.st_ino &&
-                   old->ctime_ns == tool__ns_of(st.st_ctim);
-    if (is_same)
+    bool is_same = old && !k->earlier->is_cut && !(old->has & HAS_OTHER_CASE) && old->is_settled &&
+                   old->dev == st.st_dev && old->ino == st.st_ino && old->ctime_ns == tool__ns_of(st.st_ctim);
+    if (is_same && (old->part == part || looks_bare(old->has)))
         list_earlier(k, old, &in);
     else
-        read_folder(k, &in);
+        read_folder(k, part, &in);
     if (!is_repo && looks_bare(in.has)) {
         add_repo(k, path, TOOL_REPO_BARE, &st);
-        /* Known ones only keep modules and worktrees; in a new one anything may hide. */
-        is_repo = !k->is_after || (old && looks_bare(old->has));
+        is_repo = true;
+        part = TOOL_PART_REPO;
+        if (!is_same || old->part != part) read_folder(k, part, &in);
     }
     size_t at = out->n_folders;
     base_grow(&out->folders, &out->cap_folders, at + 1, sizeof *out->folders);
@@ -217,25 +243,25 @@ static void walk(walker *k, bool is_repo)
         .ino = st.st_ino,
         .ctime_ns = tool__ns_of(st.st_ctim),
         .has = in.has,
-        .is_settled = k->now_ns - tool__ns_of(st.st_ctim) > tool__coarse_ns,
-        .is_repo = is_repo};
+        .part = part,
+        .has_odd = (in.has & HAS_ODD) != 0,
+        .is_settled = k->now_ns - tool__ns_of(st.st_ctim) > tool__coarse_ns};
     if (in.has & HAS_GIT) meet_git(k, in.git.data);
     for (const char *name = in.folders.data; name && name < in.folders.data + in.folders.len;
          name += strlen(name) + 1)
-        if (!is_repo || !is_gits_own(name)) enter(k, name, false);
+        enter(k, name, is_repo ? part_of(name) : part, false);
     out->folders[at].n_below = (uint32_t)(out->n_folders - at - 1);
     base_buf_free(&in.folders);
     base_buf_free(&in.git);
 }
 
-void tool__git_walk(const tool_root *root, const tool_git_walk *earlier, bool is_after, tool_git_walk *ret)
+void tool__git_walk(const tool_root *root, const tool_git_walk *earlier, tool_git_walk *ret)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     *ret = (tool_git_walk){0};
     walker k = {.root = root,
         .earlier = earlier,
-        .is_after = is_after,
         .root_n = strlen(root->path),
         .now_ns = tool__ns_of(now),
         .out = ret};
@@ -244,7 +270,7 @@ void tool__git_walk(const tool_root *root, const tool_git_walk *earlier, bool is
         for (size_t i = 0; i < earlier->n_folders; i++) k.by_path[i] = i;
         qsort_r(k.by_path, earlier->n_folders, sizeof *k.by_path, compare_paths, earlier->folders);
     }
-    walk(&k, false);
+    walk(&k, TOOL_PART_NONE, false);
     free(k.by_path);
     base_buf_free(&k.path);
 }

@@ -1,12 +1,14 @@
 /*
  * Every repository below a folder, and whatever git would take for one when somebody steps into it (git_walk.c): ".git" folders, files
- * and links, folders that look like a bare repository, in a repository too, but for its objects, refs, logs, hooks and info. Ignored folders
- * are looked through as well: git status in node_modules/x obeys node_modules/x/.git.
+ * and links, folders that look like a bare repository, in a repository too. Ignored folders are looked through as well: git status in
+ * node_modules/x obeys node_modules/x/.git.
  *
  * Engine thread.
  */
 #ifndef KVIST_TOOLS_GUARD_GIT_WALK_H
 #define KVIST_TOOLS_GUARD_GIT_WALK_H
+
+#include <dirent.h>
 
 #include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
@@ -25,6 +27,15 @@ typedef struct tool_repo {
     mode_t mode;
 } tool_repo;
 
+/* Where in a repository a folder lies. What git writes into REFS and OBJECTS it puts in its place whole. */
+typedef enum tool_repo_part {
+    TOOL_PART_NONE, /* in none */
+    TOOL_PART_REPO,
+    TOOL_PART_REFS,
+    TOOL_PART_OBJECTS,
+    TOOL_PART_HOOKS
+} tool_repo_part;
+
 /* One folder as it was; a subtree stands behind its folder. */
 typedef struct tool_walked {
     char *path;
@@ -33,8 +44,9 @@ typedef struct tool_walked {
     int64_t ctime_ns;
     uint32_t n_below; /* folders that stand behind this one and lie in it */
     uint8_t has;      /* which names of git's it holds */
-    bool is_settled;  /* an equal ctime means equal entries */
-    bool is_repo;     /* what git fills itself was not looked through */
+    tool_repo_part part;
+    bool has_odd;    /* entries that tool__git_walk_is_odd is true for */
+    bool is_settled; /* an equal ctime means equal entries */
 } tool_walked;
 
 typedef struct tool_git_walk {
@@ -45,11 +57,13 @@ typedef struct tool_git_walk {
     bool is_cut; /* more folders than are looked through */
 } tool_git_walk;
 
+/* earlier (may be NULL): the last walk; folders that have not changed since are not read again. */
+void tool__git_walk(const tool_root *root, const tool_git_walk *earlier, tool_git_walk *ret);
 /*
- * earlier (may be NULL): the last walk; folders that have not changed since are not read again. is_after: `earlier` was made just
- * before a command, and what became a bare repository since is looked through like any folder, since nothing may hide in it.
+ * An entry of a repository's folder that git would write through (a link), or that may be the second name of a file which git obeys. Who
+ * makes it that changes the folder's ctime: a file gets no second name in a folder without an entry made there.
  */
-void tool__git_walk(const tool_root *root, const tool_git_walk *earlier, bool is_after, tool_git_walk *ret);
+bool tool__git_walk_is_odd(int folder, const struct dirent *e, tool_repo_part part);
 const tool_repo *tool__git_walk_find(const tool_git_walk *w, const char *path); /* NULL: none is there */
 /* The path of the folder with this identity; NULL: none was met. */
 const char *tool__git_walk_folder(const tool_git_walk *w, dev_t dev, ino_t ino);

@@ -243,8 +243,9 @@ static void compare_obeyed(void *user, const char *named, bool is_hooks)
 static bool is_named_by_git(const tool_root *root, const char *path)
 {
     obeyed_search s = {.path = path};
-    tool__git_obeyed(root, ".git/config", compare_obeyed, &s);
-    if (!s.found) tool__git_obeyed(root, NULL, compare_obeyed, &s);
+    tool__git_obeyed(root, ".git/config", NULL, compare_obeyed, &s);
+    if (!s.found) tool__git_obeyed_by_pointer(root, "", compare_obeyed, &s);
+    if (!s.found) tool__git_obeyed(root, NULL, NULL, compare_obeyed, &s);
     return s.found;
 }
 

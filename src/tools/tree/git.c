@@ -116,8 +116,7 @@ static void find_odd(odd_search *s, const char *folder, int depth, bool in_refs)
     if (dir) closedir(dir);
 }
 
-/* The folder that a ".git" file names; NULL: it is none. */
-static char *pointed_to(const char *at)
+char *tool__git_pointed_to(const char *at)
 {
     base_buf path = {0}, text = {0};
     struct stat st;
@@ -137,8 +136,7 @@ static char *pointed_to(const char *at)
     return to;
 }
 
-/* The folder that a worktree's shares with others; NULL: it shares none. */
-static char *shared_by(const char *git_folder)
+char *tool__git_shared_by(const char *git_folder)
 {
     base_buf path = {0}, text = {0};
     struct stat st;
@@ -193,13 +191,13 @@ static char *find_obstacle(const char *at, bool is_bare)
     odd_search of_git = {.left = MOST_IN_GIT}, of_tree = {.left = MOST_IN_TREE, .only_rules = true};
     base_buf path = {0};
     struct stat st;
-    char *to = pointed_to(at);
+    char *to = tool__git_pointed_to(at);
     base_buf_printf(&path, "%s%s", at, is_bare ? "" : "/.git");
     if (!stat(path.data, &st) && !S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || st.st_size > MOST_POINTER))
         of_git.found = base_xstrdup(path.data);
     if (!of_git.found) of_git.found = tool__git_includes_of_person(NULL, NULL);
     find_in_git(&of_git, to ? to : path.data);
-    char *shared = of_git.found ? NULL : shared_by(to ? to : path.data);
+    char *shared = of_git.found ? NULL : tool__git_shared_by(to ? to : path.data);
     if (shared) find_in_git(&of_git, shared);
     if (!of_git.found) of_git.found = find_included(at, modules);
     free(shared);

@@ -81,6 +81,10 @@ int tool__git_open(
  * The caller frees.
  */
 char *tool__git_outside(const tool_workspace *w);
+/* The folder that the ".git" file in this one names; NULL: it is none. The caller frees. */
+char *tool__git_pointed_to(const char *at);
+/* The folder that a worktree's own shares with others; NULL: it shares none. The caller frees. */
+char *tool__git_shared_by(const char *git_folder);
 enum { TOOL_GIT_MOST_TEXT = 16 << 20 }; /* of a file that libgit2 reads whole */
 /* A pipe, a device or a text too large among git's own files, which libgit2 would wait for: an absolute path that the caller frees; NULL: none. */
 char *tool__git_find_pipe(const char *git_folder);
