@@ -151,6 +151,9 @@ typedef struct kv_reads {
     uint64_t chosen, kept; /* of sections: row-lanes read, and of them those that the step before read too */
     uint64_t ns, profile_ns; /* to choose; to make profiles of what was appended */
     uint64_t profile_bytes;  /* now */
+    /* Where active rows lie on disk: sections of a lane that were in memory, and that were read from disk; read
+     * ahead, and of these chosen later. */
+    uint64_t found, fetched, ahead, ahead_used, fetched_bytes, wait_ns, copies_bytes;
 } kv_reads;
 
 /* Evicted rows that tokens read without bringing them back (visit.h). */

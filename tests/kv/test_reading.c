@@ -279,7 +279,7 @@ static void test_reading__ends_sentences_where_statements_end(void **state)
 
 /* Who reads less than everything, and whose tokens do. */
 typedef struct reads {
-    const char *policy, *set[5];
+    const char *policy, *set[7];
     uint32_t budget;
     kv_origin written;
 } reads;
@@ -306,10 +306,10 @@ static kv_session *open_session(model *m, const reads *r, const char *row_file)
     return s;
 }
 
-/* Prompt, answer, prompt, answer: a hash of all logits behind the answers' tokens. */
-static uint64_t run_answers(model *m, const reads *r)
+/* Prompt, answer, prompt, answer: a hash of all logits behind the answers' tokens. With a row file: what was read. */
+static uint64_t run_answers_with(model *m, const reads *r, const char *row_file, kv_reads *ret)
 {
-    kv_session *s = open_session(m, r, NULL);
+    kv_session *s = open_session(m, r, row_file);
     float logits[TINY_GGUF_VOCAB];
     int32_t ids[900];
     uint64_t hash = 0;
@@ -323,8 +323,16 @@ static uint64_t run_answers(model *m, const reads *r)
         if (prompt) i = 839;
         hash = base_hash64(logits, sizeof logits, hash);
     }
+    kv_stats stats;
+    kv_session_get_stats(s, &stats);
+    if (ret) *ret = stats.reads;
     kv_session_free(s);
     return hash;
+}
+
+static uint64_t run_answers(model *m, const reads *r)
+{
+    return run_answers_with(m, r, NULL, NULL);
 }
 
 static void test_reading__everything_chosen_is_full(void **state)
@@ -364,6 +372,35 @@ static void test_reading__does_not_depend_on_threads(void **state)
     }
 }
 
+/* Rows that lie on disk are read as those in memory are, whatever is kept of them and read ahead. */
+static void test_reading__where_rows_lie_does_not_show(void **state)
+{
+    static const reads all[][2] = {
+        {{"sentkv", {"usage=.1", "least_read=0", "host=.01", "kept=1", "ahead=0"}, 0, KV_ORIGIN_ANSWER},
+            {"sentkv", {"usage=.1", "least_read=0", "host=.01", "kept=4", "ahead=.5"}, 0, KV_ORIGIN_ANSWER}},
+        {{"quest", {"usage=.1", "least_read=0", "dense=0", "host=.01", "kept=1", "ahead=0"}, 0,
+             KV_ORIGIN_ANSWER},
+            {"quest", {"usage=.1", "least_read=0", "dense=0", "host=.01", "kept=4", "ahead=1"}, 0,
+                KV_ORIGIN_ANSWER}}};
+    const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
+    for (size_t k = 0; k < 6; k++) {
+        model *m = kit_open_tiny(&specs[k % 3], 2);
+        const reads near = {
+            all[k / 3][0].policy, {"usage=.1", "least_read=0", "dense=0"}, 0, KV_ORIGIN_ANSWER};
+        const uint64_t hash = run_answers(m, &near);
+        kv_reads few, many;
+        char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
+        assert_non_null(mkdtemp(folder));
+        snprintf(path, sizeof path, "%s/rows", folder);
+        assert_true(run_answers_with(m, &all[k / 3][0], path, &few) == hash);
+        assert_true(run_answers_with(m, &all[k / 3][1], path, &many) == hash);
+        assert_true(few.fetched > 0 && few.found > 0 && few.ahead == 0 && few.copies_bytes > 0);
+        assert_true(many.fetched > 0 && many.fetched < few.fetched && many.found > few.found);
+        model_close(m);
+        assert_int_equal(base_fs_remove(folder, NULL), 0);
+    }
+}
+
 /* How the session got there does not show: it goes on as one whose sections and profiles are made anew. */
 static void test_reading__generated_sequences_leave_no_trace(void **state)
 {
@@ -373,9 +410,10 @@ static void test_reading__generated_sequences_leave_no_trace(void **state)
     static const reads all[] = {{"sentkv", {"usage=.1", "least_read=0"}, 0, KV_ORIGIN_ANSWER},
         {"sentkv", {"usage=.3", "least_read=20", "sinks=4"}, 0, KV_ORIGIN_ANSWER},
         {"sentkv", {"decode=page", "usage=.1", "page=8", "slack=.5"}, 0, KV_ORIGIN_ANSWER},
+        {"sentkv", {"usage=.1", "least_read=0", "host=.01", "ahead=.5"}, 0, KV_ORIGIN_ANSWER},
         {"kvist", {"visit=.1"}, 600, KV_ORIGIN_CALL}};
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_GEMMA3};
-    for (size_t k = 0; k < 8; k++) {
+    for (size_t k = 0; k < 10; k++) {
         const reads *r = &all[k / 2];
         model *m = kit_open_tiny(&specs[k % 2], 1);
         char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
@@ -566,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_reading__chooses_the_highest_bounds_until_the_share_is_full),
         cmocka_unit_test(test_reading__ends_sentences_where_statements_end),
         cmocka_unit_test(test_reading__everything_chosen_is_full),
+        cmocka_unit_test(test_reading__where_rows_lie_does_not_show),
         cmocka_unit_test(test_reading__does_not_depend_on_threads),
         cmocka_unit_test(test_reading__generated_sequences_leave_no_trace),
         cmocka_unit_test(test_reading__drafts_read_what_single_tokens_read),

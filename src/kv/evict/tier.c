@@ -22,6 +22,7 @@
 #include "kv/evict/evict.h"
 #include "kv/plan/apply.h"
 #include "kv/plan/plan.h"
+#include "kv/read/reading.h"
 #include "kv/read/visit.h"
 
 static uint64_t limit_of(double mib)
@@ -37,6 +38,16 @@ static bool is_cold(const kv_session *s, uint32_t b)
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         if (kv_bits_next(s->lists.lane[lane]->bits, from, to, true) < to) return false;
     return true;
+}
+
+/*
+ * May the block's rows lie on disk? Active ones only where what is written reads them by sections, which are brought
+ * from there (read/bring.c); a prompt reads them through the map.
+ */
+static bool may_leave(const kv_session *s, uint32_t b)
+{
+    return is_cold(s, b) || (kv_block_has_rows(s->table.blocks[b]) && s->table.blocks[b]->refs == 1 &&
+                                kv__reading_covers(s, b) && kv__block_is_computed(s, b));
 }
 
 static size_t bytes_of(const kv_session *s, const kv_block *b)
@@ -67,7 +78,7 @@ static int open_tier(kv_session *s, base_err *err)
     return rc;
 }
 
-static int to_disk(kv_session *s, uint32_t b, base_err *err)
+int kv__to_disk(kv_session *s, uint32_t b, base_err *err)
 {
     kv_block *block = s->table.blocks[b];
     const long page = sysconf(_SC_PAGESIZE);
@@ -139,14 +150,15 @@ static int give_up(kv_session *s, uint64_t excess, base_err *err)
 int kv__tier(kv_session *s, base_err *err)
 {
     const uint64_t host = limit_of(s->parameters.host), disk = limit_of(s->parameters.disk);
-    uint64_t have = host ? count_bytes(s, false) : 0;
-    int rc = 0;
+    uint64_t have = host ? count_bytes(s, false) + kv__reading_bytes(s) : 0;
+    int rc = have > host && s->row_path ? kv__reading_catch_up(s, err) : 0;
+    if (rc) return rc;
     if (have > host && s->parameters.tier > 0) have = pack_cold(s, have, host);
     for (uint32_t b = 0; b < s->table.n && have > host && s->row_path && !rc; b++) {
-        if (s->table.blocks[b]->on_disk || !is_cold(s, b)) continue;
+        if (s->table.blocks[b]->on_disk || !may_leave(s, b)) continue;
         have -= bytes_of(s, s->table.blocks[b]);
         rc = kv_table_unpack(&s->table, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK, err);
-        if (!rc) rc = to_disk(s, b, err);
+        if (!rc) rc = kv__to_disk(s, b, err);
     }
     if (rc) return rc;
     uint64_t excess = 0;

@@ -68,6 +68,15 @@ int kv_session_probe(
 int kv_session_round(kv_session *s, uint32_t from, base_err *err);
 
 /*
+ * A cache that does not fit: the oldest blocks beyond n_bytes lie in the nameless file of tier.c although they are
+ * active (the session has a row file); what the system keeps of that file in memory is forgotten, before a step
+ * (returns the bytes that lie there); it is asked to read all of it, in the order in which layers want it.
+ */
+int kv_session_offload(kv_session *s, uint64_t n_bytes, base_err *err);
+uint64_t kv_session_forget_pages(kv_session *s);
+void kv_session_announce(const kv_session *s);
+
+/*
  * Finds where this model's prefill is cut from what the newest request's queries attend to, and writes
  * kv_options.pivot_file. A session under a policy that asks for it does so by itself at the first bulk of a
  * model. BASE_E_STATE when nothing was asked, or rows are missing.

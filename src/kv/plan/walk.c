@@ -4,7 +4,16 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "kv/read/reading.h"
 #include "kv/read/visit.h"
+
+/* What is read ahead for the batch ends with it. */
+static int compute(kv_session *s, model_batch *batch, base_err *err)
+{
+    const int rc = s->compute.forward(s->compute.user, batch, err);
+    kv__reading_rest(s);
+    return rc;
+}
 
 static int call(kv_session *s, model_batch *batch, kv_state *in, kv_state **ret, base_err *err)
 {
@@ -12,7 +21,7 @@ static int call(kv_session *s, model_batch *batch, kv_state *in, kv_state **ret,
     if (!out) return BASE_E_NOMEM;
     batch->state_in = in ? in->numbers : NULL;
     batch->state_out = out->numbers;
-    const int rc = s->compute.forward(s->compute.user, batch, err);
+    const int rc = compute(s, batch, err);
     if (rc) {
         kv_state_drop(&s->states, &out);
         return rc;
@@ -128,7 +137,7 @@ int kv__forward(kv_session *s, model_batch *batch, uint32_t from, kv_purpose pur
 {
     kv_states *st = &s->states;
     kv_state *out = NULL;
-    if (!s->compute.state_bytes) return s->compute.forward(s->compute.user, batch, err);
+    if (!s->compute.state_bytes) return compute(s, batch, err);
     if (purpose == KV_TO_APPEND || purpose == KV_TO_DRAFT) { /* their memory is the next state's */
         kv_state_drop(st, &st->ahead);
         kv_state_drop(st, &st->look);

@@ -148,6 +148,28 @@ static void count_reuse(kv_reading *r, uint32_t lane, uint32_t n_sections)
     }
 }
 
+/* Sections that would be read if the share were larger by `more` rows: likely ones of the next step. */
+static void note_next(kv_reading *r, uint32_t head, const float *bound, uint32_t n_sections, uint32_t room)
+{
+    const kv_parameters *p = &r->session->parameters;
+    const uint32_t more = (uint32_t)(p->ahead * kv_reading_rows(p, r->session->n));
+    uint32_t *next = r->next + (size_t)head * r->cap, *take = r->take, n = 0, left = 0, chosen = 0;
+    r->n_next[head] = 0;
+    for (uint32_t k = 0; k < n_sections; k++) {
+        chosen += take[k] > 0;
+        left += take[k] ? 0 : r->n_rows[k];
+    }
+    r->n_chosen[head] = chosen;
+    if (!more || more >= left) return;
+    r->take = r->wider;
+    take_forced(r, n_sections);
+    take_best(r, bound, n_sections, room + more);
+    r->take = take;
+    for (uint32_t k = 0; k < n_sections; k++)
+        if (r->wider[k] && !take[k]) next[n++] = k;
+    r->n_next[head] = n;
+}
+
 static void choose_lane(kv_reading *r, uint32_t head, uint32_t lane, uint32_t token)
 {
     const kv_parameters *p = &r->session->parameters;
@@ -160,6 +182,7 @@ static void choose_lane(kv_reading *r, uint32_t head, uint32_t lane, uint32_t to
         memcpy(r->take, r->n_rows, n_sections * sizeof *r->take);
     else if (behind + forced < rows)
         take_best(r, bound, n_sections, rows - behind - forced);
+    if (r->brings) note_next(r, head, bound, n_sections, behind + forced < rows ? rows - behind - forced : 0);
     count_reuse(r, lane, n_sections);
     put_rows(r, list, n_sections, own, r->runs + head * r->cap_runs, &r->lists[lane]);
     r->reads.live += n_live;
@@ -207,11 +230,10 @@ static int choose_rows(void *user, uint32_t layer, uint32_t token, const model_r
     kv_reading *r = user;
     const uint32_t n_kv = r->session->compute.shape.n_head_kv;
     const uint64_t start = token ? base_clock_ns() : r->began_ns; /* the bounds of all are the first one's */
-    (void)err;
     for (uint32_t head = 0; head < n_kv; head++) choose_lane(r, head, layer * n_kv + head, token);
     r->reads.ns += base_clock_ns() - start;
     *ret = &r->chosen_view;
-    return 0;
+    return r->brings ? kv__bring_chosen(r, layer, err) : 0;
 }
 
 int kv__reading_begin(kv_session *s, const model_rows_view *rows, const int32_t *ids, uint32_t first,
@@ -239,6 +261,8 @@ int kv__reading_begin(kv_session *s, const model_rows_view *rows, const int32_t 
     r->reader = (model_reader){.user = r, .sections = prepare_sections, .choose = choose_rows};
     r->chosen_view = *rows;
     r->chosen_view.lanes = r->lists;
+    rc = kv__bring_begin(r, err);
+    if (rc) return rc;
     r->reads.steps += n;
     r->reads.ns += base_clock_ns() - start;
     *ret = &r->reader;
@@ -273,6 +297,14 @@ void kv__reading_stats(const kv_session *s, kv_reads *ret)
     if (!s->reading) return;
     *ret = s->reading->reads;
     ret->profile_bytes = (uint64_t)s->reading->profiles.n * model_rows_block_bytes(&s->compute.shape);
+    const kv_resident_sums sums = kv_resident_get_sums(s->reading->resident);
+    ret->found = sums.found;
+    ret->fetched = sums.fetched;
+    ret->ahead = sums.ahead;
+    ret->ahead_used = sums.wanted;
+    ret->fetched_bytes = sums.bytes;
+    ret->wait_ns = sums.wait_ns;
+    ret->copies_bytes = kv_resident_bytes(s->reading->resident);
 }
 
 uint32_t kv_session_sections(const kv_session *s, kv_section *ret, uint32_t cap)

@@ -38,6 +38,15 @@ void kv__reading_publish(kv_session *s, uint32_t n);
 void kv__reading_truncate(kv_session *s, uint32_t n);
 void kv__reading_promoted(kv_session *s); /* rows that profiles were made without may be active now */
 void kv__reading_free(kv_reading *r);     /* NULL is fine */
+/*
+ * For rows that need not stay in memory although they are active (evict/tier.c): sections and profiles of all tokens
+ * there are, and whether a block's rows are read by sections alone while an answer is written.
+ */
+int kv__reading_catch_up(kv_session *s, base_err *err);
+bool kv__reading_covers(const kv_session *s, uint32_t block);
+uint64_t kv__reading_bytes(const kv_session *s); /* of copies of rows */
+/* The batch is through: nothing is read ahead while others change the rows. */
+void kv__reading_rest(kv_session *s);
 void kv__reading_stats(const kv_session *s, kv_reads *ret);
 
 #endif

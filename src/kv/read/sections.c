@@ -19,6 +19,7 @@
 void kv__reading_free(kv_reading *r)
 {
     if (!r) return;
+    kv_resident_free(r->resident);
     kv_table_fini(&r->profiles);
     free(r->to);
     free(r->known);
@@ -32,6 +33,11 @@ void kv__reading_free(kv_reading *r)
     free(r->key);
     free(r->n_rows);
     free(r->take);
+    free(r->moved);
+    free(r->next);
+    free(r->n_next);
+    free(r->wider);
+    free(r->n_chosen);
     free(r);
 }
 
@@ -83,7 +89,9 @@ void kv__reading_truncate(kv_session *s, uint32_t n)
 {
     kv_reading *r = s->reading;
     if (!r) return;
+    const uint32_t before = r->n;
     while (r->n && r->known[r->n - 1] > n) r->n--;
+    if (r->n < before) kv_resident_forget(r->resident, r->n);
     if (r->n_endings > n) r->n_endings = n;
     for (uint32_t layer = 0; layer < s->compute.shape.n_layer; layer++)
         if (r->done[layer] > r->n) r->done[layer] = r->n;
@@ -94,6 +102,7 @@ void kv__reading_promoted(kv_session *s)
     kv_reading *r = s->reading;
     for (uint32_t layer = 0; r && layer < s->compute.shape.n_layer; layer++)
         if (r->done[layer] > r->partial) r->done[layer] = r->partial;
+    if (r) kv_resident_forget(r->resident, 0);
     if (r) r->partial = UINT32_MAX;
 }
 

@@ -1,11 +1,13 @@
 /*
- * Insides of what a decoded token reads, for sections.c (sections and their profiles) and reading.c (the choice of a step) only.
+ * Insides of what a decoded token reads, for sections.c (sections and their profiles), reading.c (the choice of a step) and
+ * bring.c (what of it lies on disk) only.
  */
 #ifndef KVIST_KV_SECTIONS_H
 #define KVIST_KV_SECTIONS_H
 
 #include "kv/core/state.h"
 #include "kv/read/reading.h"
+#include "kv/read/resident.h"
 
 struct kv_reading {
     kv_session *session;
@@ -35,6 +37,15 @@ struct kv_reading {
     uint32_t *key, *n_rows, *take; /* [cap] of one lane: the bound's order, active rows, those to read */
     uint64_t began_ns;
     kv_reads reads;
+
+    /* Where blocks with active rows lie on disk (bring.c); NULL: none ever did. */
+    kv_resident *resident;
+    bool brings;        /* some do now */
+    model_run *moved;   /* [n_head_kv][cap_runs] */
+    uint32_t *next;     /* [n_head_kv][cap] sections that the step nearly chose */
+    uint32_t *n_next;   /* [n_head_kv] */
+    uint32_t *wider;    /* [cap] take of a larger share */
+    uint32_t *n_chosen; /* [n_head_kv] sections that it chose */
 };
 
 /* Makes the session's, with all its memory: a step allocates nothing but profiles. */
@@ -42,6 +53,10 @@ int kv__reading_make(kv_session *s, base_err *err);
 /* Sections of tokens below first + n, the last n a batch's own (ids), and room for their profiles. */
 int kv__reading_update(kv_reading *r, const int32_t *ids, uint32_t first, uint32_t n, base_err *err);
 void kv__reading_profiles(kv_reading *r, uint32_t layer); /* of all sections there are */
+/* The batch at hand reads copies of what lies on disk, if anything does. */
+int kv__bring_begin(kv_reading *r, base_err *err);
+/* What a token chose in a layer is in memory, and the lists say where; what it nearly chose comes meanwhile. */
+int kv__bring_chosen(kv_reading *r, uint32_t layer, base_err *err);
 /* Sections that token t of the batch may choose among. */
 uint32_t kv__reading_visible(const kv_reading *r, uint32_t t);
 static inline uint32_t kv__section_from(const kv_reading *r, uint32_t i)
