@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "kv/policy/policy.h"
 
 /* FOLDER/HASH of the model and of all that the rows and their marks follow from. */
 char *bench_document_path(const char *folder, model *m, const bench_piece *pieces, size_t n)
@@ -43,12 +44,24 @@ static int compute(
     return r;
 }
 
-int bench_document_open(
-    kv_session **ret, model *m, const bench_piece *pieces, size_t n, const char *folder, base_err *err)
+int bench_whole_policy(const char **policy, const char *wanted, base_err *err)
+{
+    const kv_policy *p = kv_policy_find(wanted, err);
+    if (!p) return BASE_E_USAGE;
+    if (p->heavy && strcmp(*policy, "full") && strcmp(*policy, wanted))
+        return base_fail(err, BASE_E_USAGE,
+            "%s and %s both add up attention while rows are computed: ask for them in two runs", *policy,
+            wanted);
+    if (p->heavy) *policy = wanted;
+    return 0;
+}
+
+int bench_document_open(kv_session **ret, model *m, const bench_piece *pieces, size_t n, const char *policy,
+    const char *folder, base_err *err)
 {
     const uint64_t start = base_clock_ns();
     char *file = NULL;
-    kv_options o = {.policy = "full"};
+    kv_options o = {.policy = policy};
     base_err why = {0};
     int r = 0;
     *ret = NULL;

@@ -21,8 +21,14 @@ typedef struct bench_piece {
  * the kernels or text is not this document's, and a damaged one is computed again. A line on stderr says
  * which it was, and how long that took.
  */
-int bench_document_open(
-    kv_session **ret, model *m, const bench_piece *pieces, size_t n, const char *folder, base_err *err);
+int bench_document_open(kv_session **ret, model *m, const bench_piece *pieces, size_t n, const char *policy,
+    const char *folder, base_err *err);
+/*
+ * Under which policy rows are computed with everything active (it gets no budget): *policy, "full" to begin with,
+ * becomes `wanted` where that one adds up attention while rows are computed (h2o, scissorhands, tova), or its sums
+ * would not be there. There is one kind of sum a session: BASE_E_USAGE for a second.
+ */
+int bench_whole_policy(const char **policy, const char *wanted, base_err *err);
 /* The row file of such a document, for who computes and saves it another way; the caller frees. */
 char *bench_document_path(const char *folder, model *m, const bench_piece *pieces, size_t n);
 

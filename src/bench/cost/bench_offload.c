@@ -47,7 +47,7 @@ static const struct arm {
     {"sentences, beyond memory, the last step's kept", "sentkv", BEYOND, {"kept=1", "ahead=0"}},
     {"sentences, beyond memory, the last step's kept, ahead", "sentkv", BEYOND, {"kept=1", "ahead=.25"}},
     {"sentences, beyond memory, twice as many kept", "sentkv", BEYOND, {"kept=2", "ahead=0"}},
-    {"sentences, beyond memory, as it is by default", "sentkv", BEYOND, {NULL}},
+    {"sentences, beyond memory, twice as many kept, ahead", "sentkv", BEYOND, {"kept=2", "ahead=.25"}},
 };
 enum { N_ARMS = sizeof arms / sizeof *arms, WARM = 2, MOST_STEPS = 512 };
 

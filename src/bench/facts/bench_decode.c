@@ -283,7 +283,7 @@ static int run_item(void *user, const char *task, uint32_t number, base_err *err
     const bench_piece pieces[] = {{{.origin = KV_ORIGIN_SCAFFOLD, .turn = 1}, &before},
         {{.origin = KV_ORIGIN_CONTEXT, .turn = 1, .lines = item.lines, .n_lines = item.n_lines}, &item.ids}};
     float *logits = base_xcalloc(b->f.info->n_vocab, sizeof *logits);
-    int r = bench_document_open(&document, b->f.model, pieces, 2, b->f.documents, err);
+    int r = bench_document_open(&document, b->f.model, pieces, 2, "full", b->f.documents, err);
     if (!r) r = kv_session_fork(document, &asked, NULL, err);
     if (!r) r = append(asked, KV_ORIGIN_USER, item.first.ids.ids, item.first.ids.n, &item, NULL, err);
     if (!r) r = append(asked, KV_ORIGIN_SCAFFOLD, item.first.tail.ids, item.first.tail.n, NULL, logits, err);

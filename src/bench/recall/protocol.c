@@ -46,6 +46,20 @@ static const struct condition {
 #define OURS   "heads=calibrated", "queries=8", "grow=line"
 #define SEED   .policy = "snapkv-seed", .store = STORE_B, .repair = true
 #define SNAPKV .policy = "snapkv", .store = STORE_B, .repair = true
+/* Another first stage, alone and below a repair. */
+#define FIRST(p)                                                                                             \
+    {.name = p, .policy = p, .store = STORE_BK},                                                             \
+        {.name = p ", paper, replay",                                                                        \
+            .policy = p,                                                                                     \
+            .store = STORE_B,                                                                                \
+            .repair = true,                                                                                  \
+            .set = {PAPER, "signal=replay"}},                                                                \
+    {                                                                                                        \
+        .name = p ", ours, replay", .policy = p, .store = STORE_B, .repair = true, .set = {                  \
+            OURS,                                                                                            \
+            "signal=replay"                                                                                  \
+        }                                                                                                    \
+    }
     {.name = "full", .policy = "full"},
     {.name = "no document", .policy = "oldest", .store = STORE_NONE},
     {.name = "base", .policy = "snapkv-seed", .store = STORE_B},
@@ -105,17 +119,9 @@ static const struct condition {
         .quarter = true,
         .set = {OURS, "signal=replay"}},
     {.name = "kvist", .policy = "kvist", .store = STORE_BK, .repair = true, .ships = true},
-    {.name = "streaming-llm", .policy = "streaming-llm", .store = STORE_BK},
-    {.name = "streaming-llm, paper, replay",
-        .policy = "streaming-llm",
-        .store = STORE_B,
-        .repair = true,
-        .set = {PAPER, "signal=replay"}},
-    {.name = "streaming-llm, ours, replay",
-        .policy = "streaming-llm",
-        .store = STORE_B,
-        .repair = true,
-        .set = {OURS, "signal=replay"}},
+    FIRST("streaming-llm"),
+    FIRST("h2o"),
+    FIRST("scissorhands"),
 };
 enum {
     N_CONDITIONS = sizeof conditions / sizeof *conditions,
@@ -145,7 +151,16 @@ int recall_document(
 {
     const bench_piece piece = {
         {.origin = KV_ORIGIN_CONTEXT, .turn = 1, .lines = lines, .n_lines = n_lines}, ids};
-    return bench_document_open(ret, r->model, &piece, 1, r->documents, err);
+    const char *policy = "full";
+    int e = 0;
+    for (size_t i = 0; i < N_CONDITIONS && !e; i++)
+        if (bench_is_wanted(r->words, ';', conditions[i].name))
+            e = bench_whole_policy(&policy, conditions[i].policy, err);
+    /* What is kept of a document on disk has no sums of attention. */
+    if (!e)
+        e = bench_document_open(
+            ret, r->model, &piece, 1, policy, strcmp(policy, "full") ? NULL : r->documents, err);
+    return e;
 }
 
 static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_ids *ids, const recall_turn *t,

@@ -24,6 +24,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "bench/bench.h"
+#include "bench/common/document.h"
 #include "bench/common/result_file.h"
 #include "bench/common/statistics.h"
 #include "bench/sessions/called_functions.h"
@@ -182,12 +183,16 @@ static int count_call(bench *b, const kv_session *s, const condition *c, uint32_
 static int replay(bench *b, const condition *c, tally *t, condition *late, uint32_t n_late, base_err *err)
 {
     const uint64_t start = base_clock_ns();
-    const condition full = {.policy = {.name = "full"}};
+    condition full = {.policy = {.name = "full"}};
+    int r = 0;
+    for (uint32_t i = 0; i < n_late && !r; i++)
+        r = bench_whole_policy(&full.policy.name, late[i].policy.name, err);
+    if (r) return r;
     const kv_options o = options_of(b, c ? c : &full);
     t->rounded = c && c->policy.rounded;
     kv_session *s = NULL;
     uint32_t turn = 0, from = 0, at = 0; /* from: of the newest message or result; at: of the calls */
-    int r = kv_session_new(&s, b->model, &o, NULL, err);
+    r = kv_session_new(&s, b->model, &o, NULL, err);
     for (size_t i = 0; i < b->session.n && !r; i++) {
         const transcript_message *m = &b->session.messages[i];
         const bool asks = m->origin == KV_ORIGIN_USER || m->origin == KV_ORIGIN_TOOL,

@@ -37,7 +37,7 @@ enum {
     X(page, "page", 1, 256, NULL, "decode: tokens of a page") \
     X(kept, "kept", 1, 16, NULL, "decode with `host`: sections kept in memory, as often as a step reads; 1: those of the step before") \
     X(ahead, "ahead", 0, 1, NULL, "decode with `host`: rows read from disk ahead of the next step, as a share of what a step reads")
-#define KV_READING_DEFAULTS .usage = .1, .least_read = 256, .length = 14, .reach = 8, .slack = .25, .syntax = 1, .page = 16, .kept = 2, .ahead = .25
+#define KV_READING_DEFAULTS .usage = .1, .least_read = 256, .length = 14, .reach = 8, .slack = .25, .syntax = 1, .page = 16, .kept = 1
 /*
  * X(field, "name", least, most, words, about). CodeComp gives span, alloc and the weights of spans; chunks are
  * weighted by the same ones, and by what policy/structure.c holds.

@@ -11,5 +11,5 @@ const kv_policy kv_policy_quest = {
         "read: ours"},
     .defaults = {KV_COMMON_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS, .low = .875, .window = 32,
         .kernel = 7, .decode = KV_DECODE_PAGE, .usage = .1, .least_read = 48, .dense = 2, .length = 14,
-        .reach = 8, .slack = 1, .page = 16, .kept = 2, .ahead = .25},
+        .reach = 8, .slack = 1, .page = 16, .kept = 1},
 };

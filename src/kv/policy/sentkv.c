@@ -10,5 +10,5 @@ const kv_policy kv_policy_sentkv = {
         "the bound is Quest's; least_read and syntax: ours"},
     .defaults = {KV_COMMON_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS, .low = .875, .window = 32,
         .kernel = 7, .decode = KV_DECODE_SENTENCE, .slack = 1, .usage = .1, .least_read = 256, .length = 14,
-        .reach = 8, .syntax = 1, .page = 16, .kept = 2, .ahead = .25},
+        .reach = 8, .syntax = 1, .page = 16, .kept = 1},
 };
