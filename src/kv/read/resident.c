@@ -203,11 +203,14 @@ static void put_last(lane_places *l, uint32_t i)
     l->last = i;
 }
 
+/* Nothing is there any more: the first to be taken. */
 static void empty(lane_places *l, uint32_t i)
 {
     if (l->places[i].section != NONE) l->where[l->places[i].section] = NONE;
     l->places[i].section = NONE;
     l->places[i].step = 0;
+    take_out(l, i);
+    put_last(l, i);
 }
 
 /* One more block, if the lane's places have filled those there are; its places in the lane. */
@@ -388,11 +391,7 @@ void kv_resident_forget(kv_resident *r, uint32_t first)
         lane_places *l = &r->lanes[lane];
         settle(r, lane);
         for (uint32_t i = 0; i < l->n; i++)
-            if (l->places[i].section != NONE && l->places[i].section >= first) {
-                empty(l, i);
-                take_out(l, i);
-                put_last(l, i);
-            }
+            if (l->places[i].section != NONE && l->places[i].section >= first) empty(l, i);
     }
 }
 
