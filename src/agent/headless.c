@@ -69,7 +69,8 @@ static void print_ledger(const agent_event *e)
         (long long)e->ledger.generated, (long long)e->ledger.evicted, (long long)e->ledger.promoted,
         (long long)e->ledger.protected);
     if (e->ledger.budget)
-        fprintf(stderr, " | rows %lld/%lld", (long long)e->ledger.active,
+        fprintf(stderr, " | %s %lld/%lld", e->ledger.active_bytes > 0 ? "rows" : "sent",
+            (long long)e->ledger.active,
             (long long)agent_limit_now(e->ledger.budget, e->ledger.until, e->ledger.host));
     if (e->ledger.ctx)
         fprintf(stderr, " | %lld/%lld tokens", (long long)e->ledger.n, (long long)e->ledger.ctx);

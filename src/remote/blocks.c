@@ -34,6 +34,8 @@ struct remote_blocks {
     bool has_any;
 };
 
+const char *const remote_block_words[REMOTE_N_BLOCK_PLACES] = {"gpu", "host", "disk", "gone", "unknown"};
+
 /* What a first block stands behind, and one of whose forerunner nothing was told. */
 static const uint64_t root = 0x6b76697374, somewhere = 0x736f6d65;
 
@@ -259,19 +261,21 @@ static const block *find_next(
     return one;
 }
 
-void remote_blocks_count(
-    const remote_blocks *b, const int32_t *ids, uint32_t n, uint32_t n_found, remote_block_counts *ret)
+void remote_blocks_count(const remote_blocks *b, const int32_t *ids, uint32_t n, uint32_t n_found,
+    remote_block_counts *ret, uint8_t *ret_places)
 {
     uint64_t content = root;
     bool has_gap = false, is_unknown = false;
     uint32_t at = 0;
     *ret = (remote_block_counts){.found = 0};
+    if (ret_places) memset(ret_places, REMOTE_BLOCK_UNKNOWN, n);
     for (; b->size && at + b->size <= n; at += b->size) {
         const block *one = find_next(b, ids + at, at && is_unknown, &content);
         const bool is_found = !one && at + b->size <= n_found;
         const remote_block_place place = is_found ? REMOTE_BLOCK_GPU : nearest(one);
         is_unknown = !one;
         ret->n[place] += b->size;
+        if (ret_places) memset(ret_places + at, (int)place, b->size);
         if (!has_gap && place >= REMOTE_BLOCK_GONE) ret->ends_in_gone = place == REMOTE_BLOCK_GONE;
         has_gap = has_gap || place >= REMOTE_BLOCK_GONE;
         if (!has_gap) ret->found = at + b->size;

@@ -24,6 +24,8 @@ typedef enum remote_block_place {
     REMOTE_N_BLOCK_PLACES
 } remote_block_place;
 
+extern const char *const remote_block_words[REMOTE_N_BLOCK_PLACES];
+
 typedef struct remote_blocks remote_blocks;
 
 remote_blocks *remote_blocks_new(void);
@@ -45,8 +47,9 @@ typedef struct remote_block_counts {
     bool ends_in_gone; /* ... and the block behind these is gone */
 } remote_block_counts;
 
-void remote_blocks_count(
-    const remote_blocks *b, const int32_t *ids, uint32_t n, uint32_t n_found, remote_block_counts *ret);
+/* ret_places (may be NULL): [n] each token's remote_block_place. */
+void remote_blocks_count(const remote_blocks *b, const int32_t *ids, uint32_t n, uint32_t n_found,
+    remote_block_counts *ret, uint8_t *ret_places);
 bool remote_blocks_has_any(const remote_blocks *b); /* was any message read? */
 
 #endif

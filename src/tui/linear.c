@@ -78,6 +78,7 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
     base_buf text = {0};
     switch (e->type) {
     case AGENT_EVENT_session:
+        t->is_elsewhere = e->session.row_bytes <= 0;
         label(out, t, "session: ");
         add_clean(out, e->session.id);
         base_buf_puts(out, ", model ");
@@ -139,8 +140,9 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         if (e->plan.evicted <= 0 && e->plan.promoted <= 0 && e->plan.deferred <= 0 && e->plan.again <= 0)
             break;
         label(out, t, "cache: ");
-        base_buf_printf(out, "%lld rows evicted, %lld promoted, %s", (long long)e->plan.evicted,
-            (long long)e->plan.promoted, e->plan.cause ? e->plan.cause : "");
+        base_buf_printf(out, "%lld %s evicted, %lld promoted, %s", (long long)e->plan.evicted,
+            t->is_elsewhere ? "tokens" : "rows", (long long)e->plan.promoted,
+            e->plan.cause ? e->plan.cause : "");
         if (e->plan.deferred > 0)
             base_buf_printf(out, ", %lld tokens left below the pivot", (long long)e->plan.deferred);
         if (e->plan.again > 0)

@@ -12,6 +12,7 @@ int tui_linear_run(agent_worker *w, const tui_options *options, base_err *err);
 
 typedef struct tui_linear_text {
     agent_stream stream; /* agent_stream_free(&t.stream) at the end */
+    bool is_elsewhere;   /* the engine is across HTTP: tokens are counted, not rows */
     bool is_labelled;    /* "answer: " stands before what streams */
     bool asks_to_rewind; /* its no is the conversation alone */
     bool asks_to_run;    /* the question is about a command: it may be changed, and allowed for good */

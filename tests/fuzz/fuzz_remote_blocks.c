@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         remote_blocks_read(b, number, bytes, len, NULL);
         remote_block_counts c;
         uint32_t sum = 0;
-        remote_blocks_count(b, ids, N, 0, &c);
+        remote_blocks_count(b, ids, N, 0, &c, NULL);
         for (int place = 0; place < REMOTE_N_BLOCK_PLACES; place++) sum += c.n[place];
         if (sum != N || c.found >= N) abort();
         bytes += len + (stop != NULL);

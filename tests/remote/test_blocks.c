@@ -72,7 +72,7 @@ static void check_places(const remote_blocks *b, uint32_t gpu, uint32_t host, ui
     uint32_t unknown, uint32_t found)
 {
     remote_block_counts c;
-    remote_blocks_count(b, ids, N, 0, &c);
+    remote_blocks_count(b, ids, N, 0, &c, NULL);
     assert_int_equal(c.n[REMOTE_BLOCK_GPU], gpu);
     assert_int_equal(c.n[REMOTE_BLOCK_HOST], host);
     assert_int_equal(c.n[REMOTE_BLOCK_DISK], disk);
@@ -101,7 +101,7 @@ static void test_named(void **state)
     /* What the engine found itself of blocks that nobody told of, in whole ones, is there. */
     static const int32_t before[] = {1, 2, 3, 4, 5, 6, 7, 8};
     remote_block_counts c;
-    remote_blocks_count(b, before, 8, 7, &c);
+    remote_blocks_count(b, before, 8, 7, &c, NULL);
     assert_int_equal(c.n[REMOTE_BLOCK_GPU], 4);
     assert_int_equal(c.n[REMOTE_BLOCK_UNKNOWN], 4);
     check_places(b, 8, 0, 0, 0, 3, 8);
@@ -160,10 +160,10 @@ static void test_the_last_token_is_always_computed(void **state)
     remote_blocks *b = remote_blocks_new();
     remote_block_counts c;
     READ(b, 0, STORED_NAMED);
-    remote_blocks_count(b, ids, 8, 0, &c);
+    remote_blocks_count(b, ids, 8, 0, &c, NULL);
     assert_int_equal(c.found, 4);
     assert_int_equal(c.n[REMOTE_BLOCK_GPU], 8);
-    remote_blocks_count(b, ids, 0, 0, &c);
+    remote_blocks_count(b, ids, 0, 0, &c, NULL);
     assert_int_equal(c.found, 0);
     remote_blocks_free(b);
 }
@@ -191,12 +191,12 @@ static void test_many(void **state)
         read_message(b, (uint64_t)i, one, sizeof one - 1);
     }
     remote_block_counts c;
-    remote_blocks_count(b, all, 2 * MANY, 0, &c);
+    remote_blocks_count(b, all, 2 * MANY, 0, &c, NULL);
     assert_int_equal(c.n[REMOTE_BLOCK_GPU], 2 * MANY);
     READ(b, MANY,
         "\x92\x00\x91\x92\xac"
         "BlockRemoved\x91\xcd\x07\xd1"); /* 2001 */
-    remote_blocks_count(b, all, 2 * MANY, 0, &c);
+    remote_blocks_count(b, all, 2 * MANY, 0, &c, NULL);
     assert_int_equal(c.found, 4000);
     assert_true(c.ends_in_gone);
     remote_blocks_free(b);

@@ -149,6 +149,7 @@ class Remote(unittest.TestCase):
         self.await_cut(s)
         first, second = self.of(events, "request")
         self.assertEqual(first["cached"], -1)
+        self.assertEqual(first["parts"], [[0, first["sent"], "sent"]])
         self.assertGreater(second["cached"], 0)
 
     def test_chat_tells_its_usage_behind_an_answer_that_was_cut(self):
@@ -197,6 +198,9 @@ class Remote(unittest.TestCase):
                 self.assertEqual(r["cached"], r["predicted"])
                 n = len(sent["prompt"]) + {0: 4, 1: 4, 2: 6}[asked.index(r)]
                 self.assertEqual((r["gpu"], r.get("gone", 0)), (n // 32 * 32, 0), r)
+                self.assertEqual(r["blocks"], [[0, r["gpu"], "gpu"], [r["gpu"], r["gpu"] + r["unknown"], "unknown"]])
+                found = [[0, r["cached"], "found"]] if r["cached"] else []
+                self.assertEqual(r["parts"], found + [[r["cached"], r["sent"], "computed"]])
                 self.assertLess(r["unknown"], 32 + 2)
             self.assertIn("of all on the GPU", run.stdout)
 
@@ -208,6 +212,7 @@ class Remote(unittest.TestCase):
             return
         one, two = self.of(events, "request")
         self.assertEqual((one["gpu"], one["gone"] > 1000), (64, True))
+        self.assertEqual(one["blocks"][:2], [[0, 64, "gpu"], [64, 64 + one["gone"], "gone"]])
         self.assertEqual((two["predicted"], two["cached"], two.get("gone", 0)), (64, 64, 0))
         for address, words in (("tcp://*:5557", "where the engine publishes"), ("127.0.0.1:5557", "where the engine publishes"),
                                ("tcp://nowhere:x", "--engine-events tcp://nowhere:x: ")):

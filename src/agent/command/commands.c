@@ -460,7 +460,8 @@ static int run_context(agent *a, const char *arguments, base_err *err)
     base_buf_puts(&out, " tokens");
     if (s.folded_to) base_buf_printf(&out, ", the first %u folded", s.folded_to);
     const uint32_t limit = (uint32_t)agent_limit_now(s.budget, s.until, s.host);
-    base_buf_printf(&out, "; active %u of %u rows a lane", s.active, limit ? limit : s.n_tokens);
+    base_buf_printf(&out, "; active %u of %u %s", s.active, limit ? limit : s.n_tokens,
+        agent__is_priced(a) ? "tokens of a request" : "rows a lane");
     for (size_t i = 0; i < a->transcript.n_segments; i++) {
         const agent_segment *p = &a->transcript.segments[i];
         if (p->origin == KV_ORIGIN_SCAFFOLD || p->to > s.n_tokens || p->to <= p->from) continue;

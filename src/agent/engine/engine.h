@@ -76,12 +76,17 @@ typedef struct engine_doubt {
  * cache (what it held last and this have in common), how many it says it found, and how many it says it
  * computed; -1: it does not say.
  */
+enum { ENGINE_NOWHERE = UINT8_MAX };
 typedef struct engine_request {
     uint32_t sent, predicted;
     int64_t cached, computed;
     uint64_t wait_ns; /* until the first token came */
-    /* Tokens of the sequence behind the answer, by where their blocks are (remote/blocks.h); all 0: not told. */
-    uint32_t gpu, host, disk, gone, unknown;
+    /*
+     * [n_places] of each token of the sequence behind the answer, where its block is (remote_block_place), or
+     * ENGINE_NOWHERE: it is left out of what is sent. The engine's, until it is called again; NULL: not told.
+     */
+    const uint8_t *places;
+    uint32_t n_places;
 } engine_request;
 
 /* What a chat template writes: before the first message (role is not looked at), around one. */

@@ -48,6 +48,8 @@ typedef struct remote {
     bool *out; /* [ids.n] left out of what is sent */
     size_t cap_out;
     uint32_t n_out, budget;
+    uint8_t *places; /* engine_request.places */
+    size_t cap_places;
     model_ids sent; /* by the newest request */
     moving moves;
     bool has_probed;                     /* asked, whatever came of it */
@@ -263,6 +265,22 @@ static bool remote_is_active(const engine *e, uint32_t index)
     return !as_remote(e)->out[index];
 }
 
+/* What the engine published so far. */
+static const remote_blocks *heard_blocks(const remote *r)
+{
+    const remote_blocks *blocks = r->endpoint->events ? remote_events_blocks(r->endpoint->events) : NULL;
+    return blocks && remote_blocks_has_any(blocks) ? blocks : NULL;
+}
+
+/* held: what it should find by what it was sent; what it published says more, or that this is gone. */
+static uint32_t found_by_blocks(const remote_blocks *blocks, const int32_t *ids, uint32_t n, uint32_t held)
+{
+    remote_block_counts counts;
+    if (!blocks) return held;
+    remote_blocks_count(blocks, ids, n, 0, &counts, NULL);
+    return counts.found > held || counts.ends_in_gone ? counts.found : held;
+}
+
 static uint32_t remote_to_compute(const engine *e, const bool *left_out, bool *ret_at_most)
 {
     const remote *r = as_remote(e);
@@ -271,7 +289,8 @@ static uint32_t remote_to_compute(const engine *e, const bool *left_out, bool *r
     for (size_t i = 0; i < r->ids.n && !has_cut && left_out; i++) has_cut = left_out[i];
     put_active(r, left_out, &ids);
     const uint32_t n = (uint32_t)ids.n, reuse = reuse_of(r, has_cut);
-    const uint32_t found = remote_held_find(&r->held, ids.ids, n, r->moves == MOVES ? reuse : 0);
+    const uint32_t held = remote_held_find(&r->held, ids.ids, n, r->moves == MOVES ? reuse : 0);
+    const uint32_t found = found_by_blocks(heard_blocks(r), ids.ids, n, held);
     *ret_at_most =
         reuse && r->moves == MOVES_UNKNOWN && remote_held_find(&r->held, ids.ids, n, reuse) > found;
     model_ids_free(&ids);
@@ -356,8 +375,7 @@ static const remote_blocks *hear_blocks(remote *r, int wait_ms)
         set_notice(r, text.data);
         base_buf_free(&text);
     }
-    const remote_blocks *blocks = remote_events_blocks(r->endpoint->events);
-    return remote_blocks_has_any(blocks) ? blocks : NULL;
+    return heard_blocks(r);
 }
 
 /* Where the blocks of the sequence are now. */
@@ -369,14 +387,14 @@ static void put_blocks(remote *r, engine_request *ret)
     remote_block_counts counts;
     model_ids ids = {0};
     put_active(r, NULL, &ids);
+    base_grow(&r->places, &r->cap_places, r->ids.n + 1, sizeof *r->places);
     remote_blocks_count(
-        blocks, ids.ids, (uint32_t)ids.n, ret->cached > 0 ? (uint32_t)ret->cached : 0, &counts);
+        blocks, ids.ids, (uint32_t)ids.n, ret->cached > 0 ? (uint32_t)ret->cached : 0, &counts, r->places);
+    for (size_t i = r->ids.n, k = ids.n; i-- > 0;) /* from what is sent to what is there */
+        r->places[i] = r->out[i] ? ENGINE_NOWHERE : r->places[--k];
     model_ids_free(&ids);
-    ret->gpu = counts.n[REMOTE_BLOCK_GPU];
-    ret->host = counts.n[REMOTE_BLOCK_HOST];
-    ret->disk = counts.n[REMOTE_BLOCK_DISK];
-    ret->gone = counts.n[REMOTE_BLOCK_GONE];
-    ret->unknown = counts.n[REMOTE_BLOCK_UNKNOWN];
+    ret->places = r->places;
+    ret->n_places = (uint32_t)r->ids.n;
 }
 
 static bool remote_take_request(engine *e, engine_request *ret)
@@ -415,13 +433,8 @@ static void begin_report(remote *r)
     const uint32_t n = (uint32_t)r->sent.n, reuse = reuse_of(r, r->n_out > 0);
     r->found_moved = remote_held_find(&r->held, r->sent.ids, n, reuse);
     r->found_unmoved = remote_held_find(&r->held, r->sent.ids, n, 0);
-    uint32_t predicted = remote_held_ask(&r->held, r->sent.ids, n, r->moves == MOVES ? reuse : 0);
-    const remote_blocks *blocks = hear_blocks(r, 0);
-    if (blocks) {
-        remote_block_counts counts;
-        remote_blocks_count(blocks, r->sent.ids, n, 0, &counts);
-        if (counts.found > predicted || counts.ends_in_gone) predicted = counts.found;
-    }
+    const uint32_t held = remote_held_ask(&r->held, r->sent.ids, n, r->moves == MOVES ? reuse : 0),
+                   predicted = found_by_blocks(hear_blocks(r, 0), r->sent.ids, n, held);
     r->reports[r->n_reports++] =
         (engine_request){.sent = n, .predicted = predicted, .cached = -1, .computed = -1};
 }
@@ -867,6 +880,7 @@ static void remote_close(engine *e)
     model_ids_free(&r->trunk);
     model_ids_free(&r->sent);
     free(r->out);
+    free(r->places);
     model_ids_free(&r->came);
     model_ids_free(&r->withheld);
     base_buf_free(&r->late);

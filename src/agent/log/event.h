@@ -11,6 +11,10 @@
  * one on the changed side answers by itself: there its own events (user, append, token, plan, ledger, turn_end) stand in
  * place of these, and what_if_answer tells how it answered beside how the record did.
  *
+ * request: parts are what of the session it sent, "found" in the engine's cache or "computed" ("sent": that is not told);
+ * blocks, where the engine keeps what was sent and said, behind its answer: "gpu", "host", "disk", "gone", "unknown".
+ * Both are of tokens [from, to) of the session, and missing where nothing is told, as in logs of before they were there.
+ *
  * Two tables. LIST(name, shape, fields): a row of a list; EVENT(name, fields): an event. Fields: S (string),
  * I (integer), N (integer that is left out when it is 0), D (number), B (boolean), J (raw JSON text of any
  * value), L(row, name) (a list of such rows). The structs, the names, the JSON writer, the reader, copy and
@@ -42,6 +46,7 @@
     LIST(run, ARRAY, I(from) I(to) S(action) S(reason) I(lanes))                                                       \
     LIST(visitor, ARRAY, I(from) I(to) S(name) P(share))                                                               \
     LIST(score, ARRAY, I(from) I(to) S(origin) S(reason) D(attention) D(memory) D(rank) D(cut) D(active))              \
+    LIST(stretch, ARRAY, I(from) I(to) S(what))                                                                        \
     LIST(section, ARRAY, I(from) I(to) I(lanes))                                                                       \
     LIST(side, OBJECT, S(side) I(evicted) I(promoted) D(visited) I(active) I(host) I(budget) D(structure) D(nll) D(ms) S(why))               \
     LIST(followed, OBJECT, S(call) S(source))
@@ -69,7 +74,7 @@
     EVENT(scores, I(turn) L(score, spans))                                                                                    \
     EVENT(sections, I(turn) I(index) I(lanes) L(section, items))                                                                \
     EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(until) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared) I(computed) I(unread)) \
-    EVENT(request, I(turn) I(sent) I(predicted) I(cached) I(computed) I(ms) S(why) N(gpu) N(host) N(disk) N(gone) N(unknown)) \
+    EVENT(request, I(turn) I(sent) I(predicted) I(cached) I(computed) I(ms) S(why) N(gpu) N(host) N(disk) N(gone) N(unknown) L(stretch, parts) L(stretch, blocks)) \
     EVENT(snapshot, I(turn) I(n) I(bytes))                                                                             \
     EVENT(candidate, I(turn) I(number) I(of) S(status) S(headline) S(text) S(output) I(tokens) I(shared) I(ms))        \
     EVENT(rewind, I(turn) I(n) S(summary) L(changed, changed))                                                         \

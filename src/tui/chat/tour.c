@@ -72,12 +72,13 @@ static void put_strip(tui_ui *u, base_buf *out)
         base_buf_puts(out, "and it sees all of them. ");
     if (u->state.budget)
         base_buf_printf(out,
-            "The budget is %s rows: when it is full, what your request needs least goes aside.",
-            tui_thousands(u->state.budget, x1));
+            "The budget is %s %s: when it is full, what your request needs least goes aside.",
+            tui_thousands(u->state.budget, x1), tui_state_unit(&u->state));
     else
-        base_buf_puts(out,
-            "/budget 4096 would hold it to 4,096 rows: answers stay fast, and what your request "
-            "needs least goes aside.");
+        base_buf_printf(out,
+            "/budget 4096 would hold it to 4,096 %s: answers stay fast, and what your request "
+            "needs least goes aside.",
+            tui_state_unit(&u->state));
 }
 
 static void put_cost(tui_ui *u, base_buf *out)

@@ -55,6 +55,7 @@ void tui_state_free(tui_state *s)
     free(s->masks);
     free(s->scores);
     free(s->sections);
+    tui_told_free(&s->told);
     tui_journal_free(s->journal);
     clear_approval(&s->approval);
     free(s->payload);
@@ -174,6 +175,7 @@ static void start_again(tui_state *s)
         free(s->masks[i].took);
     }
     s->n_ledgers = s->n_masks = s->n_scores = s->n_sections = 0;
+    tui_told_free(&s->told);
     s->turn = s->n_tokens = 0;
     s->ended = false;
     for (size_t i = 0; i < s->n_items; i++) s->items[i].turn = 0; /* no rewind reaches them */
@@ -684,10 +686,16 @@ const char *tui_state_unit(const tui_state *s)
     return s->is_elsewhere ? "tokens" : "rows";
 }
 
+const char *tui_state_evicted(const tui_state *s)
+{
+    return s->is_elsewhere ? "aside" : "host";
+}
+
 static void on_request(tui_state *s, const agent_event *e, int64_t now)
 {
     tui_asked *a = &s->asked;
     s->is_elsewhere = true;
+    tui_told_add(&s->told, e);
     if (a->turn != (uint32_t)e->request.turn) *a = (tui_asked){.turn = (uint32_t)e->request.turn};
     a->n++;
     a->sent += e->request.sent;
@@ -763,6 +771,7 @@ static void on_rewind(tui_state *s, const agent_event *e, int64_t now)
         free(s->ledgers[--s->n_ledgers].why);
     while (s->n_scores > 0 && s->scores[s->n_scores - 1].turn > s->turn) s->n_scores--;
     while (s->n_sections > 0 && s->sections[s->n_sections - 1].turn > s->turn) s->n_sections--;
+    tui_told_truncate(&s->told, s->turn);
     while (s->n_masks > 0 && s->masks[s->n_masks - 1].turn > s->turn) {
         free(s->masks[--s->n_masks].wanted);
         free(s->masks[s->n_masks].took);

@@ -8,6 +8,7 @@
 
 #include "agent/log/event.h"
 #include "tui/state/row_journal.h"
+#include "tui/state/told.h"
 #include "tui/terminal/styled_text.h"
 
 typedef enum tui_item_kind {
@@ -118,6 +119,7 @@ typedef struct tui_state {
     size_t n_scores, cap_scores;
     tui_section *sections; /* ascending within a turn; an entry without tokens begins a turn's */
     size_t n_sections, cap_sections;
+    tui_told_list told;
     tui_journal *journal;
     tui_approval approval;
     char *payload; /* of the call under way, raw; NULL: it has none */
@@ -163,6 +165,8 @@ void tui_state_note(tui_state *s, tui_item_kind kind, const char *text);
 void tui_state_settle(tui_state *s);
 /* What the panel counts: rows of the cache here, tokens of a request to an engine elsewhere. */
 const char *tui_state_unit(const tui_state *s);
+/* Where what is evicted is: in memory here; elsewhere it is no longer sent. */
+const char *tui_state_evicted(const tui_state *s);
 const tui_item *tui_state_last_answer(const tui_state *s);
 
 #endif

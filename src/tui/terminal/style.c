@@ -18,9 +18,11 @@
     .bullet = "*", .braille = false
 #define SHADES \
     .share = {" ", "\xe2\x96\x88", "\xe2\x96\x93", "\xe2\x96\x91", "\xc2\xb7", "+", "x", "~"}, \
+    .told = {"\xc2\xb7", "\xe2\x96\x91", "\xe2\x96\x88", "?", "\xe2\x96\x88", "\xe2\x96\x93", "\xe2\x96\x91", "x", "?"}, \
     .bar_full = "\xe2\x96\x88", .bar_empty = "\xe2\x96\x91"
 #define LETTERS \
-    .share = {" ", "P", "=", "-", ".", "+", "x", "~"}, .bar_full = "#", .bar_empty = "."
+    .share = {" ", "P", "=", "-", ".", "+", "x", "~"}, \
+    .told = {".", "=", "#", "?", "G", "H", "D", "x", "?"}, .bar_full = "#", .bar_empty = "."
 /* clang-format on */
 
 static const tui_glyphs glyphs_utf8 = {DRAWN, SHADES};
@@ -31,6 +33,22 @@ const tui_glyphs *tui_glyphs_for(bool utf8, bool letters)
 {
     if (!utf8) return &glyphs_ascii;
     return letters ? &glyphs_utf8_letters : &glyphs_utf8;
+}
+
+tui_style tui_told_style(tui_told t)
+{
+    static const tui_style styles[TUI_N_TOLD] = {
+        [TUI_TOLD_NONE] = {TUI_EVICTED, 0},
+        [TUI_TOLD_FOUND] = {TUI_OK, 0},
+        [TUI_TOLD_COMPUTED] = {TUI_WARN, 0},
+        [TUI_TOLD_SENT] = {TUI_TEXT, TUI_DIM},
+        [TUI_TOLD_GPU] = {TUI_OK, 0},
+        [TUI_TOLD_HOST] = {TUI_PROTECTED, 0},
+        [TUI_TOLD_DISK] = {TUI_PROMOTED, 0},
+        [TUI_TOLD_GONE] = {TUI_ERR, 0},
+        [TUI_TOLD_UNKNOWN] = {TUI_TEXT, TUI_DIM},
+    };
+    return styles[t];
 }
 
 tui_style tui_share_style(tui_share s)

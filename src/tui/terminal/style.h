@@ -45,7 +45,22 @@ typedef enum tui_share {
     TUI_N_SHARES
 } tui_share;
 
+/* What an engine across HTTP told of a token: of the newest request; or where its block is. */
+typedef enum tui_told {
+    TUI_TOLD_NONE, /* it was not sent */
+    TUI_TOLD_FOUND,
+    TUI_TOLD_COMPUTED,
+    TUI_TOLD_SENT, /* found or computed: that is not told */
+    TUI_TOLD_GPU,
+    TUI_TOLD_HOST,
+    TUI_TOLD_DISK,
+    TUI_TOLD_GONE,
+    TUI_TOLD_UNKNOWN,
+    TUI_N_TOLD
+} tui_told;
+
 typedef struct tui_glyphs {
+    const char *told[TUI_N_TOLD];
     const char *share[TUI_N_SHARES];
     const char *horizontal, *vertical, *tee_down; /* rules */
     const char *closed, *open;                    /* a folded and an unfolded item */
@@ -61,5 +76,6 @@ typedef struct tui_glyphs {
 const tui_glyphs *tui_glyphs_for(bool utf8, bool letters);
 
 tui_style tui_share_style(tui_share s);
+tui_style tui_told_style(tui_told t);
 
 #endif

@@ -231,7 +231,7 @@ static void command(tui_ui *u, const char *name)
         return;
     }
     if (!tui_view_unit(u, &from, &to)) {
-        tui_ui_say(u, "there are no rows yet");
+        tui_ui_say(u, "nothing was read yet");
         return;
     }
     char line[64];

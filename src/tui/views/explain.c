@@ -57,14 +57,14 @@ static void put_line(tui_flow *f, const char *head, tui_style style, const char 
 
 void tui_explain_panel(tui_ui *u, tui_text *t, int width)
 {
-    static const struct {
+    const struct {
         tui_share share;
         const char *name, *about;
     } marks[] = {
         {TUI_SHARE_PROTECTED, "protected", "stays by a rule: prompt, request, code's outline"},
         {TUI_SHARE_KEPT, "kept", "the model sees it"},
         {TUI_SHARE_PARTLY, "partly", "some of it, by some of the model's heads"},
-        {TUI_SHARE_HOST, "host", "set aside (evicted); comes back when asked for"},
+        {TUI_SHARE_HOST, tui_state_evicted(&u->state), "set aside (evicted); comes back when asked for"},
         {TUI_SHARE_PROMOTED, "promoted", "was set aside, and came back this turn"},
         {TUI_SHARE_BARRED, "barred", "set aside by you; only you bring it back (r)"},
         {TUI_SHARE_DEFERRED, "deferred", "read by the lower layers only, until a request asks"},
@@ -75,15 +75,21 @@ void tui_explain_panel(tui_ui *u, tui_text *t, int width)
         "  new: read for the first time; reused: known, costs nothing",
         "  written: the answer; evicted: set aside; promoted: came back",
         "  hard: never set aside; prefill: the time to read what is new",
-        "  why: what made rows leave or come back (budget: no more room)",
+        "  why: what made some leave or come back (budget: no more room)",
     };
     tui_flow f = {.text = t, .width = width, .rest = "    "};
-    put_line(&f, "", TUI_PLAIN, "The model reads each token of the session into a row of its memory.");
-    put_line(&f, "", TUI_PLAIN, "The budget is how many rows it may see at a time.");
+    if (u->state.is_elsewhere) {
+        put_line(&f, "", TUI_PLAIN, "The model runs elsewhere: each request sends it the session's tokens.");
+        put_line(&f, "", TUI_PLAIN, "The budget is how many tokens a request may have.");
+    } else {
+        put_line(&f, "", TUI_PLAIN, "The model reads each token of the session into a row of its memory.");
+        put_line(&f, "", TUI_PLAIN, "The budget is how many rows it may see at a time.");
+    }
     put_line(&f, "strip", TUI_PLAIN, "   all tokens of the session, the oldest first, several a cell");
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         char name[32];
         if (marks[i].share == TUI_SHARE_DEFERRED && !is_deferred) continue; /* few sessions have any */
+        if (marks[i].share == TUI_SHARE_PARTLY && u->state.is_elsewhere) continue;
         snprintf(name, sizeof name, " %-11s", marks[i].name);
         f.started = false;
         f.rest = "                ";
@@ -94,6 +100,11 @@ void tui_explain_panel(tui_ui *u, tui_text *t, int width)
         tui_flow_line(&f);
     }
     f.rest = "    ";
+    if (u->state.is_elsewhere)
+        put_line(&f, "cache", TUI_PLAIN,
+            "   below it: what of that the newest request found in the engine's cache and what was computed, "
+            "or "
+            "where the engine keeps it");
     put_line(&f, "ledger", TUI_PLAIN, "  what a turn cost, in tokens");
     for (size_t i = 0; i < sizeof ledger / sizeof *ledger; i++) put_line(&f, "", TUI_PLAIN, ledger[i]);
     put_line(&f, "reason", TUI_PLAIN, "  the word behind \"% kept\": the rule that decided");
@@ -201,7 +212,7 @@ void tui_explain_tokens(tui_ui *u, uint32_t from, uint32_t to, base_buf *out)
 {
     const tui_rows *r = tui_ui_rows(u);
     if (from == to) {
-        base_buf_puts(out, "There are no rows yet: the model has read nothing. Ask something first.");
+        base_buf_puts(out, "The model has read nothing yet. Ask something first.");
         return;
     }
     const tui_row *row = r->row + from;

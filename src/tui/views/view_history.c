@@ -53,7 +53,8 @@ static void draw_history(tui_ui *u, tui_area a)
         if (r->samples[i].active > top) top = r->samples[i].active;
     if (top < 1) top = 1;
     top += top / 16;
-    int x0 = tui_printf(a, 0, 0, TUI_FAINT, "rows a lane, 0 to %s", tui_thousands(top, n));
+    int x0 = tui_printf(a, 0, 0, TUI_FAINT, "%s, 0 to %s",
+        u->state.is_elsewhere ? "tokens of a request" : "rows a lane", tui_thousands(top, n));
     if (budget) tui_printf(a, x0, 0, TUI_STYLE(TUI_WARN, 0), "; budget %s", tui_thousands(budget, n));
     plot p = {.area = tui_area_within(a, 0, 1, a.width, a.height - 4)};
     p.columns = p.area.width * 2;
@@ -93,13 +94,13 @@ static void draw_history(tui_ui *u, tui_area a)
 }
 
 const tui_view tui_view_history = {.name = "history",
-    .about = "active rows over time",
+    .about = "how much is in view, over time",
     .draw = draw_history,
     .unit = tui_strip_unit,
     .move = tui_strip_move,
     .enter = TUI_VIEW_strip,
-    .reads = "The curve is how many rows the model sees, from the session's first step to the newest; the "
-             "straight "
-             "line is the budget. Below it E marks a step that set rows aside, + one that brought rows back, "
-             "and t3 "
-             "where turn 3 begins."};
+    .reads =
+        "The curve is how many rows the model sees (on an engine elsewhere: tokens of a request), from the "
+        "session's first step to the newest; the straight line is the budget. Below it E marks a step that "
+        "set "
+        "some aside, + one that brought some back, and t3 where turn 3 begins."};

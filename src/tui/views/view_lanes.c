@@ -34,7 +34,7 @@ static void draw_lanes(tui_ui *u, tui_area a)
         return;
     }
     if (r->n == 0 || width < 8 || height < 1) {
-        tui_put(a, 0, 0, TUI_FAINT, r->n ? "too narrow for this view" : "no rows yet");
+        tui_put(a, 0, 0, TUI_FAINT, r->n ? "too narrow for this view" : "nothing was read yet");
         return;
     }
     uint32_t n = (uint32_t)r->n, bin = (n + (uint32_t)width - 1) / (uint32_t)width;

@@ -3,8 +3,10 @@
  * and the ledger of the turn with the reason for what was evicted.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "tui/views/view.h"
 
 /* At most `rows` lines; returns those used. */
@@ -54,13 +56,62 @@ static int put_two_strips(tui_ui *u, tui_area a, const tui_rows *r, int rows)
     return y + used;
 }
 
+/* What most tokens of a cell are. */
+static tui_told most_of(const uint8_t *told, uint32_t n)
+{
+    uint32_t count[TUI_N_TOLD] = {0};
+    int best = 0;
+    for (uint32_t i = 0; i < n; i++) count[told[i]]++;
+    for (int k = 0; k < TUI_N_TOLD; k++)
+        if (count[k] > count[best]) best = k;
+    return (tui_told)best;
+}
+
+/* A legend's entry at x; returns the x behind it, or x where it does not fit. */
+static int put_entry(tui_area a, int x, int y, tui_style style, const char *glyph, const char *name)
+{
+    const int width = (int)strlen(name) + 2; /* the glyph, a blank, the name */
+    if (x + width > a.width) return x;
+    x += tui_put(a, x, y, style, glyph);
+    return x + 1 + tui_put(a, x + 1, y, TUI_FAINT, name) + 1;
+}
+
+/* Of an engine elsewhere: what the newest request found there, or where it keeps all that; below it the legend. */
+static int put_told(tui_ui *u, tui_area a, const tui_rows *r, int rows)
+{
+    const uint32_t n = (uint32_t)r->n, bin = u->strip_bin;
+    uint8_t *told = base_xcalloc(n + 1, 1);
+    const tui_told kind = tui_told_newest(&u->state.told, tui_ui_turn(u), told, n);
+    bool seen[TUI_N_TOLD] = {false};
+    int y = 0;
+    tui_put_short(a, 0, y++, a.width, TUI_FAINT, u->glyphs->ellipsis,
+        kind == TUI_TOLD_NONE    ? "what the engine's cache holds is not told"
+        : kind == TUI_TOLD_FOUND ? "the newest request, in the engine's cache"
+                                 : "where the engine keeps them now");
+    for (uint32_t from = 0, i = 0; from < n && kind != TUI_TOLD_NONE; from += bin, i++) {
+        const tui_told what = most_of(told + from, n - from < bin ? n - from : bin);
+        const int row = (int)(i / (uint32_t)a.width);
+        seen[what] = true;
+        if (row < rows)
+            tui_put(a, (int)(i % (uint32_t)a.width), y + row, tui_told_style(what), u->glyphs->told[what]);
+    }
+    free(told);
+    if (kind == TUI_TOLD_NONE) return y;
+    y += (int)((n + bin - 1) / bin + (uint32_t)a.width - 1) / a.width;
+    int x = 0;
+    for (int k = 0; k < TUI_N_TOLD; k++)
+        if (seen[k]) x = put_entry(a, x, y, tui_told_style(k), u->glyphs->told[k], tui_told_word(k));
+    return y + 1;
+}
+
 static void put_legend(tui_ui *u, tui_area a, int y)
 {
-    static const struct {
+    const struct {
         tui_share share;
         const char *name;
     } legend[] = {{TUI_SHARE_PROTECTED, "protected"}, {TUI_SHARE_KEPT, "kept"}, {TUI_SHARE_PARTLY, "partly"},
-        {TUI_SHARE_HOST, "host"}, {TUI_SHARE_PROMOTED, "promoted"}, {TUI_SHARE_BARRED, "barred"}};
+        {TUI_SHARE_HOST, tui_state_evicted(&u->state)}, {TUI_SHARE_PROMOTED, "promoted"},
+        {TUI_SHARE_BARRED, "barred"}};
     const tui_rows *r = tui_ui_rows(u);
     int x = 0;
     if (tui_rows_count(r, 0, (uint32_t)r->n).deferred) {
@@ -68,12 +119,9 @@ static void put_legend(tui_ui *u, tui_area a, int y)
         x += 1 + tui_put(a, x + 1, y, TUI_FAINT, "deferred") + 1;
     }
     if (u->state.folded_to) x += tui_put(a, x, y, TUI_STYLE(TUI_TEXT, TUI_UNDERLINE), "folded") + 1;
-    for (size_t i = 0; i < sizeof legend / sizeof *legend; i++) {
-        int width = (int)strlen(legend[i].name) + 2; /* the glyph, a blank, the name */
-        if (x + width > a.width) break;
-        x += tui_put(a, x, y, tui_share_style(legend[i].share), u->glyphs->share[legend[i].share]);
-        x += 1 + tui_put(a, x + 1, y, TUI_FAINT, legend[i].name) + 1;
-    }
+    for (size_t i = 0; i < sizeof legend / sizeof *legend; i++)
+        x = put_entry(
+            a, x, y, tui_share_style(legend[i].share), u->glyphs->share[legend[i].share], legend[i].name);
 }
 
 /* What stands under the cursor: where it is from, its state, and its text. */
@@ -90,7 +138,7 @@ static void put_cursor(tui_ui *u, tui_area a, const tui_rows *r)
     if (*source->label) snprintf(line + at, sizeof line - (size_t)at, " %.120s", source->label);
     tui_put_short(a, 0, 0, a.width, TUI_STRONG, u->glyphs->ellipsis, line);
     const char *word = tui_rows_word(r, row);
-    at = snprintf(line, sizeof line, "%.0f%% kept", c.share * 100);
+    at = snprintf(line, sizeof line, u->state.is_elsewhere ? "%.0f%% sent" : "%.0f%% kept", c.share * 100);
     uint32_t fewest, most;
     tui_rows_lanes(r, from, to, &fewest, &most);
     char lanes[64];
@@ -158,7 +206,7 @@ static int put_counts(tui_ui *u, tui_area a, int y, const tui_count *c, uint32_t
     x += tui_put(a, x, y, TUI_FAINT, "kept ");
     x += tui_printf(
         a, x, y, TUI_PLAIN, "%s  ", tui_thousands(active > protected_ ? active - protected_ : 0, n));
-    x += tui_put(a, x, y, tui_share_style(TUI_SHARE_HOST), "host ");
+    x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_HOST), "%s ", tui_state_evicted(&u->state));
     const int64_t deferred = (int64_t)(c->deferred_rows + 0.5), host = (int64_t)c->n - active - deferred;
     x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands(host > 0 ? host : 0, n));
     if (c->promoted)
@@ -183,11 +231,12 @@ static void draw_strip(tui_ui *u, tui_area a)
     if (rows < 1) rows = 1;
     if (rows > 8) rows = 8;
     if (a.width < 1) return;
-    if (u->beside && rows > 1) rows = (rows + 1) / 2;
+    if ((u->beside || u->state.is_elsewhere) && rows > 1) rows = (rows + 1) / 2;
     y += u->beside ? put_two_strips(u, tui_area_within(a, 0, y, a.width, 3 * rows + 2), r, rows)
                    : put_bins(u, tui_area_within(a, 0, y, a.width, rows), r, rows);
-    put_legend(u, a, y);
-    y += 2;
+    put_legend(u, a, y++);
+    if (u->state.is_elsewhere && r->n) y += put_told(u, tui_area_within(a, 0, y, a.width, rows + 2), r, rows);
+    y++;
     int left = a.height - y, ledger = left >= 12 ? 8 : left >= 8 ? 4 : 0;
     int text = left - ledger - (ledger ? 1 : 0);
     if (text > 8) text = 8;

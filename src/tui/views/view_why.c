@@ -42,7 +42,7 @@ static void draw_why(tui_ui *u, tui_area a)
     const tui_rows *r = tui_ui_rows(u);
     const uint32_t from = u->unit_from, to = u->unit_to;
     if (from == to) {
-        tui_put(a, 0, 0, TUI_FAINT, "no rows yet");
+        tui_put(a, 0, 0, TUI_FAINT, "nothing was read yet");
         return;
     }
     const tui_row *row = r->row + from;
@@ -104,6 +104,11 @@ static void draw_why(tui_ui *u, tui_area a)
         y = put_wrapped(a, y, TUI_PLAIN, b.data);
         base_buf_free(&b);
     }
+    const tui_told_sum asked = tui_told_count(&u->state.told, tui_ui_turn(u), from, to);
+    if (asked.sent)
+        tui_printf(a, 0, y++, TUI_PLAIN,
+            asked.found || asked.computed ? "turn %u: %u sent, %u found, %u computed" : "turn %u: %u sent",
+            tui_ui_turn(u), asked.sent, asked.found, asked.computed);
     const tui_ledger *ledger = tui_state_ledger(&u->state, row->changed);
     if (ledger && ledger->why && row->change == TUI_EVICTED_ROW)
         tui_printf(a, 0, y++, TUI_FAINT, "turn %u: %s", row->changed, ledger->why);
@@ -114,7 +119,7 @@ static void draw_why(tui_ui *u, tui_area a)
 }
 
 const tui_view tui_view_why = {.name = "why",
-    .about = "the rule behind the rows at the cursor",
+    .about = "the rule behind what is at the cursor",
     .draw = draw_why,
     .unit = tui_strip_unit,
     .move = tui_strip_move,
