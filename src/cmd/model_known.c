@@ -97,6 +97,10 @@ static void put_model(const known_model *m, double free_gb, base_buf *out)
         base_buf_printf(out, "%*s  no: %s\n", 8 * N_CONTEXTS, "", why_not(m->architecture));
         return;
     }
+    if (m->gb == 0) {
+        base_buf_printf(out, "%*s  runs; how large its file is was not seen\n", 8 * N_CONTEXTS, "");
+        return;
+    }
     for (size_t i = 0; i < N_CONTEXTS; i++) base_buf_printf(out, " %7.1f", need_gb(m, contexts[i]));
     const bool fits_some = need_gb(m, contexts[0]) <= free_gb, fits = need_gb(m, contexts[1]) <= free_gb;
     base_buf_puts(out, fits        ? "  yes\n"

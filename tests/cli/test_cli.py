@@ -584,16 +584,17 @@ class Usage(Case):
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertRegex(run.stdout, r"  qwen3moe +Qwen3-30B-A3B, Qwen3-Coder-30B-A3B")
         self.assertRegex(run.stdout, r"  gpt-oss-20b +MXFP4 +12.1 +13.7 +14.9  (yes|no: too little memory)")
-        self.assertRegex(run.stdout, r"  granite-4.2-30b +Q4_K_M +no: scaled embeddings")
+        self.assertRegex(run.stdout, r"  granite-4.2-30b +Q4_K_M +runs; how large")
+        self.assertRegex(run.stdout, r"  Muse-Glimmer-30B +Q4_K_M +18.0 +no: gates on attention")
         self.assertRegex(run.stdout, r"  Qwen2.5-Coder-7B +Q4_K_M +4.7 +5.9 +7.3  (yes|no: too little memory)")
         self.assertEqual(self.run_kvist("model", "list", "--all", "--json").returncode, 2)
         path = os.path.join(self.folder, "other.gguf")
         word = lambda text: struct.pack("<Q", len(text)) + text
         with open(path, "wb") as f:
-            f.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + word(b"general.architecture") + struct.pack("<I", 8) + word(b"granite"))
+            f.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + word(b"general.architecture") + struct.pack("<I", 8) + word(b"granitehybrid"))
         run = self.run_kvist("model", "info", path)
-        self.assertIn('architecture "granite" (Granite 3, 4 dense) is not built: it needs scaled embeddings', run.stdout)
-        self.assertIn("Use Qwen3.8-27B or Devstral Small 2 instead", run.stdout)
+        self.assertIn('architecture "granitehybrid" (Granite 4) is not built: it needs layers with a Mamba-2 state', run.stdout)
+        self.assertIn("Use Qwen3.6-35B-A3B instead", run.stdout)
 
     def test_no_terminal_names_p(self):
         run = self.run_kvist("--fake-script", self.script)

@@ -263,7 +263,8 @@ static turn turn_of(const oracle *o, uint32_t layer)
     turn t = {.base = s->rope_base ? s->rope_base : 10000,
         .stretch = s->rope_factor ? s->rope_factor : 1,
         .factors = weights(o, -1, "rope_freqs.weight"),
-        .neox = strcmp(s->architecture, "llama") != 0 && strcmp(s->architecture, "mistral3") != 0};
+        .neox = strcmp(s->architecture, "llama") != 0 && strcmp(s->architecture, "mistral3") != 0 &&
+                strcmp(s->architecture, "granite") != 0};
     if (s->yarn_trained) { /* Peng et al. 2023, section 3.2, with beta 32 and 1 */
         double pi = acos(-1), d = s->head_dim ? s->head_dim : s->n_embd / s->n_head;
         t.yarn = true;
@@ -313,7 +314,9 @@ static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
             p[i] = -INFINITY;
             if (o->mask && !o->mask(o->user, lane, t, i)) continue;
             if (has_window(o, layer) && t - i >= s->window) continue;
-            p[i] = dot(q, w->k + (size_t)i * w->n_kv + kv * d, d) / (is_gemma4(o) ? 1 : sqrt(d));
+            p[i] = dot(q, w->k + (size_t)i * w->n_kv + kv * d, d) * (is_gemma4(o)       ? 1
+                                                                        : s->attn_scale ? s->attn_scale
+                                                                                        : 1 / sqrt(d));
             if (p[i] > max) max = p[i];
         }
         for (uint32_t i = 0; i <= t; i++) sum += p[i] = exp(p[i] - max);
@@ -613,6 +616,7 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
     const uint32_t n_embd = s->n_embd;
     const int l = (int)layer;
     const bool small = is_gemma4(o) && tiny_has_window(s, layer);
+    const double branch = s->branch_scale ? s->branch_scale : 1;
 
     w->head_dim = small ? s->window_head_dim : s->head_dim ? s->head_dim : s->n_embd / s->n_head;
     w->n_heads_kv = is_gemma4(o) && !small ? s->n_head_kv_all : s->n_head_kv;
@@ -630,7 +634,7 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
         const float *post = weights(o, l, "post_attention_norm.weight");
         const bool pre = s->rows_every || is_oss(o); /* there it stands before the feed-forward */
         if (!pre) norm_heads(post, normed, 1, n_embd);
-        for (uint32_t i = 0; i < n_embd; i++) x[i] += normed[i];
+        for (uint32_t i = 0; i < n_embd; i++) x[i] += branch * normed[i];
         norm(pre ? post : weights(o, l, "ffn_norm.weight"), x, n_embd, normed);
     }
     if (s->n_experts && is_gemma4(o)) {
@@ -650,7 +654,7 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
     for (uint32_t t = 0; t < o->n; t++) {
         double *x = w->x + (size_t)t * n_embd, *normed = w->normed + (size_t)t * n_embd;
         norm_heads(weights(o, l, "post_ffw_norm.weight"), normed, 1, n_embd);
-        for (uint32_t i = 0; i < n_embd; i++) x[i] += normed[i];
+        for (uint32_t i = 0; i < n_embd; i++) x[i] += branch * normed[i];
         if (w->own) add_own(o, w, layer, t, x);
         for (uint32_t i = 0; i < n_embd; i++) {
             if (is_gemma4(o) && !s->without_scales) x[i] *= weights(o, l, "layer_output_scale.weight")[0];
@@ -663,7 +667,7 @@ void oracle_run(const oracle *o)
 {
     const tiny_gguf *s = o->spec;
     uint32_t d = s->head_dim ? s->head_dim : s->n_embd / s->n_head;
-    double embd_scale = is_gemma(o) ? sqrt(s->n_embd) : 1;
+    double embd_scale = s->embd_scale ? s->embd_scale : is_gemma(o) ? sqrt(s->n_embd) : 1;
     const uint32_t most_kv = s->n_head_kv > s->n_head_kv_all ? s->n_head_kv : s->n_head_kv_all;
     work w = {.n_q = s->n_head * d, .n_kv = most_kv * d};
     const gguf_tensor *embd = tensor_of(o, -1, "token_embd.weight"),
@@ -699,7 +703,9 @@ void oracle_run(const oracle *o)
         product(head ? head : embd, NULL, o->n, w.normed, logits);
         const bool capped = is_gemma4(o) && !s->without_cap;
         for (size_t i = 0; i < (size_t)o->n * TINY_GGUF_VOCAB; i++)
-            o->logits[i] = (float)(capped ? TINY_CAP * tanh(logits[i] / TINY_CAP) : logits[i]);
+            o->logits[i] = (float)(capped           ? TINY_CAP * tanh(logits[i] / TINY_CAP)
+                                   : s->logit_scale ? logits[i] / s->logit_scale
+                                                    : logits[i]);
         free(logits);
     }
     double *all[] = {w.x, w.q, w.k, w.v, w.normed, w.wide, w.gate, w.weights_of_rows, w.mixed, w.mixture,

@@ -103,6 +103,13 @@ static const tiny_gguf specs[] = {
     {.architecture = "gemma4", .n_layer = 6, .n_embd = 128, .n_ff = 96, .n_head = 4, .n_head_kv = 2, .n_head_kv_all = 2,
         .head_dim = 64, .window_head_dim = 32, .window_every = 2, .n_ctx = 4096, .seed = 43, .tied = true, .rope_base = 1e6f,
         .window = 60, .n_sharing = 2, .n_embd_layer = 32},
+    /* Granite: scales as its 3.3 and 4 have them, heads tied and not. */
+    {.architecture = "granite", .n_layer = 6, .n_embd = 128, .n_ff = 160, .n_head = 4, .n_head_kv = 2, .n_ctx = 4096,
+        .seed = 44, .rope_base = 1e7f, .tied = true, .embd_scale = 12, .branch_scale = 0.22f, .attn_scale = 0.015625f,
+        .logit_scale = 8},
+    {.architecture = "granite", .n_layer = 4, .n_embd = 256, .n_ff = 512, .n_head = 4, .n_head_kv = 1, .n_ctx = 4096,
+        .seed = 45, .rope_base = 1e7f, .embd_scale = 12, .branch_scale = 0.263f, .attn_scale = 0.0078125f, .logit_scale = 10,
+        .type = TINY_Q4_K},
 };
 /* clang-format on */
 enum {
@@ -115,7 +122,8 @@ enum {
     OSS,
     GEMMA4 = 27,
     GEMMA4_MIXTURE,
-    GEMMA4_SHARING
+    GEMMA4_SHARING,
+    GRANITE
 };
 
 static void truth_of(const little *l, const tiny_gguf *spec, uint32_t n, float *logits, float *margins)
@@ -289,6 +297,21 @@ static void test_architectures__every_difference_counts(void **state)
     c = compare_with(&specs[GEMMA4_MIXTURE]);
     changed = specs[GEMMA4_MIXTURE];
     changed.n_experts_used = 1;
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[GRANITE]);
+    changed = specs[GRANITE];
+    changed.embd_scale = 1;
+    check_far(&c, changed);
+    changed = specs[GRANITE];
+    changed.branch_scale = 0;
+    check_far(&c, changed);
+    changed = specs[GRANITE];
+    changed.attn_scale = 0;
+    check_far(&c, changed);
+    changed = specs[GRANITE];
+    changed.logit_scale = 0;
     check_far(&c, changed);
     compare_end(&c);
 
@@ -602,7 +625,8 @@ static void test_architectures__name_what_is_wrong(void **state)
         "(Qwen3.5, 3.6 "
         "and 3.8), qwen35moe (Qwen3.5 and 3.6-35B-A3B), qwen3next (Qwen3-Next, Qwen3-Coder-Next), llama "
         "(Llama "
-        "2 and 3, SmolLM2, Devstral 1), mistral3 (Ministral 3, Devstral Small 2), gpt-oss (gpt-oss-20b, "
+        "2 and 3, SmolLM2, Devstral 1), granite (Granite 3 and 4, dense), mistral3 (Ministral 3, Devstral "
+        "Small 2), gpt-oss (gpt-oss-20b, "
         "120b), "
         "gemma3 (Gemma 3)");
     spec = specs[MIXTURE];

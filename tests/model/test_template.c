@@ -416,6 +416,32 @@ static void test_template__writes_mistral(void **state)
     close_chat(&c);
 }
 
+/* What jinja2 makes of ibm-granite-granite-4.0.jinja and 4.1, and of ibm-granite-granite-3.3-2B-Instruct.jinja. */
+static void test_template__writes_granite(void **state)
+{
+    static const char *const tokens[] = {
+        "<|end_of_text|>", "<|start_of_role|>", "<|end_of_role|>", "<|tool_call|>", NULL};
+    static const char before[] = "<|start_of_role|>system<|end_of_role|>Be brief.<|end_of_text|>\n"
+                                 "<|start_of_role|>user<|end_of_role|><|im_end|>hi<|eot_id|><|end_of_text|>\n"
+                                 "<|start_of_role|>assistant<|end_of_role|>call<|end_of_text|>\n";
+    for (int is_four = 0; is_four < 2; is_four++) {
+        base_buf want = {0};
+        chat c = open_chat("granite", "Granite",
+            is_four ? "{{'<|start_of_role|>' + role}} <tool_call>"
+                    : "{{'<|start_of_role|>' + role}} <|tool_call|>",
+            tokens);
+        assert_string_equal(model_template_name(c.template), is_four ? "granite" : "granite3");
+        assert_int_equal(model_template_tools(c.template), is_four ? MODEL_TOOLS_HERMES : MODEL_TOOLS_JSON);
+        base_buf_printf(&want,
+            "%s<|start_of_role|>%s<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>", before,
+            is_four ? "user<|end_of_role|>\n<tool_response>\nresult\n</tool_response>"
+                    : "tool<|end_of_role|>result");
+        check_conversation(&c, want.data, 14);
+        base_buf_free(&want);
+        close_chat(&c);
+    }
+}
+
 static void test_template__writes_gemma(void **state)
 {
     static const char *const tokens[] = {"<bos>", "<start_of_turn>", "<end_of_turn>", NULL};
@@ -648,6 +674,7 @@ int main(void)
         cmocka_unit_test(test_template__writes_calls_of_mistral_with_ids),
         cmocka_unit_test(test_template__writes_gemma),
         cmocka_unit_test(test_template__writes_gemma4),
+        cmocka_unit_test(test_template__writes_granite),
         cmocka_unit_test(test_template__lets_a_model_think_or_not),
         cmocka_unit_test(test_template__falls_back_or_refuses),
         cmocka_unit_test(test_template__chooses_the_form_of_calls),

@@ -567,6 +567,12 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
         snprintf(key, sizeof key, "%s.attention.temperature_scale", spec->architecture);
         key_f32(w, key, spec->q_scale);
     }
+    const char *const scales[] = {"embedding_scale", "residual_scale", "attention.scale", "logit_scale"};
+    const float of_scales[] = {spec->embd_scale, spec->branch_scale, spec->attn_scale, spec->logit_scale};
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(key, sizeof key, "%s.%s", spec->architecture, scales[i]);
+        if (of_scales[i]) key_f32(w, key, of_scales[i]);
+    }
     if (spec->head_dim) {
         snprintf(key, sizeof key, "%s.attention.key_length", spec->architecture);
         key_u32(w, key, spec->head_dim);

@@ -24,7 +24,7 @@ typedef enum tiny_type {
 
 typedef struct tiny_gguf {
     const char *
-        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next", "gpt-oss" or "gemma4" */
+        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next", "gpt-oss", "gemma4" or "granite" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
     uint32_t head_dim;                  /* 0: n_embd / n_head, and the file does not say */
     uint32_t n_experts, n_experts_used; /* of mixtures, where n_ff is one expert's */
@@ -46,8 +46,10 @@ typedef struct tiny_gguf {
     bool gemma_marks;      /* the same of Gemma 4's, <|tool_call> and its like */
     bool think_marks;      /* <think> and its end are among its special tokens */
     float yarn_less;       /* mistral3: yarn_log_multiplier */
-    float q_scale;         /* mistral3: attention.temperature_scale, with yarn_trained */
-    uint32_t window;       /* gemma3, gemma4, gpt-oss: 0 none */
+    /* granite: what embeddings, branches and scores are multiplied by, and logits divided; 0: as others do */
+    float embd_scale, branch_scale, attn_scale, logit_scale;
+    float q_scale;   /* mistral3: attention.temperature_scale, with yarn_trained */
+    uint32_t window; /* gemma3, gemma4, gpt-oss: 0 none */
     /*
      * gemma4: of so many layers the last reads everything, with n_head_kv_all heads of head_dim, the others a window
      * with n_head_kv heads of window_head_dim; so many of the last share rows, n_ff twice as wide; numbers of a
@@ -115,6 +117,15 @@ char *tiny_gguf_small_model(void);
         .architecture = "gemma4", .n_layer = 6, .n_embd = 128, .n_ff = 160, .n_head = 8, .n_head_kv = 4,     \
         .n_head_kv_all = 1, .head_dim = 64, .window_head_dim = 32, .window_every = 3, .n_ctx = 4096,         \
         .seed = 41, .tied = true, .rope_base = 1e6f, .window = 60, .without_values = true                    \
+    }
+
+/* Scales as Granite 3.3 has them. */
+#define TINY_GGUF_GRANITE                                                                                    \
+    (tiny_gguf)                                                                                              \
+    {                                                                                                        \
+        .architecture = "granite", .n_layer = 3, .n_embd = 128, .n_ff = 160, .n_head = 4, .n_head_kv = 2,    \
+        .n_ctx = 4096, .seed = 46, .tied = true, .rope_base = 1e7f, .embd_scale = 12, .branch_scale = 0.22f, \
+        .attn_scale = 0.015625f, .logit_scale = 8                                                            \
     }
 
 /* Five layers with a window, one without, one with. */

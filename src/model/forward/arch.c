@@ -43,6 +43,7 @@ static const model_arch architectures[] = {
         .experts = true,
         .shared = true},
     {.name = "llama", .families = "Llama 2 and 3, SmolLM2, Devstral 1", .rope = OPS_ROPE_NORM},
+    {.name = "granite", .families = "Granite 3 and 4, dense", .rope = OPS_ROPE_NORM, .scaled = true},
     {.name = "mistral3",
         .families = "Ministral 3, Devstral Small 2",
         .rope = OPS_ROPE_NORM,
@@ -148,18 +149,22 @@ static double get_number(const reader *r, const char *name, double otherwise)
 }
 
 /* Metadata that changes the arithmetic in a way that is not built. */
-static int refuse_extras(const reader *r, bool is_capped)
+static int refuse_extras(const reader *r, const model_arch *arch)
 {
-    static const char *const numbers[] = {"final_logit_softcapping", "attn_logit_softcapping", "logit_scale",
-        "residual_scale", "embedding_scale", "attention.clamp_kqv", "attention.max_alibi_bias"};
+    const struct {
+        const char *name;
+        bool is_built;
+    } numbers[] = {{"final_logit_softcapping", arch->capped}, {"attn_logit_softcapping", false},
+        {"logit_scale", arch->scaled}, {"residual_scale", arch->scaled}, {"embedding_scale", arch->scaled},
+        {"attention.clamp_kqv", false}, {"attention.max_alibi_bias", false}};
     char key[96];
     base_str scaling;
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        double value = get_number(r, numbers[i], 0);
-        if (value != 0 && !(i == 0 && is_capped))
+        double value = get_number(r, numbers[i].name, 0);
+        if (value != 0 && !numbers[i].is_built)
             return base_fail(r->err, BASE_E_UNSUPPORTED, "%s.%s is %g, which kvist does not compute", r->arch,
-                numbers[i], value);
+                numbers[i].name, value);
     }
     if (gguf_get_str(r->file, key_of(r, "rope.scaling.type", key), &scaling) &&
         !base_str_equal(scaling, "none") && !base_str_equal(scaling, "linear") &&
@@ -594,6 +599,31 @@ static int read_layers(const reader *r, model_hyper *h)
     return 0;
 }
 
+/*
+ * Granite multiplies the embedding, what each branch adds, and divides the logits. A branch's factor is the same in all layers,
+ * so the stream is kept divided by it: then branches are added as they are, and norms see the same but for their epsilon.
+ */
+static int read_scales(const reader *r, model_hyper *h)
+{
+    char key[96];
+    bool turns = true;
+    h->embd_scale = h->arch->embd_scale ? sqrtf((float)h->n_embd) : 1;
+    h->logit_scale = 1;
+    if (!h->arch->scaled) return 0;
+    const double embd = get_number(r, "embedding_scale", 1), branch = get_number(r, "residual_scale", 1),
+                 logits = get_number(r, "logit_scale", 1);
+    if (!(embd > 1e-6 && embd < 1e6) || !(branch > 1e-3 && branch < 1e3) || !(logits > 1e-6 && logits < 1e6))
+        return base_fail(
+            r->err, BASE_E_FORMAT, "%s's scales %g, %g and %g make no sense", r->arch, embd, branch, logits);
+    if (gguf_get_bool(r->file, key_of(r, "rope.scaling.finetuned", key), &turns) && !turns)
+        return base_fail(
+            r->err, BASE_E_UNSUPPORTED, "%s says that nothing is turned by RoPE, which is not built", key);
+    h->embd_scale = (float)(embd / branch);
+    h->norm_eps = (float)(h->norm_eps / (branch * branch));
+    h->logit_scale = (float)(1 / logits);
+    return 0;
+}
+
 int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
 {
     base_err own;
@@ -604,7 +634,7 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
 
     if ((rc = find_arch(f, &h.arch, r.err))) return rc;
     r.arch = h.arch->name;
-    if ((rc = refuse_extras(&r, h.arch->capped))) return rc;
+    if ((rc = refuse_extras(&r, h.arch))) return rc;
     if ((rc = read_layers(&r, &h)) || (rc = read_state(&r, &h))) return rc;
     if ((rc = need_count(&r, "embedding_length", MAX_WIDTH, &h.n_embd))) return rc;
     if ((rc = read_experts(&r, &h))) return rc;
@@ -618,6 +648,7 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
     h.norm_eps = (float)get_number(&r, "attention.layer_norm_rms_epsilon", 1e-5);
     if (!(h.norm_eps > 0 && h.norm_eps < 1))
         return base_fail(r.err, BASE_E_FORMAT, "layer_norm_rms_epsilon is %g", (double)h.norm_eps);
+    if ((rc = read_scales(&r, &h))) return rc;
     double per_head = h.n_layer == h.arch->wide_layers ? (double)(h.n_embd / h.n_head) : h.head_dim;
     h.attn_scale = (float)get_number(&r, "attention.scale", h.arch->unscaled ? 1 : 1 / sqrt(per_head));
     h.final_cap = h.arch->capped ? (float)get_number(&r, "final_logit_softcapping", 0) : 0;

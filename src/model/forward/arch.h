@@ -28,6 +28,7 @@ typedef struct model_arch {
     bool qk_norm;    /* an RMSNorm of every query and key head, before RoPE */
     bool post_norm;  /* an RMSNorm of what attention and the feed-forward add to the residual stream */
     bool embd_scale; /* the embedding is multiplied by sqrt(n_embd) */
+    bool scaled;     /* by a number of the file, and so are the branches and the logits */
     /* of so many layers the last reads everything, the others a window; 0: all read everything */
     uint32_t window_every;
     /* RoPE's base in layers with a window, where it is never stretched; 0: they turn as the others do */
@@ -102,10 +103,11 @@ typedef struct model_hyper {
      * number that the other layers have. Then n_head_kv and head_dim are those of the lanes (lanes.h).
      */
     uint32_t window_head_dim, window_n_rot, n_head_kv_window, n_head_kv_all;
-    uint32_t n_sharing;    /* so many of the last layers read the rows of one before them */
-    uint32_t n_ff_sharing; /* n_ff in those; 0: the same */
-    uint32_t n_embd_layer; /* of a token's embeddings for each layer; 0: it has none */
-    float final_cap;       /* 0: logits are not capped */
+    uint32_t n_sharing;            /* so many of the last layers read the rows of one before them */
+    uint32_t n_ff_sharing;         /* n_ff in those; 0: the same */
+    uint32_t n_embd_layer;         /* of a token's embeddings for each layer; 0: it has none */
+    float final_cap;               /* 0: logits are not capped */
+    float embd_scale, logit_scale; /* what embeddings and logits are multiplied by */
 } model_hyper;
 
 static inline bool model_layer_has_window(const model_hyper *h, uint32_t layer)

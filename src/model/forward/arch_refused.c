@@ -16,7 +16,6 @@ static const model_arch_refused refused[] = {
     {"glm4moe",        "GLM-4.5-Air, 4.6",               "a sigmoid router, dense first layers",                     "Qwen3-Coder-Next"},
     {"deepseek2",      "GLM-4.7-Flash, DeepSeek-V2, Coder-V2-Lite, Kimi-K2", "latent attention",                     coder},
     {"cohere2moe",     "North-Mini-Code 30B",            "attention and feed-forward from one norm, a sigmoid router", coder},
-    {"granite",        "Granite 3, 4 dense",             "scaled embeddings, residuals and logits",                  dense},
     {"granitemoe",     "Granite 3 mixtures",             "scaled embeddings, residuals and logits",                  coder},
     {"granitehybrid",  "Granite 4",                      "layers with a Mamba-2 state",                              "Qwen3.6-35B-A3B"},
     {"nemotron_h",     "Nemotron-H",                     "layers with a Mamba-2 state",                              dense},

@@ -19,9 +19,11 @@ static void forbid_others(float *logits, const uint64_t *only, uint32_t n_vocab)
         if (!(only[id / 64] >> id % 64 & 1)) logits[id] = -INFINITY;
 }
 
-/* In F64, as libraries' tanh differ. */
-static void cap_logits(float *logits, size_t n, float cap)
+/* Scaled, then capped: in F64, as libraries' tanh differ. */
+static void finish_logits(const model_hyper *h, float *logits, size_t n)
 {
+    const double cap = h->final_cap;
+    for (size_t i = 0; i < n && h->logit_scale != 1; i++) logits[i] *= h->logit_scale;
     for (size_t i = 0; i < n && cap > 0; i++) logits[i] = (float)(cap * tanh((double)logits[i] / cap));
 }
 
@@ -46,7 +48,7 @@ static int make_logits(model *m, const micro_batch *b, base_err *err)
         if (rc) break;
         float *logits = b->whole->logits + (size_t)(b->want_from + at) * h->n_vocab;
         m->ops->download(m->ops, logits, m->scratch.logits, 0, (size_t)now * h->n_vocab * sizeof *logits);
-        cap_logits(logits, (size_t)now * h->n_vocab, h->final_cap);
+        finish_logits(h, logits, (size_t)now * h->n_vocab);
         for (uint32_t i = 0; i < now && b->whole->only; i++)
             forbid_others(logits + (size_t)i * h->n_vocab, b->whole->only, h->n_vocab);
     }
@@ -116,7 +118,7 @@ static int start_hidden(model *m, const micro_batch *b, base_err *err)
             &(ops_embed_args){.table = m->tensors.token_embd,
                 .ids = b->whole->ids + b->from,
                 .n = b->n,
-                .scale = h->arch->embd_scale ? sqrtf((float)h->n_embd) : 1,
+                .scale = h->embd_scale,
                 .out = layer_hidden(m)},
             err);
         if (!rc && h->n_embd_layer) rc = make_own_embeddings(m, b, err);

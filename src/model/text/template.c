@@ -47,6 +47,20 @@ typedef struct family {
         [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = response_end "<|im_end|>\n",             \
     }
 
+/* The turns of Granite; how a tool's result begins and ends differs. */
+#define GRANITE(tool, tool_end)                                                                                \
+    .tokens = {"<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"},                                     \
+    .begin = {                                                                                                 \
+        [MODEL_ROLE_SYSTEM]    = "<|start_of_role|>system<|end_of_role|>",                                     \
+        [MODEL_ROLE_USER]      = "<|start_of_role|>user<|end_of_role|>",                                       \
+        [MODEL_ROLE_ASSISTANT] = "<|start_of_role|>assistant<|end_of_role|>",                                  \
+        [MODEL_ROLE_TOOL]      = "<|start_of_role|>" tool,                                                     \
+    },                                                                                                         \
+    .end = {                                                                                                   \
+        [MODEL_ROLE_SYSTEM] = "<|end_of_text|>\n", [MODEL_ROLE_USER] = "<|end_of_text|>\n",                    \
+        [MODEL_ROLE_ASSISTANT] = "<|end_of_text|>\n", [MODEL_ROLE_TOOL] = tool_end "<|end_of_text|>\n",       \
+    }
+
 #define HARMONY(effort)                                                                                        \
     "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"                   \
     "Knowledge cutoff: 2024-06\n\nReasoning: " effort "\n\n"                                                  \
@@ -80,6 +94,14 @@ static const family families[] = {
         .name = "chatml", .sign = "<|im_start|>",
         CHATML("\n</tool_response>"),
         .think_sign = "enable_thinking", .no_thought = "<think>\n\n</think>\n\n",
+    },
+    {   /* Granite 4. */
+        .name = "granite", .sign = "<|start_of_role|>", .also = "<tool_call>",
+        GRANITE("user<|end_of_role|>\n<tool_response>\n", "\n</tool_response>"),
+    },
+    {   /* Granite 3: a result is a message of its own; calls are asked for in JSON. */
+        .name = "granite3", .sign = "<|start_of_role|>",
+        GRANITE("tool<|end_of_role|>", ""),
     },
     {   /*
          * gpt-oss. Without the date of its template: what every session begins with is computed once per model. The
@@ -256,7 +278,8 @@ static model_tool_style choose_tools(const gguf_file *g, base_str jinja, const m
     const model_tool_style mistral = choose_mistral(jinja, t);
     if (mistral != MODEL_TOOLS_JSON) return mistral;
     if (contains(jinja, "<tool_call>") && contains(jinja, "<function=")) return MODEL_TOOLS_XML;
-    if (contains(architecture, "qwen") && contains(jinja, "<tool_call>")) return MODEL_TOOLS_HERMES;
+    const bool is_hermes = contains(architecture, "qwen") || contains(jinja, "<|start_of_role|>");
+    if (is_hermes && contains(jinja, "<tool_call>")) return MODEL_TOOLS_HERMES;
     return MODEL_TOOLS_JSON;
 }
 

@@ -122,11 +122,12 @@ static void load_channels(model_tokenizer *t)
  */
 static void load_marks(model_tokenizer *t)
 {
-    static const char *const names[] = {"<|im_start|>", "<|start_header_id|>", "<|end_header_id|>",
-        "<start_of_turn>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[INST]", "[/INST]", "[TOOL_RESULTS]",
-        "[/TOOL_RESULTS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]",
-        "[TOOL_CONTENT]", "<s>", "</s>", "<|turn>", "<turn|>", "<|channel>", "<channel|>", "<|think|>",
-        "<|tool>", "<tool|>", "<|tool_call>", "<tool_call|>", "<tool_response|>", "<|\"|>"};
+    static const char *const names[] = {"<|im_start|>", "<|start_of_role|>", "<|end_of_role|>",
+        "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]",
+        "[INST]", "[/INST]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
+        "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[TOOL_CONTENT]", "<s>", "</s>", "<|turn>", "<turn|>",
+        "<|channel>", "<channel|>", "<|think|>", "<|tool>", "<tool|>", "<|tool_call>", "<tool_call|>",
+        "<tool_response|>", "<|\"|>"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         for (uint32_t i = 0; i < t->pieces.n; i++)
             if (t->pieces.types[i] == PIECE_USER && base_str_equal(piece_at(&t->pieces, i), names[k]))
@@ -165,8 +166,8 @@ static int load_byte_level(model_tokenizer *t, const gguf_file *g, base_err *err
     t->split = split_find(pre.ptr, pre.len);
     if (!t->split)
         return base_fail(err, BASE_E_UNSUPPORTED,
-            "the pre-tokenizer \"%.*s\" is not one of qwen2, qwen35, llama-bpe, smollm, gpt-2, tekken, "
-            "gpt-4o",
+            "the pre-tokenizer \"%.*s\" is not one of qwen2, qwen35, llama-bpe, dbrx, smollm, refact, "
+            "gpt-2, tekken, gpt-4o",
             (int)(pre.len < 40 ? pre.len : 40), pre.ptr);
     int r = piece_table_load(&t->pieces, g, PIECE_ALPHABET_GPT2, err);
     if (r < 0) return r;

@@ -283,6 +283,8 @@ const split_kind *split_find(const char *pre, size_t n)
         {"qwen35",    split_qwen35, 0, 0},
         {"smollm",    split_smollm, 0, 0},
         {"llama-bpe", split_llama3, 1, 1},
+        {"dbrx",      split_llama3, 0, 0},
+        {"refact",    split_smollm, 0, 0},
         {"gpt-2",     split_gpt2,   0, 0},
         {"tekken",    split_tekken, 1, 1},
         {"gpt-4o",    split_o200k,  0, 0},
