@@ -322,6 +322,31 @@ static void set_object(code_use *use, code_object kind, const char *object)
     use->object = object;
 }
 
+/* this.name in Java and TypeScript: the type that the file's fields of that name are declared with, where they agree. */
+static void infer_field(finder *f, uint32_t e, code_use *use)
+{
+    const code_tree *t = f->t;
+    const code_node *whole = &t->nodes[e];
+    static const char word[] = "this.";
+    const size_t n = sizeof word - 1;
+    if (whole->to - whole->from <= n || memcmp(t->text + whole->from, word, n) != 0) return;
+    const char *name = t->text + whole->from + n, *type = NULL;
+    const size_t length = whole->to - whole->from - n;
+    for (uint32_t i = 0; i < t->n; i++) {
+        const code_node *node = &t->nodes[i];
+        if (node->to - node->from != length || memcmp(t->text + node->from, name, length) != 0) continue;
+        uint32_t holder = up(f, i);
+        if (is(f, holder, "variable_declarator")) holder = up(f, holder);
+        if (!is(f, holder, "field_declaration") && !is(f, holder, "public_field_definition")) continue;
+        const uint32_t declared = code_tree_child(t, holder, FIELD_TYPE),
+                       found = declared != UINT32_MAX ? type_name(f, declared) : UINT32_MAX;
+        const char *said = found != UINT32_MAX ? keep_node(f, found) : "";
+        if (type && strcmp(type, said) != 0) return;
+        type = said;
+    }
+    if (type && *type) set_object(use, CODE_OBJECT_TYPED, type);
+}
+
 /* What type an expression has, as far as its own text and its variable's declaration say. */
 static void infer(finder *f, uint32_t e, code_use *use)
 {
@@ -358,6 +383,10 @@ static void infer(finder *f, uint32_t e, code_use *use)
             set_object(use, CODE_OBJECT_SELF, use->holder);
         else if (function != UINT32_MAX && type_name(f, function) != UINT32_MAX)
             set_object(use, CODE_OBJECT_CALLED, keep_node(f, type_name(f, function)));
+        return;
+    }
+    if (strcmp(type, "field_access") == 0 || strcmp(type, "member_expression") == 0) {
+        infer_field(f, e, use);
         return;
     }
     if (strcmp(type, "method_invocation") == 0) {

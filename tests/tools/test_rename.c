@@ -391,6 +391,25 @@ static void test_rename__tells_which_documents_write_the_old_name(void **state)
     tree_remove(&t);
 }
 
+/* this.range of Java and TypeScript has the type that the field is declared with. */
+
+static void test_rename__reads_the_types_of_fields(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(
+        &t, "Range.java", "class Range {\n    boolean holds(int v) {\n        return v > 0;\n    }\n}\n");
+    tree_put(&t, "Need.java",
+        "class Need {\n    final Range range;\n    final Need next;\n\n    boolean holds(int v) {\n"
+        "        return this.range.holds(v) && this.next.holds(v);\n    }\n}\n");
+    tree_open(&t);
+    renames(&t, "Range.holds", "contains", NULL);
+    expect(&t, "Need.java",
+        "class Need {\n    final Range range;\n    final Need next;\n\n    boolean holds(int v) {\n"
+        "        return this.range.contains(v) && this.next.holds(v);\n    }\n}\n");
+    tree_remove(&t);
+}
+
 /* What its own comment calls it goes with it; documents where the call says so, but for what tells of older versions. */
 
 static void test_rename__changes_its_own_comment_and_documents_on_request(void **state)
@@ -432,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_rename__java_tells_types_of_one_name_apart),
         cmocka_unit_test(test_rename__javascript_passages_and_members),
         cmocka_unit_test(test_rename__go_packages_and_unnamed_types),
+        cmocka_unit_test(test_rename__reads_the_types_of_fields),
         cmocka_unit_test(test_rename__refuses_what_cannot_be),
         cmocka_unit_test(test_rename__tells_which_documents_write_the_old_name),
         cmocka_unit_test(test_rename__changes_its_own_comment_and_documents_on_request),
