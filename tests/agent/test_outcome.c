@@ -737,13 +737,52 @@ static void test_outcome__a_qualifier_is_not_what_goes(void **state)
     need_grammars();
     put_file("queue.rs", "pub struct Queue;\n\nimpl Queue {\n    pub fn pop(&self) {}\n}\n");
     host h = new_host();
-    agent_session *s = open_session(
-        &h, "opens 1\nanswer pop\", \"to\": \"take_one\"}}</tools>\n" NO NO NO, AGENT_MODE_ALL, NULL, false);
+    agent_session *s = open_session(&h, "opens 1\nanswer }}</tools>\n" NO NO NO, AGENT_MODE_ALL, NULL, false);
     agent_session_agent(s)->settings.tries = 0;
     submit(s, &h, "Rename Queue::pop to take_one");
     assert_file("queue.rs", "pub struct Queue;\n\nimpl Queue {\n    pub fn take_one(&self) {}\n}\n");
     assert_false(told(&h, "asking for the rest"));
     assert_false(told(&h, "till in the tree"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* What a request says of a new parameter besides its callers is the body's, which a small model leaves as it was. */
+static void test_outcome__a_new_parameter_is_to_be_used(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    put_file(
+        "a.c", "struct item {\n    unsigned mode;\n};\n\nvoid put(struct item *i)\n{\n    i->mode = 0;\n}\n");
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "opens 1\nanswer 0\"}}</tools>\n" NO NO NO, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a parameter unsigned mode to put. The item gets it instead of 0.");
+    assert_file("a.c", "struct item {\n    unsigned mode;\n};\n\nvoid put(struct item *i, unsigned "
+                       "mode)\n{\n    i->mode = 0;\n}\n");
+    assert_true(told(&h, "As it was: put in a.c."));
+    assert_true(told(&h, "put is now:"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* Each function of a list has to change; of several members of a name the one whose type stands beside it is meant. */
+static void test_outcome__lists_and_members_are_read(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    put_file("shop.py", "class Cart:\n    def add(self):\n        return 1\n\n\nclass Shelf:\n    def "
+                        "add(self):\n        return 2\n\n\n"
+                        "def open_it():\n    return Cart().add()\n\n\ndef close_it():\n    return 3\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, "opens 1\nanswer }}</tools>\n" NO NO NO, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Rename the method add of Cart to put.");
+    assert_false(told(&h, "till in the tree"));
+    assert_true(told(&h, "renamed method add to put: 2 places in 1 file."));
+    submit(s, &h, "The functions open_it and close_it should return 4.");
+    assert_true(told(&h, "open_it, close_it is as it was: it was to be changed too."));
     agent_session_close(s);
     free_host(&h);
 }
@@ -896,6 +935,8 @@ int main(void)
         TEST_CASE(test_outcome__an_addition_to_a_file_sees_that_file),
         TEST_CASE(test_outcome__a_function_of_a_type_is_begun),
         TEST_CASE(test_outcome__a_qualifier_is_not_what_goes),
+        TEST_CASE(test_outcome__a_new_parameter_is_to_be_used),
+        TEST_CASE(test_outcome__lists_and_members_are_read),
         TEST_CASE(test_outcome__a_new_test_finds_its_place),
         TEST_CASE(test_outcome__a_scripts_new_test_is_written_again_by_its_lines),
     };

@@ -591,7 +591,10 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         a->fix.passed = false;
         remember_written(a, &r);
         agent__wish_twins(a, &old);
-        if (!strcmp(r.name, "refactor")) remember_operation(a, &r.result.text);
+        if (!strcmp(r.name, "refactor")) {
+            remember_operation(a, &r.result.text);
+            agent__wish_use_of_parameter(a, r.call.arguments);
+        }
     }
     if (!rc && r.tool) remember_refusal(a, &r, wrote);
     bool tried = !rc && r.tool && r.tool->power == TOOL_WRITES;

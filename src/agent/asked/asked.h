@@ -12,6 +12,12 @@
 /* A request for an operation without its verb, read with the tree's names; agent_operation_words_free. */
 bool agent__read_wording(const agent *a, const char *request, agent_operation_words *ret);
 
+/*
+ * "isSatisfiedBy of Range", "close in Pool", "Pool's close": where several types of the tree have such a member, the one
+ * whose type stands beside the name. `name` itself where none does; takes it, the caller frees what it gets.
+ */
+char *agent__with_its_type(const agent *a, const char *request, char *name);
+
 /* --- outcome.c --- */
 /* Does a request in plain words ask for a change of the tree, or for words? */
 bool agent_asks_for_change(const char *request);
@@ -31,7 +37,7 @@ bool agent__aim_at_missing(agent *a);
 bool agent__aim_at_said(agent *a, const char *text);
 /* The next answer begins with the call that writes this definition. */
 void agent__aim_at(agent *a, const char *path, const char *name);
-/* From now on this definition has to change as well. */
+/* From now on this definition has to change as well; path NULL: one of the name, wherever it stands. */
 void agent__wish_changed(agent *a, const char *path, const char *name);
 /* It asks for other behaviour of what stands there: nothing comes, goes or is called otherwise. */
 bool agent__asks_for_behaviour(const agent *a);
@@ -49,6 +55,10 @@ void agent__find_standing(const agent *a, const char *path, const char *name, ag
 void agent__standing_free(agent_standing *s);
 /* `old` was rewritten: what stands in another place that the request means as well has to change too. */
 void agent__wish_twins(agent *a, const agent_standing *old);
+
+/* --- each.c --- */
+/* Several functions that the request lists as what is to change: each of them has to. */
+void agent__wish_each(agent *a, const char *request);
 
 /* --- meant.c --- */
 /* The functions that a request for other behaviour may mean where it names none, into a->asked.meant. */

@@ -201,10 +201,11 @@ void agent__wish_changed(agent *a, const char *path, const char *name)
     agent_asked *x = &a->asked;
     bool is_known = x->n_wishes == AGENT_MAX_WISHES;
     for (uint32_t i = 0; i < x->n_wishes && !is_known; i++)
-        is_known = x->wishes[i].path && !strcmp(x->wishes[i].path, path) && !strcmp(x->wishes[i].name, name);
+        is_known = !x->wishes[i].path == !path && (!path || !strcmp(x->wishes[i].path, path)) &&
+                   !strcmp(x->wishes[i].name, name);
     if (is_known) return;
     x->wishes[x->n_wishes++] = (agent_wish){.name = base_xstrdup(name),
-        .path = base_xstrdup(path),
+        .path = path ? base_xstrdup(path) : NULL,
         .kind = AGENT_WISH_CHANGES,
         .before = text_of(a, path, name)};
 }
@@ -229,6 +230,7 @@ static bool is_deletion(const agent_asked *x, const char *request)
 void agent__ask(agent *a, const char *request)
 {
     static const char *const going[] = {"renam", "delet", "remov", "drop"};
+    static const char *const ordering[] = {"should", "must", "both", "let", "make", NULL};
     static const char *const changing[] = {"in", "chang", "updat", "adapt", "extend", "let"};
     code_index *index = tool_workspace_index(a->workspace);
     agent_asked *x = &a->asked;
@@ -255,7 +257,7 @@ void agent__ask(agent *a, const char *request)
         char *name = base_xstrndup(request + from, to - from);
         if (code_index_is_defined(index, name)) {
             if (is_object_of(request, from, going, sizeof going / sizeof *going))
-                add_wish(x, name, AGENT_WISH_GOES, 0);
+                add_wish(x, agent__with_its_type(a, request, name), AGENT_WISH_GOES, 0);
             else if (is_object_of(request, from, changing, sizeof changing / sizeof *changing) &&
                      is_code_like(request, from, to))
                 add_wish(x, name, AGENT_WISH_CHANGES, text_of(a, NULL, name));
@@ -268,6 +270,9 @@ void agent__ask(agent *a, const char *request)
             free(name);
         }
     }
+    if (x->change && !a->fix.wanted && !x->n_wishes && !is_addition && !is_wording &&
+        agent__has_any_word(request, ordering))
+        agent__wish_each(a, request);
     bool speaks_of_test = agent__has_word(request, "test") || agent__has_word(request, "tests");
     x->test = x->change && !a->fix.wanted && speaks_of_test &&
               (agent__has_word(request, "add") || agent__has_word(request, "write"));
@@ -346,8 +351,16 @@ static bool is_met(const agent *a, const agent_wish *w)
 {
     code_index *index = tool_workspace_index(a->workspace);
     if (w->kind == AGENT_WISH_CHANGES) return text_of(a, w->path, w->name) != w->before;
-    return w->kind == AGENT_WISH_GOES ? !code_index_is_defined(index, w->name)
-                                      : code_index_mentions(index, w->name);
+    if (w->kind != AGENT_WISH_GOES) return code_index_mentions(index, w->name);
+    const char *last = code_last_name(w->name);
+    const size_t n_type = last > w->name ? (size_t)(last - w->name) - 1 : 0;
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(index, w->name, &places);
+    bool is_there = n && !n_type; /* of "Range.contains" another type's contains may be found */
+    for (uint32_t i = 0; i < n; i++)
+        is_there |= strlen(places[i].parent) == n_type && !memcmp(places[i].parent, w->name, n_type);
+    code_places_free(places, n);
+    return !is_there;
 }
 
 /* Names of that kind whose wish is not met: "a, b"; the number of them. */
@@ -412,8 +425,22 @@ static void aim_at_test(agent *a)
     code_callers_free(callers, n < 32 ? n : 32);
 }
 
+/* Of several places of a name one in a file that this turn changed, where there is one; no test's. */
+static const code_place *place_near(const agent_asked *x, const code_place *places, uint32_t n)
+{
+    const code_place *near = NULL, *first = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if (places[i].is_declaration || code_path_is_test(places[i].path)) continue;
+        if (!first) first = &places[i];
+        for (size_t k = 0; k < x->n_changed && !near; k++)
+            if (!strcmp(x->changed[k], places[i].path)) near = &places[i];
+    }
+    return near ? near : first ? first : places;
+}
+
 bool agent__aim_at_missing(agent *a)
 {
+    const agent_asked *x = &a->asked;
     code_index *index = tool_workspace_index(a->workspace);
     if (a->info.strong) return false;
     for (uint32_t i = 0; i < a->asked.n_wishes && !a->fix.open_call; i++) {
@@ -422,7 +449,7 @@ bool agent__aim_at_missing(agent *a)
         if (w->kind == AGENT_WISH_GOES || is_met(a, w)) continue;
         uint32_t n = w->kind == AGENT_WISH_CHANGES ? code_index_define(index, w->name, &places) : 0;
         if (n)
-            agent__aim_at(a, w->path ? w->path : places[0].path, w->name);
+            agent__aim_at(a, w->path ? w->path : place_near(x, places, n)->path, w->name);
         else if (w->kind == AGENT_WISH_STANDS && a->asked.n_changed)
             agent__aim_at(a, a->asked.changed[0], w->name);
         code_places_free(places, n);

@@ -1,6 +1,11 @@
 /* A request's wording, read with the names of the session's tree (contract: asked.h). */
 #include "agent/asked/asked.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/words/request_words.h"
+
 static uint32_t count_definitions(const void *ctx, const char *name)
 {
     const agent *a = ctx;
@@ -21,4 +26,45 @@ bool agent__read_wording(const agent *a, const char *request, agent_operation_wo
 {
     const agent_names names = {a, count_definitions, is_mentioned};
     return agent_read_operation_words(request, &names, ret);
+}
+
+char *agent__with_its_type(const agent *a, const char *request, char *name)
+{
+    static const char *const kinds[] = {"method", "function", "member", "field", NULL};
+    static const char *const links[] = {"of", "in", "from", "on", NULL}, *const fillers[] = {"the", "class",
+                                                                             "struct", "type", "interface",
+                                                                             "trait", "module", NULL};
+    code_index *index = tool_workspace_index(a->workspace);
+    code_place *places = NULL;
+    const uint32_t n = strpbrk(name, ".:") ? 0 : code_index_define(index, name, &places);
+    agent_word w = {0}, of = {0};
+    char *ret = NULL;
+    code_places_free(places, n);
+    while (n > 1 && !ret && agent__next_word(request, w.to, &w)) {
+        if (w.to - w.from != strlen(name) || memcmp(request + w.from, name, w.to - w.from) != 0) continue;
+        agent_word around[2] = {{0}, {0}};
+        for (size_t at = w.from; agent__word_before(request, at, &of); at = of.from)
+            if (!agent__is_any_word(request, of, kinds)) break;
+        around[0] = of;
+        if (of.to - of.from == 1 && request[of.from] == 's' && of.from > 1 && request[of.from - 1] == '\'')
+            agent__word_before(request, of.from - 1, &around[0]);
+        if (agent__next_word(request, w.to, &of) && agent__is_any_word(request, of, links))
+            while (agent__next_word(request, of.to, &of) && agent__is_any_word(request, of, fillers)) {
+            }
+        around[1] = of;
+        for (int i = 0; i < 2 && !ret; i++) {
+            base_buf whole = {0};
+            base_buf_printf(
+                &whole, "%.*s.%s", (int)(around[i].to - around[i].from), request + around[i].from, name);
+            const uint32_t n_so =
+                around[i].to > around[i].from ? code_index_define(index, whole.data, &places) : 0;
+            if (n_so && strlen(places[0].parent) == around[i].to - around[i].from &&
+                !memcmp(places[0].parent, whole.data, around[i].to - around[i].from))
+                ret = base_buf_take(&whole);
+            if (n_so) code_places_free(places, n_so);
+            base_buf_free(&whole);
+        }
+    }
+    if (ret) free(name);
+    return ret ? ret : name;
 }

@@ -69,8 +69,14 @@ static uint32_t list_names(const agent *a, const char *behind, char **ret, uint3
     agent_word w = {0};
     uint32_t n = 0;
     while (n < most && agent__next_word(behind, w.to, &w)) {
-        const char *after = behind + w.to;
         if (agent__is_any_word(behind, w, fillers)) continue;
+        agent_word member = w; /* Range.contains, Range::contains */
+        for (size_t dots;
+             (dots = strspn(behind + member.to, ".:")) && agent__is_in_word(behind, member.to + dots);)
+            for (member.to += dots; agent__is_in_word(behind, member.to); member.to++)
+                ;
+        if (is_defined(a, behind, member)) w = member;
+        const char *after = behind + w.to;
         if ((*after == '.' && isalnum((unsigned char)after[1])) || !is_defined(a, behind, w)) break;
         ret[n++] = agent__copy_word(behind, w);
         after += strspn(after, "`\"' ");
@@ -317,6 +323,69 @@ static bool find_function(const agent *a, const char *request, const agent_param
     return found;
 }
 
+/* Does the function at that place write the word behind the end of its parameters? */
+static bool body_says(const agent *a, const code_place *p, const char *word)
+{
+    enum { MAX_FILE = 4 << 20 };
+    base_buf text = {0};
+    size_t at = 0, from, to;
+    bool is_so = tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) || p->to > text.len;
+    uint32_t n = 0;
+    while (!is_so && code_next_identifier(text.data + p->from, p->to - p->from, &at, &from, &to)) {
+        const char *found = text.data + p->from + from;
+        const bool is_member = from > 0 && (found[-1] == '.' || found[-1] == '>'); /* another thing's */
+        n += !is_member && to - from == strlen(word) && !memcmp(found, word, to - from);
+    }
+    base_buf_free(&text);
+    return is_so || n > 1; /* the first declares it */
+}
+
+/* "... that makes it strict", "The header gets this mode": is more said than what comes and what callers give? */
+static bool says_what_for(const char *request, const agent_parameter_words *w)
+{
+    static const char *const links[] = {
+        "that", "which", "so", "instead", "when", "if", "whether", "unless", NULL};
+    static const char *const known[] = {"caller", "callers", "call", "calls", "called", "pass", "passes",
+        "default", "defaults", "defaulting", "everywhere", NULL};
+    for (const char *at = request + w->to; *at;) {
+        agent_word first;
+        size_t n = 0;
+        while (at[n] && !(strchr(".;!?\n", at[n]) && (!at[n + 1] || isspace((unsigned char)at[n + 1])))) n++;
+        char *part = base_xstrndup(at, n);
+        const bool is_new = at > request + w->to && agent__next_word(part, 0, &first);
+        const bool says = is_new ? !agent__has_any_word(part, known) : agent__has_any_word(part, links);
+        free(part);
+        if (says) return true;
+        at += n + (at[n] != '\0');
+    }
+    return false;
+}
+
+void agent__wish_use_of_parameter(agent *a, const base_json *arguments)
+{
+    const char *operation = base_json_str(arguments, "operation", NULL),
+               *name = base_json_str(arguments, "name", NULL),
+               *declared = base_json_str(arguments, "parameter", NULL);
+    agent_parameter_words w;
+    code_place *places = NULL;
+    const code_place *only = NULL;
+    uint32_t n_found = 0;
+    if (!operation || strcmp(operation, "signature") != 0 || !name || !declared ||
+        !agent_read_parameter_words(a->request, &w))
+        return;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    for (uint32_t i = 0; i < n; i++) {
+        if (places[i].is_declaration || code_path_is_test(places[i].path)) continue;
+        only = &places[i];
+        n_found++;
+    }
+    if (n_found == 1 && w.change == AGENT_PARAMETER_COMES && w.name && strstr(declared, w.name) &&
+        says_what_for(a->request, &w) && !body_says(a, only, w.name))
+        agent__wish_changed(a, only->path, name);
+    code_places_free(places, n);
+    agent_parameter_words_free(&w);
+}
+
 static void put_member(base_buf *json, const char *name, const char *value)
 {
     base_buf_printf(json, ", \"%s\": ", name);
@@ -414,7 +483,7 @@ static bool put_way(const agent *a, const struct operation *o, const char *name,
     const char *request, base_buf *json)
 {
     char *to = NULL, *from = NULL;
-    const bool is_known = read_way(behind, name, !strcmp(o->name, "move"), &to, &from);
+    const bool is_known = read_way(behind, code_last_name(name), !strcmp(o->name, "move"), &to, &from);
     char *path = from ? code_index_path(tool_workspace_index(a->workspace), from) : NULL;
     if (is_known)
         base_buf_printf(json,
@@ -477,7 +546,10 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
     const bool is_wording = may && !is_signature && !o && open_wording(a, request, &json);
     if (!is_signature && !is_wording && o) {
         agent_asked *x = &a->asked; /* what is deleted stands in the list still */
-        if (!done && !x->n_listed) x->n_listed = list_names(a, behind, x->listed, AGENT_MAX_WISHES);
+        if (!done && !x->n_listed) {
+            x->n_listed = list_names(a, behind, x->listed, AGENT_MAX_WISHES);
+            if (x->n_listed == 1) x->listed[0] = agent__with_its_type(a, request, x->listed[0]);
+        }
         const uint32_t n = x->n_listed;
         const bool is_delete = !strcmp(o->name, "delete");
         if (n > 1 && done < n)

@@ -20,6 +20,8 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
 bool agent__is_operation_alone(const agent *a, const char *request);
 /* Such a request's operations are in the tree, and no judge has said no. */
 bool agent__is_operation_done(const agent *a);
+/* A call of refactor with these arguments was done: a parameter that came and that the function does not use yet is to be used. */
+void agent__wish_use_of_parameter(agent *a, const base_json *arguments);
 /* Where no call can be begun, the tool is told of in front of the request. */
 void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 

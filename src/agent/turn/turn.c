@@ -488,6 +488,29 @@ static bool should_ask_for_change(agent *a, base_buf *missing)
     return true;
 }
 
+/* What this turn wrote is not in view as it is now, and a model that does not see it writes what it saw elsewhere. */
+static void put_aimed(const agent *a, base_buf *out)
+{
+    enum { MOST = 6000, MAX_FILE = 4 << 20 };
+    code_place *places = NULL;
+    base_buf text = {0};
+    bool is_written = false;
+    for (size_t i = 0; i < a->asked.n_changed && a->fix.path; i++)
+        is_written |= !strcmp(a->asked.changed[i], a->fix.path);
+    if (!a->fix.open_call || !is_written || !a->fix.name) return;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), a->fix.name, &places);
+    for (uint32_t i = 0; i < n && !text.len; i++) {
+        const code_place *p = &places[i];
+        if (p->is_declaration || strcmp(p->path, a->fix.path) != 0 || p->to - p->from > MOST) continue;
+        if (tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) || p->to > text.len) continue;
+        const char *language = code_language(p->path, "", 0);
+        base_buf_printf(out, "%s is now:\n```%s\n%.*s\n```\n", a->fix.name, language ? language : "",
+            (int)(p->to - p->from), text.data + p->from);
+    }
+    base_buf_free(&text);
+    code_places_free(places, n);
+}
+
 static int ask_for_change(agent *a, const answer *r, const base_buf *missing, base_err *err)
 {
     base_buf text = {0};
@@ -500,10 +523,11 @@ static int ask_for_change(agent *a, const answer *r, const base_buf *missing, ba
         agent__notice(a, "the answer could not be put aside: %s", put.msg);
     base_buf_printf(&text, "%s%s", a->asked.n_changed ? "" : "No file was changed yet. ",
         missing->len ? missing->data : "");
-    base_buf_puts(&text, a->info.strong || is_aimed || agent__aim_at_missing(a)
-                             ? "Make that change now."
-                             : "Make that change now: the rewrite call on one line, then the whole "
-                               "definition in a fenced block.");
+    const bool is_begun = a->info.strong || is_aimed || agent__aim_at_missing(a);
+    if (is_begun) put_aimed(a, &text);
+    base_buf_puts(&text, is_begun ? "Make that change now."
+                                  : "Make that change now: the rewrite call on one line, then the whole "
+                                    "definition in a fenced block.");
     agent__notice(a, "%s",
         a->asked.n_changed ? "not all of the change is in the tree: asking for the rest"
                            : "nothing was changed: asking for the change");

@@ -73,22 +73,56 @@ static char *in_backticks(const char *s, size_t at, size_t *ret_to)
     return agent__copy_word(s, code);
 }
 
-/* "int quiet", "unsigned int flags", "char *sep": a type of the list at `type` and the name behind it; false: no name follows. */
-static bool read_typed(const char *s, agent_word type, agent_parameter_words *w)
+/* "int", "size_t", "Duration": can a word be a type's name? */
+static bool is_type_word(const char *s, agent_word w)
 {
-    static const char *const in_front[] = {"const", "unsigned", "signed", NULL};
-    agent_word last = type, name;
-    for (; agent__is_any_word(s, last, in_front); last = name)
-        if (!agent__next_word(s, last.to, &name) || strspn(s + last.to, " ") != name.from - last.to)
-            return false;
-    if (!agent__is_any_word(s, last, types) || !agent__next_word(s, last.to, &name) || name.from == last.to ||
-        strspn(s + last.to, " *") != name.from - last.to || agent__is_any_word(s, name, no_names))
+    const bool is_marked = w.to - w.from > 2 && !strncmp(s + w.to - 2, "_t", 2);
+    return agent__is_any_word(s, w, types) || is_marked || isupper((unsigned char)s[w.from]);
+}
+
+/* The word at or behind byte `at`, with nothing but blanks and stars between, that may be a parameter's name. */
+static bool read_bare(const char *s, size_t at, agent_word *ret)
+{
+    static const char *const links[] = {
+        "behind", "before", "after", "everywhere", "when", "if", "or", "but", "between", NULL};
+    return agent__next_word(s, at, ret) && ret->from > at && strspn(s + at, " *") == ret->from - at &&
+           !isdigit((unsigned char)s[ret->from]) && !agent__is_any_word(s, *ret, no_names) &&
+           !agent__is_any_word(s, *ret, links);
+}
+
+/*
+ * "int quiet", "unsigned mode", "const struct node *next": the type's words and the name behind them; "timeout Duration",
+ * "limit: int": the type behind the name. false: the word stands alone.
+ */
+static bool read_typed(const char *s, agent_word first, agent_parameter_words *w)
+{
+    static const char *const in_front[] = {
+        "const", "unsigned", "signed", "long", "short", "struct", "enum", "union", "final", NULL};
+    agent_word last = first, name = first;
+    bool is_type = is_type_word(s, first);
+    for (; agent__is_any_word(s, last, in_front) && read_bare(s, last.to, &name); last = name) is_type = true;
+    if (last.from != first.from && (!is_type_word(s, last) || !read_bare(s, last.to, &name)))
+        name = last; /* "unsigned mode": the last word is no type, or nothing follows */
+    else if (is_type && !read_bare(s, last.to, &name))
         return false;
-    size_t end = name.from;
-    while (s[end - 1] == ' ') end--;
-    w->type = agent__copy_word(s, (agent_word){type.from, end});
-    w->name = agent__copy_word(s, name);
+    if (is_type && name.from != first.from) {
+        size_t end = name.from;
+        while (s[end - 1] == ' ') end--;
+        w->type = agent__copy_word(s, (agent_word){first.from, end});
+        w->name = agent__copy_word(s, name);
+        w->to = name.to;
+        return true;
+    }
+    const size_t behind = first.to + (s[first.to] == ':');
+    if (is_type || !read_bare(s, behind, &name)) return false;
+    const bool is_qualified = s[name.to] == '.' && agent__is_in_word(s, name.to + 1);
+    if (!is_qualified && !is_type_word(s, name)) return false;
+    w->name = agent__copy_word(s, first);
     w->to = name.to;
+    while (s[w->to] == '.' && agent__is_in_word(s, w->to + 1)) /* time.Duration */
+        for (w->to++; agent__is_in_word(s, w->to); w->to++)
+            ;
+    w->type = agent__copy_word(s, (agent_word){name.from, w->to});
     return true;
 }
 

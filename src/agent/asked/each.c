@@ -1,0 +1,80 @@
+/*
+ * "The errors of Add and Replace should quote the key": a small model changes the first and says that it is done. So a list
+ * of functions in a request for other behaviour is what has to change, all of it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/asked/asked.h"
+#include "agent/words/request_words.h"
+
+/* Is the word a function or method of the tree, outside of its tests? */
+static bool is_function(const agent *a, const char *request, agent_word w)
+{
+    char *name = agent__copy_word(request, w);
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    bool is_so = false;
+    for (uint32_t i = 0; i < n; i++)
+        is_so |= !places[i].is_declaration && !code_path_is_test(places[i].path) &&
+                 (!strcmp(places[i].what, "function") || !strcmp(places[i].what, "method"));
+    code_places_free(places, n);
+    free(name);
+    return is_so;
+}
+
+/* Written as a name: `add`, add(), addAll, or "Add" in the middle of a sentence. */
+static bool is_name(const char *request, agent_word w)
+{
+    agent_word before;
+    const bool is_capital = request[w.from] >= 'A' && request[w.from] <= 'Z';
+    return agent__looks_like_name(request, w) || request[w.to] == '(' ||
+           (w.from > 0 && agent__is_mark(request[w.from - 1])) ||
+           (is_capital && agent__word_before(request, w.from, &before));
+}
+
+/* "A, B", "A and B", "`a()`, and `b()`": nothing but these between two of a list. */
+static bool are_joined(const char *request, agent_word a, agent_word b)
+{
+    static const char *const links[] = {"and", "or", NULL};
+    static const char marks[] = "`\"'() ,";
+    agent_word w = {0, a.to};
+    bool has_link = false;
+    while (agent__next_word(request, w.to, &w) && w.from < b.from) {
+        if (!agent__is_any_word(request, w, links)) return false;
+        has_link = true;
+    }
+    for (size_t i = a.to; i < b.from; i++) {
+        const bool is_word = agent__is_in_word(request, i);
+        if (!is_word && !strchr(marks, request[i])) return false;
+        has_link |= request[i] == ',';
+    }
+    return has_link;
+}
+
+void agent__wish_each(agent *a, const char *request)
+{
+    static const char *const orders[] = {"should", "must", NULL};
+    agent_word list[AGENT_MAX_WISHES], w = {0};
+    uint32_t n = 0;
+    bool has_name = false;
+    while (agent__next_word(request, w.to, &w)) {
+        const bool is_one = is_function(a, request, w);
+        if (is_one && n && n < AGENT_MAX_WISHES && are_joined(request, list[n - 1], w)) {
+            list[n++] = w;
+        } else if (n > 1 && (is_one || w.from > list[n - 1].to + 5)) {
+            break;
+        } else if (is_one) {
+            list[0] = w;
+            n = 1;
+            has_name = false;
+        }
+        if (is_one) has_name |= is_name(request, w);
+        if (n > 1 && agent__is_any_word(request, w, orders)) has_name = true;
+    }
+    for (uint32_t i = 0; i < n && n > 1 && has_name; i++) {
+        char *name = agent__copy_word(request, list[i]);
+        agent__wish_changed(a, NULL, name);
+        free(name);
+    }
+}
