@@ -177,7 +177,14 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     tool_file f = {0};
     base_buf new_text = {0}, note = {0}, why = {0}, head = {0}, say = {0}, filled = {0};
     uint32_t line, line_end;
+    char *overload = NULL;
     if (!tool__open_for_change(w, path, "rewrite", &f, result)) goto out;
+    if (call->payload.ptr) {
+        code_file *c = tool__parse_for(w->grammars, path, f.text.data, f.text.len, name);
+        overload = tool__name_overload(c, &f.text, name, call->payload);
+        if (overload) name = overload;
+        code_file_free(c);
+    }
     if (!is_shown(w, path, name, &f, result)) goto out;
     if (!call->payload.ptr) {
         tool__say(result, TOOL_FAILED,
@@ -214,6 +221,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     new_text = (base_buf){0};
 out:
     tool__file_free(&f);
+    free(overload);
     base_buf_free(&new_text);
     base_buf_free(&note);
     base_buf_free(&why);

@@ -787,6 +787,25 @@ static void test_outcome__lists_and_members_are_read(void **state)
     free_host(&h);
 }
 
+/* A request for a test changes no code, and an error that the language has is no name that is to come. */
+static void test_outcome__a_test_leaves_the_code_alone(void **state)
+{
+    put_file("shop.py", "def price():\n    return 1\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"shop.py\", \"name\": "
+        "\"price\"}}</tools>\n```python\ndef price():\n    return 2\n```\nX\n" NO NO NO,
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a test that an empty shop has a price.");
+    assert_true(told(&h, "the request asks for a test, and this is code"));
+    assert_file("shop.py", "def price():\n    return 1\n");
+    submit(s, &h, "new Shop(null) ends in a NullPointerException. It should return nothing.");
+    assert_false(told(&h, "NullPointerException is not in the tree yet"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* Rust's tests stand in the file itself, in a module; JavaScript's are calls, so a new one gets a file. */
 static void test_outcome__a_new_test_finds_its_place(void **state)
 {
@@ -935,6 +954,7 @@ int main(void)
         TEST_CASE(test_outcome__an_addition_to_a_file_sees_that_file),
         TEST_CASE(test_outcome__a_function_of_a_type_is_begun),
         TEST_CASE(test_outcome__a_qualifier_is_not_what_goes),
+        TEST_CASE(test_outcome__a_test_leaves_the_code_alone),
         TEST_CASE(test_outcome__a_new_parameter_is_to_be_used),
         TEST_CASE(test_outcome__lists_and_members_are_read),
         TEST_CASE(test_outcome__a_new_test_finds_its_place),

@@ -652,6 +652,32 @@ static void test_words_alone(void **state)
     }
 }
 
+/* Of several definitions of a name the one whose parameters the block has is rewritten. */
+static void test_overloads(void **state)
+{
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "A.java",
+        "class A {\n    int f(int a) {\n        return 1;\n    }\n\n    int f(int a,  int b) {\n        "
+        "return 2;\n    }\n}\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    tool_workspace_mark_shown(t.w, "A.java", version_of(&t, "A.java"));
+    tool_result r = tree_call(
+        &t, "rewrite", "{\"path\": \"A.java\", \"name\": \"A.f\"}", "int f() {\n    return 3;\n}\n");
+    assert_contains(r.text.data, "names several definitions");
+    tool_result_free(&r);
+    r = tree_call(&t, "rewrite", "{\"path\": \"A.java\", \"name\": \"A.f\"}",
+        "int f(int a, int b) {\n    return 3;\n}\n");
+    assert_int_equal(r.status, TOOL_OK);
+    tool_result_free(&r);
+    char *now = tree_get(&t, "A.java");
+    assert_contains(now, "return 1;");
+    assert_contains(now, "return 3;");
+    free(now);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
@@ -661,6 +687,7 @@ int main(void)
         cmocka_unit_test(test_no_second_one_in_the_source), cmocka_unit_test(test_import),
         cmocka_unit_test(test_export_lists), cmocka_unit_test(test_exports__go_into_some_lists),
         cmocka_unit_test(test_exports), cmocka_unit_test(test_elision),
-        cmocka_unit_test(test_standard_imports), cmocka_unit_test(test_words_alone)};
+        cmocka_unit_test(test_standard_imports), cmocka_unit_test(test_words_alone),
+        cmocka_unit_test(test_overloads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

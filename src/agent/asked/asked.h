@@ -57,7 +57,7 @@ void agent__standing_free(agent_standing *s);
 void agent__wish_twins(agent *a, const agent_standing *old);
 
 /* --- each.c --- */
-/* Several functions that the request lists as what is to change: each of them has to. */
+/* Several functions that the request lists as what is to change: each of them has to. Behind agent__ask. */
 void agent__wish_each(agent *a, const char *request);
 
 /* --- meant.c --- */

@@ -55,6 +55,16 @@ static bool are_joined(const char *request, agent_word a, agent_word b)
 void agent__wish_each(agent *a, const char *request)
 {
     static const char *const orders[] = {"should", "must", NULL};
+    static const char *const ordering[] = {"should", "must", "both", "let", "make", NULL};
+    agent_operation_words wording;
+    agent_addition_words addition;
+    const bool is_wording = agent__read_wording(a, request, &wording),
+               is_addition = agent_read_addition_words(request, &addition);
+    agent_operation_words_free(&wording);
+    agent_addition_words_free(&addition);
+    if (!a->asked.change || a->fix.wanted || a->asked.test || a->asked.n_wishes || is_addition ||
+        is_wording || !agent__has_any_word(request, ordering))
+        return;
     agent_word list[AGENT_MAX_WISHES], w = {0};
     uint32_t n = 0;
     bool has_name = false;

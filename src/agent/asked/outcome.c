@@ -211,11 +211,19 @@ void agent__wish_changed(agent *a, const char *path, const char *name)
 }
 
 /* "Refuse it with a ValueError" names an error that the language has; "add a ParseError" one that is to come. */
-static bool is_known_error(const char *request, const char *name)
+static bool is_known_error(const char *request, size_t from, const char *name)
 {
-    static const char *const coming[] = {"add", "create", "define", "introduce", "new", "class", NULL};
-    return (base_ends_with(name, "Error") || base_ends_with(name, "Exception")) &&
-           !agent__has_any_word(request, coming);
+    static const char *const coming[] = {
+        "add", "create", "define", "introduce", "new", "class", "write", NULL};
+    static const char *const fillers[] = {
+        "a", "an", "the", "exception", "error", "type", "called", "named", "own", "special", NULL};
+    agent_word w;
+    if (!base_ends_with(name, "Error") && !base_ends_with(name, "Exception")) return false;
+    for (size_t at = from; agent__word_before(request, at, &w); at = w.from) {
+        if (agent__is_any_word(request, w, coming)) return false;
+        if (!agent__is_any_word(request, w, fillers)) break;
+    }
+    return true;
 }
 
 /* "Remove X with its tests": what tests it goes with it (tools/refactor/tests.c), and none is to be written. */
@@ -227,10 +235,29 @@ static bool is_deletion(const agent_asked *x, const char *request)
     return goes && agent__has_any_word(request, verbs);
 }
 
+/* "Add a test that ...", "Write two more unit tests for ...": no code is to change for it. */
+static bool begins_with_test(const char *request)
+{
+    enum { NEAR = 6 };
+    static const char *const verbs[] = {"add", "write", "create", NULL},
+                             *const tests[] = {"test", "tests", NULL},
+                             *const breaks[] = {"that", "for", "which", "and", "to", "in", "function",
+                                 "method", NULL},
+                             *const others[] = {
+                                 "fix", "implement", "change", "refactor", "make", "repair", NULL};
+    const char *from = first_word(request);
+    agent_word w;
+    if (!agent__next_word(from, 0, &w) || !agent__is_any_word(from, w, verbs)) return false;
+    for (int n = 0; n < NEAR && agent__next_word(from, w.to, &w); n++) {
+        if (agent__is_any_word(from, w, breaks)) return false;
+        if (agent__is_any_word(from, w, tests)) return !agent__has_any_word(from, others);
+    }
+    return false;
+}
+
 void agent__ask(agent *a, const char *request)
 {
     static const char *const going[] = {"renam", "delet", "remov", "drop"};
-    static const char *const ordering[] = {"should", "must", "both", "let", "make", NULL};
     static const char *const changing[] = {"in", "chang", "updat", "adapt", "extend", "let"};
     code_index *index = tool_workspace_index(a->workspace);
     agent_asked *x = &a->asked;
@@ -264,18 +291,16 @@ void agent__ask(agent *a, const char *request)
             else
                 free(name);
         } else if (is_code_like(request, from, to) && !code_index_mentions(index, name) &&
-                   !is_known_error(request, name)) {
+                   !is_known_error(request, from, name)) {
             add_wish(x, name, AGENT_WISH_STANDS, 0);
         } else {
             free(name);
         }
     }
-    if (x->change && !a->fix.wanted && !x->n_wishes && !is_addition && !is_wording &&
-        agent__has_any_word(request, ordering))
-        agent__wish_each(a, request);
     bool speaks_of_test = agent__has_word(request, "test") || agent__has_word(request, "tests");
     x->test = x->change && !a->fix.wanted && speaks_of_test &&
               (agent__has_word(request, "add") || agent__has_word(request, "write"));
+    x->test_alone = x->test && !is_addition && begins_with_test(request);
     x->tests_too = x->change && !a->fix.wanted && !x->test && speaks_of_test && !is_deletion(x, request) &&
                    (agent__has_word(request, "its") || agent__has_word(request, "expectation") ||
                        agent__has_word(request, "expectations")) &&

@@ -92,6 +92,20 @@ static bool is_script(const char *path)
     return base_ends_with(path, ".js") || base_ends_with(path, ".mjs") || base_ends_with(path, ".cjs");
 }
 
+/* No test calls the subject and none is named after its file: the file of tests whose text fits the request best. */
+static char *likest_test_file(const agent *a, const char *request, const char *subject_path)
+{
+    enum { MOST = 48 };
+    code_hits hits = {0};
+    char *path = NULL;
+    code_index_search(tool_workspace_index(a->workspace), request, MOST, &hits);
+    for (uint32_t i = 0; i < hits.n && !path; i++)
+        if (code_path_is_test(hits.hits[i].path) && base_path_same_ending(hits.hits[i].path, subject_path))
+            path = base_xstrdup(hits.hits[i].path);
+    code_hits_free(&hits);
+    return path;
+}
+
 static char *find_test_file(
     const agent *a, const char *request, const char *subject, const char *subject_path, char **ret_example)
 {
@@ -123,6 +137,7 @@ static char *find_test_file(
     }
     code_callers_free(callers, n < 64 ? n : 64);
     if (!path) path = agent__test_file_of(a, subject_path);
+    if (!path) path = likest_test_file(a, request, subject_path);
     /* Rust's tests stand in the file itself. */
     return path || !base_ends_with(subject_path, ".rs") ? path : base_xstrdup(subject_path);
 }

@@ -298,7 +298,19 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
 
 const char *agent__forbids_change(const agent *a, const char *path)
 {
-    if (!a->fix.wanted || a->info.strong || !path || !a->test.command) return NULL;
+    if (a->info.strong || !path) return NULL;
+    if (a->asked.test_alone) {
+        char *code = code_index_path(tool_workspace_index(a->workspace), path);
+        const char *language = code ? code_language(code, "", 0) : NULL, *place = a->asked.new_test.path;
+        const bool is_code = language && !code_language_is_document(language) && !code_path_is_test(code) &&
+                             strcmp(language, "rust") != 0 && (!place || strcmp(place, code) != 0);
+        free(code);
+        return is_code ? "the request asks for a test, and this is code. Nothing was changed. Next: write "
+                         "the test, in "
+                         "a file of tests"
+                       : NULL;
+    }
+    if (!a->fix.wanted || !a->test.command) return NULL;
     char *full = code_index_path(tool_workspace_index(a->workspace), path);
     bool judges = full && code_path_is_test(full) && strstr(a->test.command, full);
     free(full);

@@ -165,9 +165,10 @@ typedef struct agent_meant {
 } agent_meant;
 
 typedef struct agent_asked {
-    bool change;    /* it asks for a change */
-    bool test;      /* for a new test, among others */
-    bool tests_too; /* for a change of the tests as well */
+    bool change;     /* it asks for a change */
+    bool test;       /* for a new test, among others */
+    bool tests_too;  /* for a change of the tests as well */
+    bool test_alone; /* a test is asked for, and no code is to change */
     agent_new_test new_test;
     bool has_begun_addition;            /* the call for a new function was begun */
     agent_meant meant[AGENT_MAX_MEANT]; /* best first; empty: it names one, or asks for something else */

@@ -375,6 +375,7 @@ static int append_request(agent *a, const char *request, base_err *err)
     bool about_changes = agent__asks_about_changes(request);
     if (!rc && about_changes) rc = agent__append_changes(a, request, err);
     agent__ask(a, request);
+    agent__wish_each(a, request);
     a->asked.is_operation = agent__is_operation_alone(a, request);
     if (agent__can_begin_calls(a)) agent__find_meant(a, request);
     if (!rc && !about_changes) rc = agent__append_context(a, request, err);

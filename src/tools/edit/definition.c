@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/file/text.h"
 #include "tools/result/result.h"
 #include "tools/file/safe_path.h"
 
@@ -64,6 +65,52 @@ static void list_definitions(const code_file *f, base_buf *why)
         show_definition(why, &f->definitions[i]);
     }
     base_buf_puts(why, shown ? ".\n" : "no definitions.\n");
+}
+
+/* "(String a, int b)" behind the first place of the name that has one, without white space; false: there is none. */
+static bool put_parameters(const char *text, size_t n, const char *name, base_buf *out)
+{
+    size_t pos = 0, from, to;
+    while (code_next_identifier(text, n, &pos, &from, &to)) {
+        int depth = 0;
+        while (to < n && tool__is_space(text[to])) to++;
+        if (strncmp(text + from, name, strlen(name)) != 0 || code_is_name_byte(text[from + strlen(name)]) ||
+            to >= n || text[to] != '(')
+            continue;
+        do {
+            depth += (text[to] == '(') - (text[to] == ')');
+            if (!tool__is_space(text[to])) base_buf_putc(out, text[to]);
+            to++;
+        } while (to < n && depth > 0);
+        return depth == 0;
+    }
+    return false;
+}
+
+char *tool__name_overload(const code_file *f, const base_buf *text, const char *name, base_str block)
+{
+    uint32_t found[16], n_same = 0, at = 0;
+    unsigned long line;
+    char *plain = plain_name(name, &line);
+    const uint32_t n = code_find_definition(f, plain, found, 16);
+    base_buf given = {0}, out = {0};
+    const bool is_read =
+        n > 1 && n <= 16 && !line && put_parameters(block.ptr, block.len, code_last_name(plain), &given);
+    for (uint32_t i = 0; i < n && is_read; i++) {
+        const code_definition *d = &f->definitions[found[i]];
+        base_buf has = {0};
+        if (!d->is_declaration && d->to <= text->len &&
+            put_parameters(text->data + d->name_from, d->to - d->name_from, d->name, &has) &&
+            !strcmp(has.data, given.data)) {
+            n_same++;
+            at = d->line;
+        }
+        base_buf_free(&has);
+    }
+    if (n_same == 1) base_buf_printf(&out, "%s:%u", plain, at);
+    base_buf_free(&given);
+    free(plain);
+    return out.len ? base_buf_take(&out) : NULL;
 }
 
 bool tool__find_definition(const code_file *f, const char *path, const base_buf *text, const char *name,
