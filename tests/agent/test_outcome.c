@@ -781,8 +781,28 @@ static void test_outcome__lists_and_members_are_read(void **state)
     submit(s, &h, "Rename the method add of Cart to put.");
     assert_false(told(&h, "till in the tree"));
     assert_true(told(&h, "renamed method add to put: 2 places in 1 file."));
+    assert_true(told(&h, "Another add stays: shop.py:7."));
     submit(s, &h, "The functions open_it and close_it should return 4.");
     assert_true(told(&h, "open_it, close_it is as it was: it was to be changed too."));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* What an answer claims and what was not done stands in the last line. */
+static void test_outcome__claims_are_held_against_the_tree(void **state)
+{
+    put_file("shop.py", "def price():\n    return 1\n");
+    put_file("other.py", "def other():\n    return 1\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"shop.py\", \"name\": "
+        "\"price\"}}</tools>\n```python\ndef price():\n    return 2\n```\nX\n"
+        "answer Changed price in shop.py and other.py. The tests pass now.\n",
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "price should return 2.");
+    assert_true(told(
+        &h, "Not changed, whatever the answer says: other.py. No test has run, whatever the answer says."));
     agent_session_close(s);
     free_host(&h);
 }
@@ -954,6 +974,7 @@ int main(void)
         TEST_CASE(test_outcome__an_addition_to_a_file_sees_that_file),
         TEST_CASE(test_outcome__a_function_of_a_type_is_begun),
         TEST_CASE(test_outcome__a_qualifier_is_not_what_goes),
+        TEST_CASE(test_outcome__claims_are_held_against_the_tree),
         TEST_CASE(test_outcome__a_test_leaves_the_code_alone),
         TEST_CASE(test_outcome__a_new_parameter_is_to_be_used),
         TEST_CASE(test_outcome__lists_and_members_are_read),

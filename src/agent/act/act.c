@@ -592,6 +592,9 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         remember_written(a, &r);
         agent__wish_twins(a, &old);
         if (!strcmp(r.name, "refactor")) {
+            const char *operation = base_json_str(r.call.arguments, "operation", "");
+            if (!strcmp(operation, "rename") || !strcmp(operation, "delete"))
+                agent__name_went(a, base_json_str(r.call.arguments, "name", ""));
             remember_operation(a, &r.result.text);
             agent__wish_use_of_parameter(a, r.call.arguments);
         }

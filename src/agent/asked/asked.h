@@ -28,6 +28,8 @@ void agent__changed(agent *a, const char *path);    /* a call wrote this file */
 void agent__taken_back(agent *a, const char *path); /* and that was undone */
 /* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
 bool agent__is_missing(const agent *a, base_buf *out);
+/* A renaming or deletion of that name was done: what still has it is another thing. */
+void agent__name_went(agent *a, const char *name);
 /* The next answer begins with the call that writes what is missing; false: where that is, is not known. */
 bool agent__aim_at_missing(agent *a);
 /*
@@ -55,6 +57,10 @@ void agent__find_standing(const agent *a, const char *path, const char *name, ag
 void agent__standing_free(agent_standing *s);
 /* `old` was rewritten: what stands in another place that the request means as well has to change too. */
 void agent__wish_twins(agent *a, const agent_standing *old);
+
+/* --- claims.c --- */
+/* Of what the last answer says was done (a->asked.said) that which was not, as sentences. */
+void agent__put_unfounded(const agent *a, base_buf *out);
 
 /* --- each.c --- */
 /* Several functions that the request lists as what is to change: each of them has to. Behind agent__ask. */

@@ -336,6 +336,8 @@ void agent__asked_free(agent *a)
     for (size_t i = 0; i < x->n_changed; i++) free(x->changed[i]);
     free(x->changed);
     agent__refusal_free(&x->refusal);
+    free(x->said);
+    free(x->went);
     base_buf_free(&x->done);
     for (uint32_t i = 0; i < x->n_listed; i++) free(x->listed[i]);
     agent__forget_meant(a);
@@ -424,6 +426,24 @@ bool agent__is_missing(const agent *a, base_buf *out)
     base_buf_free(&left);
     base_buf_free(&same);
     return out->len > 0;
+}
+
+void agent__name_went(agent *a, const char *name)
+{
+    agent_asked *x = &a->asked;
+    uint32_t n = 0;
+    free(x->went);
+    x->went = base_xstrdup(name);
+    for (uint32_t i = 0; i < x->n_wishes; i++) {
+        agent_wish *w = &x->wishes[i];
+        if (w->kind != AGENT_WISH_GOES || strcmp(code_last_name(w->name), code_last_name(name)) != 0) {
+            x->wishes[n++] = *w;
+            continue;
+        }
+        free(w->name);
+        free(w->path);
+    }
+    x->n_wishes = n;
 }
 
 void agent__aim_at(agent *a, const char *path, const char *name)
@@ -589,6 +609,20 @@ static void tell_untested(const agent *a, base_buf *out)
     base_buf_free(&names);
 }
 
+/* What has the name of what was renamed or deleted, and is another thing. */
+static void tell_other(const agent *a, base_buf *out)
+{
+    const char *name = a->asked.went ? code_last_name(a->asked.went) : "";
+    code_place *places = NULL;
+    const uint32_t n = *name ? code_index_define(tool_workspace_index(a->workspace), name, &places) : 0;
+    for (uint32_t i = 0, said = 0; i < n && !said; i++) {
+        if (places[i].is_declaration) continue;
+        base_buf_printf(out, " Another %s stays: %s:%u.", name, places[i].path, places[i].line);
+        said = 1;
+    }
+    code_places_free(places, n);
+}
+
 void agent__tell_outcome(agent *a)
 {
     const agent_asked *x = &a->asked;
@@ -614,6 +648,7 @@ void agent__tell_outcome(agent *a)
         if (lacks_test(a))
             base_buf_puts(&text, a->asked.test ? " No test was added." : " No test was changed.");
         tell_refusal(x, &text);
+        tell_other(a, &text);
         bool is_partial = missing.len || left.len || same.len || lacks_test(a) || x->refusal.why;
         if (a->test.command && a->fix.failing) {
             tell_judge(a, a->test.words ? a->test.words->fails : "Its test fails", &text);
@@ -635,6 +670,9 @@ void agent__tell_outcome(agent *a)
         } else {
             base_buf_puts(&text, " No test has judged it.");
         }
+        const size_t plain = text.len;
+        agent__put_unfounded(a, &text);
+        is_partial |= text.len > plain;
         if (is_partial && strcmp(state, "failing") != 0) state = "partial";
     }
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_outcome,

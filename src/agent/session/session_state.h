@@ -168,6 +168,8 @@ typedef struct agent_asked {
     bool change;     /* it asks for a change */
     bool test;       /* for a new test, among others */
     bool tests_too;  /* for a change of the tests as well */
+    char *said;      /* the last answer's words */
+    char *went;      /* the definition that was renamed or deleted last */
     bool test_alone; /* a test is asked for, and no code is to change */
     agent_new_test new_test;
     bool has_begun_addition;            /* the call for a new function was begun */

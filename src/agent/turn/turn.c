@@ -336,6 +336,8 @@ static void tell_answer(agent *a, const answer *r, const char *json)
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_answer,
                        .answer = {.turn = a->turn, .text = r->read.text.data, .value = json}});
     if (json) return; /* it is data: nothing in it is put right */
+    free(a->asked.said);
+    a->asked.said = base_xstrdup(r->read.text.data);
     if (r->end == ANSWER_DONE && begins_call(r))
         agent__notice(a, "the model began a tool call that cannot be read: nothing was done");
     agent__tell_places(a, r->read.text.data, r->read.text.len);

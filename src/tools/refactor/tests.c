@@ -262,18 +262,22 @@ static bool find_test(const tests *t, const refactor_place *p, extent *ret, exte
         *ret_body = at < ret->to ? (extent){at + 1, end < ret->to ? end : ret->to} : *ret;
         return p->use->from >= ret_body->from && p->use->from < ret_body->to;
     }
-    uint32_t i = code_definition_at(file, p->use->from);
-    if (i == UINT32_MAX) return false;
-    const code_definition *d = &file->definitions[i];
-    if (!d->body_to || p->use->from < d->body_from) return false;
+    const code_definition *d = NULL; /* the innermost: a test may hold functions */
+    for (uint32_t i = 0; i < file->n_definitions; i++) {
+        const code_definition *o = &file->definitions[i];
+        const bool is_test = t->form == TEST_MARKED ? is_marked_test(f, o) : !strncmp(o->name, "test", 4);
+        if (is_test && o->body_to && p->use->from >= o->body_from && p->use->from < o->body_to &&
+            strcmp(o->what, "class") != 0 && (!d || o->from > d->from))
+            d = o;
+    }
+    if (!d) return false;
     *ret = (extent){d->from, d->to};
     if (t->form == TEST_MARKED) {
         const char *brace = memchr(t->s + d->body_from, '{', d->body_to - d->body_from);
-        if (!brace || !is_marked_test(f, d)) return false;
+        if (!brace) return false;
         *ret_body = (extent){(uint32_t)(brace - t->s) + 1, d->body_to - 1};
         return p->use->from >= ret_body->from && p->use->from < ret_body->to;
     }
-    if (strncmp(d->name, "test", 4) != 0) return false;
     *ret_body = (extent){
         line_begin(t, d->body_from) > d->name_from ? line_begin(t, d->body_from) : d->body_from, d->to};
     return true;
