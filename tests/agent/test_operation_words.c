@@ -152,6 +152,8 @@ static void test_operation_words__say_an_operation_without_its_verb(void **state
         {"can you put foo in the file lib/b.c?", "move", "foo", "lib/b.c"},
         {"foo belongs into b.c", "move", "foo", "b.c"},
         {"foo belongs in ../b.c, please", "move", "foo", "../b.c"},
+        {"foo is a cryptic name. Call it total, also in the README.", "rename", "foo", "total"},
+        {"foo is a poor name. Rename it to total.", "rename", "foo", "total"},
         {"Get rid of foo.", "delete", "foo", NULL},
         {"I want to get rid of the function foo and use bar instead", "delete", "foo", NULL},
         {"foo is not needed any more.", "delete", "foo", NULL},

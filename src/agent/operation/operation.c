@@ -543,7 +543,8 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
     const bool may = !done && !a->fix.wanted && a->settings.mode != AGENT_MODE_PLAN;
     const bool is_signature = may && (open_parameter(a, request, &json) ||
                                          (!o && asks_for_order(request) && open_order(a, request, &json)));
-    const bool is_wording = may && !is_signature && !o && open_wording(a, request, &json);
+    const bool is_wording =
+        may && !is_signature && (!o || !names_symbol(a, behind)) && open_wording(a, request, &json);
     if (!is_signature && !is_wording && o) {
         agent_asked *x = &a->asked; /* what is deleted stands in the list still */
         if (!done && !x->n_listed) {

@@ -21,6 +21,8 @@ static const struct wording {
     {NULL, "use U instead of X"},
     {NULL, "use U instead of X everywhere"},
     {"rename", "X is ... name ; make it Y"},
+    {"rename", "X is ... name ; call it Y"},
+    {"rename", "X is ... name ; rename it to Y"},
     {"rename", "X is ... called ; make it Y"},
     {"rename", "the name of X is ... ; make it Y"},
     {"rename", "call X Y from now on"},
