@@ -496,6 +496,10 @@ static void test_outcome__what_was_refused_is_not_done_by_hand(void **state)
             "\"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
             "\"twice\"}}</tools>\n```c\nstatic int twice(void)\n{\n    return 4;\n}\n",
             "the signature of twice was refused"},
+        {"Rename twice to while", "\"rename\", \"name\": \"twice\", \"to\": \"while\"",
+            "\"refactor\", \"arguments\": {\"operation\": \"rename\", \"name\": \"twice\", \"to\": "
+            "\"doubled\"}}</tools>\n```c\n",
+            "the rename of twice to while was refused"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         host h = new_host();

@@ -128,7 +128,13 @@ static bool has_callers(const agent *a, const char *name)
 static bool is_by_hand(const agent_running *r)
 {
     const agent_refusal *x = &r->a->asked.refusal;
-    if (!x->why || r->a->info.strong || !strcmp(r->name, "refactor")) return false;
+    if (!x->why || r->a->info.strong) return false;
+    if (!strcmp(r->name, "refactor")) { /* "rename error to error2": a name that nobody asked for */
+        const char *to = base_json_str(r->call.arguments, "to", NULL),
+                   *operation = base_json_str(r->call.arguments, "operation", "");
+        return to && !strcmp(operation, "rename") && !strcmp(x->operation, "rename") &&
+               !has_name(r->a->request, strlen(r->a->request), to);
+    }
     const base_str text = r->call.payload;
     const char *name = base_json_str(r->call.arguments, "name", NULL);
     const char *path = base_json_str(r->call.arguments, "path", NULL);
