@@ -110,6 +110,8 @@ int kv_session_mark_thought(kv_session *s, uint32_t from, uint32_t to,
     base_err *err); /* a thought whose answer is there: barred now */
 int kv_session_undo_plan(
     kv_session *s, base_err *err); /* takes the last plan back; BASE_E_NOT_FOUND when there is none */
+/* The rows that a budget has to have where n_hard of them always stay. */
+uint32_t kv_session_least_budget(uint32_t n_hard);
 int kv_session_set_budget(
     kv_session *s, kv_limit limit, base_err *err); /* refused below hard + 512, with the number */
 void kv_session_set_turn(

@@ -142,6 +142,21 @@ static void test_units_in_units(void **state)
     free(c.out);
 }
 
+static void test_a_cut_frees_enough_for_what_it_costs(void **state)
+{
+    enum { BUDGET = 1000, CTX = 4000 };
+    static const struct {
+        uint32_t n_active, freed, again;
+        bool is_offered;
+    } rows[] = {{1010, 300, 300, true}, {1010, 300, 301, false}, {1010, 99, 0, false}, {1010, 100, 0, true},
+        {1100, 300, 600, true}, {1100, 300, 601, false}, {1250, 50, 200, true}, {1250, 49, 0, false},
+        {1250, 300, 1201, false}, {3600, 10, 3000, true}, {3600, 0, 0, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const agent_cut c = {.freed = rows[i].freed, .again = rows[i].again};
+        assert_int_equal(agent_cut_is_offered(&c, rows[i].n_active, BUDGET, CTX), rows[i].is_offered);
+    }
+}
+
 static void test_ranks(void **state)
 {
     const char *const texts[] = {"int parse_header(char *line) { return split(line); }",
@@ -174,6 +189,7 @@ int main(void)
         cmocka_unit_test(test_value_against_price),
         cmocka_unit_test(test_too_little_may_leave),
         cmocka_unit_test(test_units_in_units),
+        cmocka_unit_test(test_a_cut_frees_enough_for_what_it_costs),
         cmocka_unit_test(test_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -705,6 +705,18 @@ class Remote(unittest.TestCase):
         self.assertRegex(asked[0]["headline"], r"put aside \d+ of \d+ tokens; \d+ tokens behind the cut are computed again")
         self.assertEqual([len(self.cuts(log)), len(s.requests)], [1, 7], run.stdout)
 
+    def test_a_budget_below_the_prompt(self):
+        """Told once, with a number that holds; no cut is made that frees next to nothing."""
+        s = self.serve("llama", [f"It sums {i}." for i in range(20)], n_ctx=200000)
+        run, log = self.long_session(s, "--kv-budget", "2000")
+        told = [e["text"] for e in self.of(log, "notice") if "is too small" in e["text"]]
+        self.assertEqual(len(told), 1, run.stdout)
+        enough = told[0].split("At least ")[1].split()[0]
+        for cut in self.cuts(log):
+            self.assertGreaterEqual(cut["evicted"], 100)
+        run, events = self.ask(s, "--ephemeral", "--kv-budget", enough)
+        self.assertEqual([e["text"] for e in self.of(events, "notice") if "is too small" in e["text"]], [])
+
     def test_budgets_that_mean_nothing_elsewhere(self):
         s = self.serve("llama", ["Fine."])
         for words, said in (("200M", "held to a budget of tokens"), ("8192/4096", "held to a budget of tokens"),

@@ -130,24 +130,84 @@ static void emit_session(agent *a)
     base_buf_free(&settings);
 }
 
+static int append_fixed(agent *a, model_role role, const agent_text *t, base_err *err)
+{
+    int rc = agent__open_message(a, (int)role, err);
+    return rc ? rc : agent__append(a, t, NULL, err);
+}
+
+/* Tokens of a message, with what the template writes around it. */
+static int count_message(const agent *a, model_role role, const agent_text *t, model_ids *ids, base_err *err)
+{
+    const engine_ops *ops = a->engine->ops;
+    int rc = ops->scaffold(a->engine, ENGINE_BEGIN, role, ids, err);
+    if (!rc && t->has_marks)
+        rc = agent__encode_marked(a, t->text, t->n, ids, NULL, err);
+    else if (!rc)
+        rc = ops->encode(a->engine, t->text, t->n, ids, err);
+    return rc ? rc : ops->scaffold(a->engine, ENGINE_END, role, ids, err);
+}
+
+typedef struct fixed {
+    agent_prompt prompt;
+    base_buf instructions;
+} fixed;
+
+static agent_text part_of(const agent *a, const fixed *f, uint32_t i)
+{
+    const char *text = f->prompt.parts[i].text;
+    return (agent_text){.origin = KV_ORIGIN_SYSTEM,
+        .text = text,
+        .n = strlen(text),
+        .label = "prompt",
+        .has_marks = model_tools_are_marked(a->info.tools)};
+}
+
+static agent_text instructions_of(const fixed *f)
+{
+    return (agent_text){.origin = KV_ORIGIN_INSTRUCTIONS,
+        .text = f->instructions.data,
+        .n = f->instructions.len,
+        .label = "AGENTS.md"};
+}
+
+/* The cache refuses the first part that does not fit. The budget that is named has room for all of them. */
+static int refuse_budget(const agent *a, const fixed *f, int rc, base_err *err)
+{
+    kv_stats s;
+    model_ids ids = {0};
+    a->engine->ops->stats(a->engine, &s);
+    if (rc != BASE_E_LIMIT || !a->engine->session || !s.budget) return rc;
+    int counted = a->engine->ops->scaffold(a->engine, ENGINE_START, 0, &ids, NULL);
+    for (uint32_t i = 0; i < f->prompt.n && !counted; i++) {
+        const agent_text t = part_of(a, f, i);
+        counted = count_message(a, f->prompt.parts[i].role, &t, &ids, NULL);
+    }
+    const agent_text t = instructions_of(f);
+    if (t.n && !counted) counted = count_message(a, MODEL_ROLE_SYSTEM, &t, &ids, NULL);
+    const uint32_t n = (uint32_t)ids.n, least = kv_session_least_budget(n);
+    model_ids_free(&ids);
+    if (counted || s.budget >= least) return rc;
+    return base_fail(err, rc,
+        "the fixed prompt and instructions take %u rows; a cache budget of %u is too small for them, give at "
+        "least "
+        "%u",
+        n, s.budget, least);
+}
+
 int agent__begin_session(agent *a, base_err *err)
 {
     emit_session(a);
-    agent_prompt prompt;
-    agent_prompt_build(a->info.tools, a->info.strong, &prompt);
+    fixed f = {.instructions = {0}};
+    agent_prompt_build(a->info.tools, a->info.strong, &f.prompt);
+    agent__read_instructions(a, &f.instructions);
     a->transcript.open_role = -1;
     agent__set_turn(a, a->turn);
     int rc = 0;
-    for (uint32_t i = 0; i < prompt.n && !rc; i++) {
-        rc = agent__open_message(a, (int)prompt.parts[i].role, err);
-        agent_text t = {.origin = KV_ORIGIN_SYSTEM,
-            .text = prompt.parts[i].text,
-            .n = strlen(prompt.parts[i].text),
-            .label = "prompt",
-            .has_marks = model_tools_are_marked(a->info.tools)};
-        if (!rc) rc = agent__append(a, &t, NULL, err);
+    for (uint32_t i = 0; i < f.prompt.n && !rc; i++) {
+        const agent_text t = part_of(a, &f, i);
+        rc = append_fixed(a, f.prompt.parts[i].role, &t, err);
     }
-    agent_prompt_free(&prompt);
     if (!rc) rc = agent__open_message(a, -1, err);
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
@@ -161,7 +221,12 @@ int agent__begin_session(agent *a, base_err *err)
                 "more: %s",
                 why.msg);
     }
-    if (!rc) rc = agent__append_instructions(a, err);
+    const agent_text t = instructions_of(&f);
+    if (!rc && t.n) rc = append_fixed(a, MODEL_ROLE_SYSTEM, &t, err);
+    if (!rc && t.n) rc = agent__open_message(a, -1, err);
+    rc = refuse_budget(a, &f, rc, err);
+    agent_prompt_free(&f.prompt);
+    base_buf_free(&f.instructions);
     agent__commit(a);
     return rc;
 }

@@ -41,11 +41,10 @@ enum {
 /* Of the best score, for the hits behind those: docs/diary.md, "Which definitions are in view". */
 static const double LEAST_SHARE = 0.7, LEAST_HEAD_SHARE = 0.5;
 
-int agent__append_instructions(agent *a, base_err *err)
+void agent__read_instructions(agent *a, base_buf *ret)
 {
     base_buf text = {0};
     base_err why = {0};
-    int rc = 0;
     const int failed = tool_workspace_read(a->workspace, "AGENTS.md", MAX_FILE, &text, &why);
     if (failed && failed != BASE_E_NOT_FOUND)
         agent__notice(a, "the project's instructions are not read: %s", why.msg);
@@ -57,18 +56,10 @@ int agent__append_instructions(agent *a, base_err *err)
             base_buf_puts(&text, "(the rest of AGENTS.md is left out)\n");
             agent__notice(a, "AGENTS.md is longer than %d bytes: its beginning is used", MAX_INSTRUCTIONS);
         }
-        base_buf all = {0};
-        base_buf_puts(&all, "Instructions of this project (AGENTS.md):\n");
-        base_buf_add(&all, text.data, text.len);
-        rc = agent__open_message(a, MODEL_ROLE_SYSTEM, err);
-        agent_text t = {
-            .origin = KV_ORIGIN_INSTRUCTIONS, .text = all.data, .n = all.len, .label = "AGENTS.md"};
-        if (!rc) rc = agent__append(a, &t, NULL, err);
-        if (!rc) rc = agent__open_message(a, -1, err);
-        base_buf_free(&all);
+        base_buf_puts(ret, "Instructions of this project (AGENTS.md):\n");
+        base_buf_add(ret, text.data, text.len);
     }
     base_buf_free(&text);
-    return rc;
 }
 
 /* --- what changed --------------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ uint32_t agent__room_bytes(const agent *a); /* cap of one tool result */
 uint32_t agent__file_room(agent *a, const char *path, uint32_t n_tokens, uint32_t n_lines, uint32_t n_taken);
 
 /* --- context.c --- */
-int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when there is one */
+void agent__read_instructions(agent *a, base_buf *ret); /* AGENTS.md, when there is one; else nothing */
 int agent__append_context(agent *a, const char *request, base_err *err);
 /*
  * "Add a function f to strutils", "write g in the parser module": the one file where something new is to stand, whose text

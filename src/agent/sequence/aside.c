@@ -4,6 +4,7 @@
  * it, chosen so that little is computed again (cut.h). The price is told, and in mode ask asked for, before it is paid.
  * What was put aside is kept; back.c brings it back.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,16 +205,32 @@ out:
     return rc;
 }
 
+/* Below the fixed prompt a cut comes to no end: told once of each budget, with one that is enough. */
+static void tell_small_budget(agent *a, uint32_t budget)
+{
+    const uint32_t fixed = a->turn ? a->transcript.turn_starts[1] : agent__n_tokens(a),
+                   least = (uint32_t)ceil(fixed / low);
+    if (!budget || budget >= least || a->aside.small_told == budget) return;
+    a->aside.small_told = budget;
+    agent__notice(a,
+        "a budget of %u tokens is too small: %u stand in front of every request, and a cut goes down to "
+        "%.0f%% of "
+        "the budget. At least %u are enough for that, and what is said comes on top of it",
+        budget, fixed, low * 100, least);
+}
+
 int agent__hold_budget(agent *a, const char *message, base_err *err)
 {
     kv_stats s;
     if (!agent__is_priced(a)) return 0;
     a->engine->ops->stats(a->engine, &s);
+    tell_small_budget(a, s.budget);
     if (!s.budget || s.active <= s.budget || s.active < a->aside.refused_at + s.budget / 10) return 0;
     agent_cut_parts c = {0};
     agent_cut cut;
     find_cut(a, message, s.active - (uint32_t)(low * s.budget), &c, &cut);
-    const int rc = cut.freed ? apply(a, &c, &cut, s.active, err) : 0;
+    const bool is_offered = agent_cut_is_offered(&cut, s.active, s.budget, a->info.n_ctx);
+    const int rc = is_offered ? apply(a, &c, &cut, s.active, err) : 0;
     free(cut.out);
     agent_cut_parts_free(&c);
     return rc;
@@ -280,8 +297,12 @@ void agent__tell_span_budget(agent *a)
     agent__notice(
         a, "budget %u tokens of a request; %u are sent, %u are put aside", s.budget, s.active, s.host);
     if (cut.freed)
-        agent__notice(a, "a cut to %u now would put %u tokens aside (%s); %s", to, cut.freed,
-            names.data ? names.data : "", price.data);
+        agent__notice(a, "a cut to %u now would put %u tokens aside (%s); %s%s", to, cut.freed,
+            names.data ? names.data : "", price.data,
+            s.active <= s.budget || agent_cut_is_offered(&cut, s.active, s.budget, a->info.n_ctx)
+                ? ""
+                : ". It is not made yet: that is too little for its price");
+    tell_small_budget(a, s.budget);
     free(cut.out);
     agent_cut_parts_free(&c);
     base_buf_free(&names);

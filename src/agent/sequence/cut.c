@@ -8,6 +8,25 @@
 enum { MOST_PLACES = 128 }; /* of a first cut that are looked at */
 static const double cached_cost = .1;
 
+/*
+ * Chosen by hand, not measured. Where a request's tokens are at least `from` budgets: the share of the budget that has to
+ * leave, and the tokens that may be computed again for each of them.
+ */
+static const struct {
+    double from, least_freed, most_again;
+} offers[] = {{1.25, .05, 4}, {1.1, .1, 2}, {1, .1, 1}};
+static const double context_ends = .9;
+
+bool agent_cut_is_offered(const agent_cut *c, uint32_t n_active, uint32_t budget, uint32_t n_ctx)
+{
+    if (!c->freed) return false;
+    if (n_active >= context_ends * n_ctx) return true;
+    for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)
+        if (n_active >= offers[i].from * budget)
+            return c->freed >= offers[i].least_freed * budget && c->again <= offers[i].most_again * c->freed;
+    return false;
+}
+
 static int by_value(const void *a, const void *b)
 {
     const agent_cut_unit *x = a, *y = b;

@@ -42,4 +42,10 @@ typedef struct agent_cut {
  */
 void agent_cut_choose(const agent_cut_question *q, agent_cut *ret);
 
+/*
+ * Is this cut offered? It has to free enough for what it costs; the further the n_active tokens of a request are above the
+ * budget the more it may cost (the table in cut.c), and where the context (n_ctx) ends soon any cut is.
+ */
+bool agent_cut_is_offered(const agent_cut *c, uint32_t n_active, uint32_t budget, uint32_t n_ctx);
+
 #endif

@@ -218,7 +218,8 @@ typedef struct agent_aside {
     size_t n_wanted, cap_wanted;
     base_buf list; /* what the model was not told of yet */
     agent_price waiting;
-    bool always; /* cuts are not asked for any more */
+    bool always;         /* cuts are not asked for any more */
+    uint32_t small_told; /* the budget of which it was told that it is too small; 0: of none */
     uint32_t
         refused_at; /* tokens that were sent when the person would not have a cut; 0: they did not say so */
 } agent_aside;

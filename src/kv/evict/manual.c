@@ -131,6 +131,11 @@ int kv_session_mark_thought(kv_session *s, uint32_t from, uint32_t to, base_err 
     return carry_out(s, &thought_order, from, to, err);
 }
 
+uint32_t kv_session_least_budget(uint32_t n_hard)
+{
+    return n_hard + KV_BATCH;
+}
+
 int kv_session_set_budget(kv_session *s, kv_limit limit, base_err *err)
 {
     const uint32_t rows = limit.rows;
