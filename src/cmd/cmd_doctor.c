@@ -140,22 +140,46 @@ static void tell_terminal(report *r)
 }
 
 #ifdef KVIST_SHELL
-/* What works on an engine of this kind (docs/remote.md has the table). */
-static const char *features_of(const remote_endpoint *e)
+/* How an engine is asked decides what works on it (docs/remote.md has the same table by engine). */
+typedef enum asked_by { BY_IDS_LAZY, BY_IDS, BY_CHAT_GRAMMAR, BY_CHAT, N_ASKED_BY } asked_by;
+
+static asked_by asked_by_of(const remote_endpoint *e)
 {
-    if (!e->wire->has_ids)
-        return e->wire->grammar ? "messages are rendered anew for each request; tokens are estimates; calls "
-                                  "held to a grammar; "
-                                  "--tries one after the other; no doubts, rows, lanes or scores"
-                                : "messages are rendered anew for each request; tokens are estimates; no "
-                                  "grammar; --tries one "
-                                  "after the other; no doubts, rows, lanes or scores";
-    return e->wire->grammar == REMOTE_GRAMMAR_LAZY ? "ids are kept, requests only grow; calls held to a "
-                                                     "grammar; --tries in branches; cache told per "
-                                                     "request; no doubts, rows, lanes or scores"
-                                                   : "ids are kept, requests only grow; calls held to a "
-                                                     "grammar; --tries in branches; cache told where "
-                                                     "the server tells it; no doubts, rows, lanes or scores";
+    if (!e->wire->has_ids) return e->wire->grammar ? BY_CHAT_GRAMMAR : BY_CHAT;
+    return e->wire->grammar == REMOTE_GRAMMAR_LAZY ? BY_IDS_LAZY : BY_IDS;
+}
+
+static const struct {
+    const char *feature, *works[N_ASKED_BY];
+} features[] = {
+    {"requests", {"only grow, by token ids", "only grow, by token ids", "messages, rendered anew",
+                     "messages, rendered anew"}},
+    {"tokens", {"the model's", "the model's", "estimates", "estimates"}},
+    {"what its cache found and computed",
+        {"told, and predicted", "told where the server tells it, and predicted", "told where it tells it",
+            "told where it tells it"}},
+    {"where its blocks are", {"no", "with --engine-events", "no", "no"}},
+    {"calls held to a grammar", {"yes", "yes", "yes", "no"}},
+    {"candidates of --tries", {"in branches", "in branches", "one after the other", "one after the other"}},
+    {"an answer that broke off",
+        {"goes on by itself", "goes on by itself", "stands as it came", "stands as it came"}},
+    {"a budget in spans", {"yes", "yes", "no", "no"}},
+    {"doubts, rows, lanes and scores", {"not visible", "not visible", "not visible", "not visible"}},
+};
+
+/* A line each for a person, one object for a script. */
+static void tell_features(report *r, const remote_endpoint *e)
+{
+    const asked_by by = asked_by_of(e);
+    for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+        const char *name = features[i].feature, *works = features[i].works[by];
+        base_buf_printf(&r->text, "%-10s %s: %s\n", i ? "" : "there", name, works);
+        base_buf_puts(&r->json, i ? "," : ",\"there\":{");
+        base_json_put_str(&r->json, name, strlen(name));
+        base_buf_putc(&r->json, ':');
+        base_json_put_str(&r->json, works, strlen(works));
+    }
+    base_buf_putc(&r->json, '}');
 }
 
 static void tell_reuse(report *r, remote_endpoint *e)
@@ -205,7 +229,7 @@ static int tell_endpoint(report *r, const endpoint_words *words, const char *ser
     if (e) {
         remote_endpoint_describe(e, &line);
         tell_buf(r, "endpoint", &line);
-        tell(r, "there", features_of(e));
+        tell_features(r, e);
         tell_reuse(r, e);
         tell_events(r, e);
         if (e->why_chat) tell(r, "by chat", e->why_chat);
@@ -246,8 +270,10 @@ int cmd_doctor(int argc, char **argv)
     base_buf sandbox = {0};
     if (!tool_sandbox_describe(&sandbox)) base_buf_puts(&sandbox, "NOT confined: --mode all is refused");
     tell_buf(&r, "sandbox", &sandbox);
-    endpoint.is_typed = endpoint.url != NULL;
-    status = tell_endpoint(&r, &endpoint, NULL);
+    /* As the shell reads them: a configured model is a local one, unless the endpoint is configured too. */
+    endpoint.is_typed = options_are_given(argc, argv, "--endpoint");
+    const bool is_served = !endpoint.is_typed || options_are_given(argc, argv, "--model");
+    status = tell_endpoint(&r, &endpoint, is_served ? common.model : NULL);
 #endif
     tell_terminal(&r);
     if (json)
