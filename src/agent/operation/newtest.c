@@ -31,13 +31,25 @@ static bool is_code(const code_place *p)
            strcmp(p->what, "field") != 0;
 }
 
+/* The mention with the member behind two colons, as the index writes it: "Pattern::escape" is "Pattern.escape". */
+static char *copy_member(const char *request, agent_word w)
+{
+    agent_word member;
+    base_buf out = {0};
+    const bool is_one = !strncmp(request + w.to, "::", 2) && agent__is_in_word(request, w.to + 2) &&
+                        agent__next_word(request, w.to, &member);
+    base_buf_add(&out, request + w.from, w.to - w.from);
+    if (is_one) base_buf_printf(&out, ".%.*s", (int)(member.to - member.from), request + member.from);
+    return out.data ? base_buf_take(&out) : base_xstrdup("");
+}
+
 /* "Signer.validate": a member that the request names with its type. The caller frees; NULL: none. */
 static char *find_member(const agent *a, const char *request, char **ret_path)
 {
     char *member = NULL;
     agent_word w;
     for (size_t at = 0; !member && agent__next_mention(request, at, &w); at = w.to > at ? w.to : at + 1) {
-        char *name = agent__copy_word(request, w);
+        char *name = copy_member(request, w);
         code_place *places = NULL;
         const char *last = code_last_name(name);
         const uint32_t n =
