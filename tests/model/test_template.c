@@ -533,6 +533,9 @@ static void test_template__writes_gemma4(void **state)
             &c, "<|tool_call>call:ls{}<tool_call|>", "<|tool_response>response:ls{value:<|\"|>");
         check_result_head(&c, "{\"name\": \"ls\"}", "<|tool_response>response:tool{value:<|\"|>");
         check_result_head(&c, "<|tool_call><tool_call|>", "<|tool_response>response:tool{value:<|\"|>");
+        ids.n = 0; /* where nobody says what stands before */
+        model_template_begin(c.template, MODEL_ROLE_TOOL, &ids);
+        check_ids(&c, &ids, "<|tool_response>response:tool{value:<|\"|>", 2);
         base_buf_free(&want);
         model_ids_free(&ids);
         close_chat(&c);

@@ -396,7 +396,7 @@ void model_template_start(const model_template *t, model_ids *out)
 
 void model_template_begin(const model_template *t, model_role role, model_ids *out)
 {
-    add_all(&t->begin[role], out);
+    model_template_begin_behind(t, role, NULL, 0, out);
 }
 
 void model_template_end(const model_template *t, model_role role, model_ids *out)
@@ -481,7 +481,7 @@ void model_template_begin_behind(
     if (names_call && is_harmony(t)) put_newest_call(t, ids, n, &name);
     if (names_call && is_gemma(t)) put_newest_name(t, ids, n, &name);
     if (names_call && !is_harmony(t) && !is_gemma(t)) put_newest_id(t, ids, n, &name);
-    model_template_begin(t, role, out);
+    add_all(&t->begin[role], out);
     if (!names_call) return;
     model_tokenizer_encode(t->tokenizer, name.data, name.len, false, out);
     add_all(&t->result, out);

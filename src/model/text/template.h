@@ -59,7 +59,8 @@ model_tool_style model_template_tools(const model_template *t);
 void model_template_start(const model_template *t, model_ids *out);
 /*
  * What stands before and behind a message's content. begin of ASSISTANT is the generation prompt. An answer
- * that the model ended itself already holds the first id of end(ASSISTANT): the caller leaves that one out.
+ * that the model ended itself already holds the first id of end(ASSISTANT): the caller leaves that one out. Where a result
+ * names its call, here it names one that nobody knows.
  */
 void model_template_begin(const model_template *t, model_role role, model_ids *out);
 void model_template_end(const model_template *t, model_role role, model_ids *out);
