@@ -115,6 +115,29 @@ class Tree(Hostile):
             if old is not None:
                 self.put(name, old)
 
+    def test_patterns_that_git_never_ends_to_match(self):
+        deep, bomb = "a/" * 60, "**/" + "a/**/" * 12 + "b\n"
+        self.put(deep + "f", "x")
+        self.put("src/.gitignore", bomb)  # harmless there: nothing lies deep
+        self.git("status")
+        self.put("src/" + deep + "f", "x")
+        with self.assertRaises(subprocess.TimeoutExpired):  # the control
+            subprocess.run(["git", "-C", self.tree, "status"], stdout=subprocess.DEVNULL, timeout=2)
+        script = call("list") + call("git", op="status") + "answer Done.\n"
+        for name in ("src/.gitignore", "src/.gitattributes", ".git/info/exclude", ".git/info/attributes"):
+            self.put(name, bomb)
+            run, _, results = self.ask(script, "plan")
+            self.assertEqual(results[0]["status"], "ok", (name, results))
+            self.assertIn("patterns that never end", run.stdout + run.stderr, name)
+            os.remove(self.path(name))
+        made = "printf '" + bomb.strip() + "' > .gitignore; printf '" + bomb.strip() + "' > src/.gitignore"
+        _, _, results = self.ask(call("shell", command=made) + script, "all")
+        self.assertEqual([r["status"] for r in results], ["ok"] * 3, results)
+        self.assertFalse(self.has(".gitignore") or self.has("src/.gitignore"))
+        self.put(".gitignore", "**/a/**/b/**/c/**\n")  # what people write
+        run, _, results = self.ask(script, "plan")
+        self.assertEqual([r["status"] for r in results], ["ok"] * 2, results)
+
     def test_undo_behind_what_was_planted_meanwhile(self):
         """Between the writing and the undoing links, pipes and folders come to stand in the way: nothing outside is written or waited for."""
         new = "int twice(int x)\n{\n    return x + x;\n}"

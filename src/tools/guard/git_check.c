@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "tools/file/git_rules.h"
 #include "tools/guard/below.h"
 #include "tools/guard/git_conflicts.h"
 #include "tools/guard/git_index.h"
@@ -156,9 +157,8 @@ static void check_indexes(tool_git_check *c)
 static bool set_pipe_aside(tool_git_check *c, const char *path)
 {
     return tool__git_set_aside(c, path, "made",
-        ", a pipe, a device or a file without an end where git has a text, and git would wait for it: it was "
-        "moved "
-        "aside.");
+        ", a pipe, a device, a file or a pattern without an end where git has a text, and git would wait for "
+        "it: it was moved aside.");
 }
 
 /* In a folder whose entries changed; the clock of ctime nobody can set. */
@@ -166,14 +166,17 @@ static bool check_rules(tool_git_check *c, const tool_walked *folder)
 {
     static const char *const names[] = {".gitignore", ".gitattributes", ".gitmodules", ".mailmap"};
     bool done = true;
-    if (folder->ctime_ns < c->g->taken_ns - tool__coarse_ns) return true;
+    /* The first one may be written in its place, which its folder's clock does not tell. */
+    if (*folder->path && folder->ctime_ns < c->g->taken_ns - tool__coarse_ns) return true;
     for (size_t i = 0; i < sizeof names / sizeof *names && done; i++) {
         char *path = base_fs_join(folder->path, names[i]);
         struct stat st;
+        char *whole = base_fs_join(c->w->root.path, path);
         if (!fstatat(c->w->root.fd, path, &st, 0) &&
             (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode) ||
-                st.st_size > TOOL_GIT_MOST_TEXT))
+                st.st_size > TOOL_GIT_MOST_TEXT || tool__git_rules_file_is_endless(whole)))
             done = set_pipe_aside(c, path);
+        free(whole);
         free(path);
     }
     return done;

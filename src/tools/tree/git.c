@@ -7,6 +7,7 @@
  * core.worktree in the repository's configuration cannot move us elsewhere.
  */
 #include "tools/file/git_includes.h"
+#include "tools/file/git_rules.h"
 #include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
@@ -83,6 +84,16 @@ static bool is_text(const odd_search *s, const char *name, bool in_refs)
     return false;
 }
 
+/* Larger than libgit2 should read, or rules that it would be matching for ever. */
+static bool is_too_much(const char *folder, const char *name, const struct stat *st)
+{
+    if (st->st_size > TOOL_GIT_MOST_TEXT) return true;
+    char *path = base_fs_join(folder, name);
+    const bool is_endless = tool__git_rules_file_is_endless(path);
+    free(path);
+    return is_endless;
+}
+
 static void find_odd(odd_search *s, const char *folder, int depth, bool in_refs)
 {
     enum { MOST_DEPTH = 128 }; /* more than libgit2 goes down */
@@ -94,7 +105,7 @@ static void find_odd(odd_search *s, const char *folder, int depth, bool in_refs)
         bool is_folder = e->d_type == DT_DIR;
         if (e->d_type == DT_REG) {
             if (!is_text(s, e->d_name, in_refs) || fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-                st.st_size <= TOOL_GIT_MOST_TEXT)
+                !is_too_much(folder, e->d_name, &st))
                 continue;
         } else if (!is_folder) {
             if (fstatat(dirfd(dir), e->d_name, &st, 0)) continue;
@@ -281,7 +292,8 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
         base_buf why = {0};
         if (obstacle) {
             tool__path_show(&why, obstacle);
-            base_buf_puts(&why, " is a pipe or a device, or no file that git makes");
+            base_buf_puts(
+                &why, " is a pipe or a device, no file that git makes, or has patterns that never end");
         }
         base_buf_printf(&w->notes,
             "git cannot be used here (%s): files are found by walking the folder, the git tool is off.\n",
