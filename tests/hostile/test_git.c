@@ -505,8 +505,8 @@ static const struct attack {
         ".git/refs/r/config core.worktree /tmp; " EVIL(".git/refs/r/config"),
         "cd docs && git status"},
     {"a repository among the logs, behind a link", FIRST "ln -s .git/logs/a/r docs",
-        "mkdir .git/logs/a; cp -a .git .git/logs/a/r; git config -f .git/logs/a/r/config core.worktree "
-        "/tmp; " EVIL(".git/logs/a/r/config"),
+        "git init -q --bare .git/logs/a/r; git config -f .git/logs/a/r/config core.bare false; git config -f "
+        ".git/logs/a/r/config core.worktree /tmp; " EVIL(".git/logs/a/r/config"),
         "cd docs && git status"},
     {"a repository among the objects, behind a link", FIRST "ln -s .git/objects/aa/r docs",
         "git init -q --bare .git/objects/aa/r; git config -f .git/objects/aa/r/config core.bare false; git "
