@@ -241,6 +241,7 @@ static const struct attack {
     const char *holds; /* must succeed outside afterwards; NULL: git log -1 */
     bool is_silent;    /* nothing has to be told: what it left leads nowhere */
     bool needs_walls;  /* what it uses is closed by Landlock or a mount, and open where nothing confines */
+    const char *variables[8]; /* of the person's environment: names and values */
 } attacks[] = {
     {"configuration", FIRST, EVIL(".git/config"), "git status"},
     {"a nested repository that is added", FIRST,
@@ -550,6 +551,17 @@ static const struct attack {
         "mkdir -p .venv/bin; printf '#!/bin/sh\ntouch $CANARY\ncat\n' > .venv/bin/expand; chmod +x "
         ".venv/bin/expand",
         "echo b > f && git add f"},
+    {"a hook by the environment's configuration",
+        FIRST "mkdir envhooks; printf '#!/bin/sh\\n' > envhooks/pre-commit; chmod +x envhooks/pre-commit",
+        HOOK("envhooks/pre-commit"), COMMIT,
+        .variables = {"GIT_CONFIG_COUNT", "1", "GIT_CONFIG_KEY_0", "core.hooksPath", "GIT_CONFIG_VALUE_0",
+            "envhooks"}},
+    {"an editor by the environment", FIRST "mkdir t; printf '#!/bin/sh\\n' > t/ed; chmod +x t/ed",
+        HOOK("t/ed"), "git commit -q --allow-empty", .variables = {"GIT_EDITOR", "t/ed"}},
+    {"a configuration by the environment",
+        FIRST "mkdir t; printf '[user]\\nname = A\\nemail = a@b\\n' > t/config",
+        "printf '[core]\\nfsmonitor = touch $CANARY; false\\n' > t/config", "git status",
+        .variables = {"GIT_CONFIG_GLOBAL", "t/config"}},
     {"a hook among folders that are too deep", FIRST "git config core.hooksPath h; mkdir h; echo > h/x",
         "for i in a b c d e f g h; do mkdir -p h/$i/$(seq -s/ 40); done; " HOOK("h/pre-commit"), COMMIT},
 };
@@ -564,8 +576,9 @@ static bool fired(tree *t)
     return tree_has(t, "../canary");
 }
 
-static void end(tree *t)
+static void end(tree *t, const struct attack *a)
 {
+    for (size_t i = 0; i < 8 && a->variables[i]; i += 2) unsetenv(a->variables[i]);
     outside(t,
         "chmod -R u+rwx .; git config --global --unset core.hooksPath"); /* the home folder is all tests' */
     tree_remove(t);
@@ -589,6 +602,7 @@ static void begin(tree *t, const struct attack *a)
     setenv("CANARY", canary, 1);
     setenv("PATH", path_with_environment(t), 1);
     outside(t, a->setup);
+    for (size_t i = 0; i + 1 < 8 && a->variables[i]; i += 2) setenv(a->variables[i], a->variables[i + 1], 1);
     assert_false(fired(t));
 }
 
@@ -603,7 +617,7 @@ static void test_git__every_attack_works_without_a_defence(void **state)
         if (fired(&t)) fail_msg("%s: fires too early", attacks[i].name);
         outside(&t, attacks[i].later);
         if (!fired(&t)) fail_msg("%s: does not work", attacks[i].name);
-        end(&t);
+        end(&t, &attacks[i]);
     }
 }
 
@@ -633,7 +647,7 @@ static void try_attack(const struct attack *a, int which)
         if (r.notice) fail_msg("%s, defence %d: told again: %s", a->name, which, r.notice);
         tool_result_free(&r);
     }
-    end(&t);
+    end(&t, a);
 }
 
 static void test_git__no_attack_works(void **state)

@@ -5,7 +5,9 @@
  */
 #include "tools/guard/git_obeys.h"
 
+#include <ctype.h>
 #include <git2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -238,6 +240,24 @@ static void read_included(finder *f, const char *value, int depth)
     }
 }
 
+static void read_value(finder *f, const char *key, const char *value, int depth)
+{
+    char *name = base_xstrdup(key);
+    for (char *p = name; *p; p++)
+        *p = (char)tolower((unsigned char)*p); /* but for the middle, which no table here has */
+    const size_t n = strlen(name);
+    const bool is_condition = !strncmp(name, "includeif.", 10) && n > 5 && !strcmp(name + n - 5, ".path");
+    const bool is_include = is_condition || !strcmp(name, "include.path");
+    if (is_condition) read_included(f, value, depth);
+    if (!strcmp(name, "core.hookspath") || !strcmp(name, "init.templatedir"))
+        offer_path(f, value, true);
+    else if (is_include || !strcmp(name, "core.attributesfile"))
+        offer_path(f, value, false);
+    else if (is_program(name))
+        offer_words(f, value, !may_be_text(name) || *value == '!');
+    free(name);
+}
+
 static void read_entries(finder *f, git_config *config, int depth)
 {
     git_config_iterator *i = NULL;
@@ -245,16 +265,7 @@ static void read_entries(finder *f, git_config *config, int depth)
     if (git_config_iterator_new(&i, config)) return;
     while (!git_config_next(&e, i)) {
         if (!e->value || !*e->value) continue;
-        size_t n = strlen(e->name);
-        bool is_condition = !strncmp(e->name, "includeif.", 10) && n > 5 && !strcmp(e->name + n - 5, ".path");
-        bool is_include = is_condition || !strcmp(e->name, "include.path");
-        if (is_condition) read_included(f, e->value, depth);
-        if (!strcmp(e->name, "core.hookspath") || !strcmp(e->name, "init.templatedir"))
-            offer_path(f, e->value, true);
-        else if (is_include || !strcmp(e->name, "core.attributesfile"))
-            offer_path(f, e->value, false);
-        else if (is_program(e->name))
-            offer_words(f, e->value, !may_be_text(e->name) || *e->value == '!');
+        read_value(f, e->name, e->value, depth);
     }
     git_config_iterator_free(i);
 }
@@ -271,6 +282,38 @@ static void add_folders_of(finder *f, const char *file, git_config *config)
         free(whole);
     }
     git_config_entry_free(worktree);
+}
+
+/*
+ * What the person's environment says to git beside the configuration (direnv sets it from an .envrc that they allowed): programs,
+ * folders of hooks, files of configuration and single values of it.
+ */
+static void offer_environment(finder *f)
+{
+    static const char *const programs[] = {"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "VISUAL", "EDITOR",
+        "GIT_PAGER", "PAGER", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_EXTERNAL_DIFF",
+        "GIT_ASKPASS", "SSH_ASKPASS"};
+    static const char *const folders[] = {"GIT_EXEC_PATH", "GIT_TEMPLATE_DIR"};
+    static const char *const files[] = {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"};
+    enum { MOST_VALUES = 1000 };
+    const char *value, *count = getenv("GIT_CONFIG_COUNT");
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        if ((value = getenv(programs[i]))) offer_words(f, value, true);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if ((value = getenv(folders[i])) && *value) offer_path(f, value, true);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (!(value = getenv(files[i])) || !*value) continue;
+        offer_path(f, value, false);
+        read_included(f, value, 0);
+    }
+    for (int i = 0, n = count ? atoi(count) : 0; i < n && i < MOST_VALUES; i++) {
+        char key[40], name[40];
+        snprintf(key, sizeof key, "GIT_CONFIG_KEY_%d", i);
+        snprintf(name, sizeof name, "GIT_CONFIG_VALUE_%d", i);
+        if (!getenv(key) || !(value = getenv(name))) continue;
+        read_value(f, getenv(key), value, 0);
+        if (!strcasecmp(getenv(key), "include.path")) read_included(f, value, 0);
+    }
 }
 
 /* Where libgit2 may not look, since it would wait for ever: the files that are included at least. */
@@ -300,7 +343,10 @@ void tool__git_obeyed(
         add_folder(&f, root->path, strlen(root->path));
         for (; tops && *tops; tops++) add_folder(&f, *tops, strlen(*tops));
         find_searched(&f);
-        if (!path) offer_usual_programs(&f);
+        if (!path) {
+            offer_usual_programs(&f);
+            offer_environment(&f);
+        }
         read_entries(&f, entries, 0);
     }
     git_config_free(entries);
