@@ -2,6 +2,8 @@
  * "Add a test for X": begun like its nearest neighbour, run, put right where it expects what the code does not give; and it has to
  * notice a broken X.
  */
+#include <sys/stat.h>
+
 #include "stage.h"
 
 static bool has_pytest(void)
@@ -112,6 +114,46 @@ static void test_new_test__it_calls_its_subject_by_the_module(void **state)
         host h = ask_for(&w, cases[i].begins);
         free_host(&h);
         base_buf_free(&tests);
+    }
+}
+
+/* In a package it is the folder that is imported. */
+static void test_new_test__it_calls_its_subject_by_the_package(void **state)
+{
+    if (!has_pytest()) skip();
+    const wish w = EVEN;
+    host h = new_host();
+    char folder[200];
+    snprintf(folder, sizeof folder, "%s/even", tree);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    put_file("even/__init__.py", w.code);
+    put_file("test_even.py", "import even\n\n\ndef test_is_even():\n    assert even.is_even(4)\n");
+    agent_session *s = open_session(&h, ANSWER("3)") ADDED, AGENT_MODE_ALL, NULL, false);
+    submit(s, &h, w.request);
+    char *tests = get_file("test_even.py");
+    if (!strstr(tests, "assert even.is_odd(3)")) fail_msg("%s\n%s", tests, h.json.data);
+    free(tests);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* "Add f, with a test": first f, then a test that calls it. */
+static void test_new_test__of_a_function_that_is_added_too(void **state)
+{
+    static const char *const requests[] = {"Add a function is_third(n) to even.py, with a test",
+        "add a function is_third(n) to even.py and write tests for it"};
+    if (!has_pytest()) skip();
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        wish w = EVEN;
+        w.request = requests[i];
+        w.tests = "import even\n\n\ndef test_is_even():\n    assert even.is_even(4)\n";
+        w.script = ANSWER(":\n    return n % 3 == 0") ADDED ANSWER("9)") ADDED;
+        host h = ask_for(&w, "def test_is_third():\n    assert even.is_third(9)\n");
+        char *code = get_file("even.py");
+        if (!strstr(code, "def is_third(n):\n    return n % 3 == 0\n")) fail_msg("%s", code);
+        free(code);
+        if (!told(&h, "\"state\":\"done\"")) fail_msg("%s", h.json.data);
+        free_host(&h);
     }
 }
 
@@ -286,6 +328,8 @@ int main(void)
         TEST_CASE(test_new_test__one_that_notices_nothing_is_told),
         TEST_CASE(test_new_test__a_docstring_is_not_broken),
         TEST_CASE(test_new_test__it_calls_its_subject_by_the_module),
+        TEST_CASE(test_new_test__it_calls_its_subject_by_the_package),
+        TEST_CASE(test_new_test__of_a_function_that_is_added_too),
         TEST_CASE(test_new_test__one_that_leaves_its_subject_out_is_told),
         TEST_CASE(test_new_test__a_file_that_fails_in_every_copy_proves_nothing),
         TEST_CASE(test_new_test__of_a_member_it_knows_the_type),

@@ -255,6 +255,15 @@ static bool begins_with_test(const char *request)
     return false;
 }
 
+static bool is_there(const code_index *index, const agent_addition_words *w)
+{
+    base_buf name = {0};
+    base_buf_printf(&name, "%s%s%s", w->holder ? w->holder : "", w->holder ? "." : "", w->name);
+    const bool is = code_index_is_defined(index, name.data);
+    base_buf_free(&name);
+    return is;
+}
+
 void agent__ask(agent *a, const char *request)
 {
     static const char *const going[] = {"renam", "delet", "remov", "drop"};
@@ -266,7 +275,6 @@ void agent__ask(agent *a, const char *request)
     const bool is_wording = agent__read_wording(a, request, &words);
     agent_addition_words addition;
     const bool is_addition = agent_read_addition_words(request, &addition); /* "Queue needs a method reset" */
-    agent_addition_words_free(&addition);
     x->change = a->settings.mode != AGENT_MODE_PLAN &&
                 (a->fix.wanted || is_wording || agent_asks_for_change(request) ||
                     (is_addition && !strchr(request, '?')));
@@ -301,7 +309,13 @@ void agent__ask(agent *a, const char *request)
     x->test = x->change && !a->fix.wanted && speaks_of_test &&
               (agent__has_word(request, "add") || agent__has_word(request, "write"));
     x->test_alone = x->test && !is_addition && begins_with_test(request);
-    x->tests_too = x->change && !a->fix.wanted && !x->test && speaks_of_test && !is_deletion(x, request) &&
+    if (x->test && is_addition && !is_there(index, &addition)) {
+        x->test = false;
+        x->test_of = base_xstrdup(addition.name);
+    }
+    agent_addition_words_free(&addition);
+    x->tests_too = x->change && !a->fix.wanted && !x->test && !x->test_of && speaks_of_test &&
+                   !is_deletion(x, request) &&
                    (agent__has_word(request, "its") || agent__has_word(request, "expectation") ||
                        agent__has_word(request, "expectations")) &&
                    agent__has_word(request, "and");
@@ -341,6 +355,7 @@ void agent__asked_free(agent *a)
     base_buf_free(&x->done);
     for (uint32_t i = 0; i < x->n_listed; i++) free(x->listed[i]);
     agent__forget_meant(a);
+    free(x->test_of);
     agent_new_test *t = &x->new_test;
     free(t->path);
     free(t->name);
@@ -405,7 +420,7 @@ static uint32_t list_wishes(const agent *a, agent_wish_kind kind, base_buf *out)
 
 static bool lacks_test(const agent *a)
 {
-    bool has_one = !a->asked.test && !a->asked.tests_too;
+    bool has_one = !a->asked.test && !a->asked.test_of && !a->asked.tests_too;
     const char *place = a->asked.new_test.path; /* in Rust a file that is no test's */
     for (size_t i = 0; i < a->asked.n_changed; i++)
         has_one |= code_path_is_test(a->asked.changed[i]) || (place && !strcmp(place, a->asked.changed[i]));
@@ -421,7 +436,7 @@ bool agent__is_missing(const agent *a, base_buf *out)
     if (list_wishes(a, AGENT_WISH_CHANGES, &same))
         base_buf_printf(out, "%s is as it was: it was to be changed too. ", same.data);
     if (a->asked.n_changed && lacks_test(a))
-        base_buf_puts(out, a->asked.test ? "No test was added yet. " : "Its test is as it was. ");
+        base_buf_puts(out, a->asked.tests_too ? "Its test is as it was. " : "No test was added yet. ");
     base_buf_free(&missing);
     base_buf_free(&left);
     base_buf_free(&same);
@@ -646,7 +661,7 @@ void agent__tell_outcome(agent *a)
             base_buf_printf(&text, " Still in the tree: %s.", left.data);
         if (list_wishes(a, AGENT_WISH_CHANGES, &same)) base_buf_printf(&text, " As it was: %s.", same.data);
         if (lacks_test(a))
-            base_buf_puts(&text, a->asked.test ? " No test was added." : " No test was changed.");
+            base_buf_puts(&text, a->asked.tests_too ? " No test was changed." : " No test was added.");
         tell_refusal(x, &text);
         tell_other(a, &text);
         bool is_partial = missing.len || left.len || same.len || lacks_test(a) || x->refusal.why;

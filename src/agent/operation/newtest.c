@@ -230,12 +230,15 @@ static void put_module(const base_buf *file, const char *subject, const char *su
         base_buf_add(out, from, (size_t)(at - from) + 1);
         return;
     }
-    const char *name = base_path_name(subject_path);
+    const bool is_package = !strcmp(base_path_name(subject_path), "__init__.py");
+    char *folder = base_path_folder(subject_path);
+    const char *name = base_path_name(is_package ? folder : subject_path);
     char *module = base_xstrndup(name, strcspn(name, "."));
     if (base_ends_with(subject_path, ".py") && *module && !file_imports(file, subject) &&
         file_imports(file, module))
         base_buf_printf(out, "%s.", module);
     free(module);
+    free(folder);
 }
 
 /* Does the function declare its first parameter as a string ("text: str")? */
@@ -536,6 +539,19 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     free(path);
     free(example);
     free(begins);
+    return rc;
+}
+
+int agent__append_test_of_addition(agent *a, bool *ret_begun, base_err *err)
+{
+    agent_asked *x = &a->asked;
+    *ret_begun = x->test_of && code_index_is_defined(tool_workspace_index(a->workspace), x->test_of);
+    if (!*ret_begun) return 0;
+    free(x->test_of);
+    x->test_of = NULL;
+    x->test = true;
+    const int rc = agent__append_new_test(a, a->request, err);
+    *ret_begun = x->new_test.path != NULL;
     return rc;
 }
 

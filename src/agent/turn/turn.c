@@ -406,12 +406,18 @@ static const char *const end_notices[] = {
     [ANSWER_CANCELLED] = "interrupted; what was answered so far is kept",
 };
 
-static int append_asking(agent *a, const base_buf *text, base_err *err)
+/* Behind what the open message says already. */
+static int end_asking(agent *a, const base_buf *text, base_err *err)
 {
     agent_text t = {.origin = KV_ORIGIN_TOOL, .text = text->data, .n = text->len, .label = "harness"};
-    int rc = agent__open_message(a, MODEL_ROLE_USER, err);
-    if (!rc) rc = agent__append(a, &t, NULL, err);
+    int rc = agent__append(a, &t, NULL, err);
     return rc ? rc : agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
+}
+
+static int append_asking(agent *a, const base_buf *text, base_err *err)
+{
+    int rc = agent__open_message(a, MODEL_ROLE_USER, err);
+    return rc ? rc : end_asking(a, text, err);
 }
 
 /* A call that cannot be read is asked for once more; what came instead of it then is the answer. */
@@ -518,15 +524,18 @@ static int ask_for_change(agent *a, const answer *r, const base_buf *missing, ba
 {
     base_buf text = {0};
     base_err put = {0};
+    bool is_test = false;
     /* Words that say which definition has to change stay in view, and its call is begun for the model. */
-    const bool is_aimed =
-        r->end == ANSWER_DONE && r->read.text.len && agent__aim_at_said(a, r->read.text.data);
+    const bool is_aimed = r->end == ANSWER_DONE && r->read.text.len && !a->asked.test_of &&
+                          agent__aim_at_said(a, r->read.text.data);
     /* Else: what a weak model sees it says again. */
     if (!is_aimed && r->from < r->to && agent__put_failed(a, r->from, r->to, &put))
         agent__notice(a, "the answer could not be put aside: %s", put.msg);
+    int rc = agent__open_message(a, MODEL_ROLE_USER, err);
+    if (!rc) rc = agent__append_test_of_addition(a, &is_test, err);
     base_buf_printf(&text, "%s%s", a->asked.n_changed ? "" : "No file was changed yet. ",
         missing->len ? missing->data : "");
-    const bool is_begun = a->info.strong || is_aimed || agent__aim_at_missing(a);
+    const bool is_begun = a->info.strong || is_aimed || is_test || agent__aim_at_missing(a);
     if (is_begun) put_aimed(a, &text);
     base_buf_puts(&text, is_begun ? "Make that change now."
                                   : "Make that change now: the rewrite call on one line, then the whole "
@@ -534,7 +543,7 @@ static int ask_for_change(agent *a, const answer *r, const base_buf *missing, ba
     agent__notice(a, "%s",
         a->asked.n_changed ? "not all of the change is in the tree: asking for the rest"
                            : "nothing was changed: asking for the change");
-    int rc = append_asking(a, &text, err);
+    if (!rc) rc = end_asking(a, &text, err);
     base_buf_free(&text);
     return rc;
 }
