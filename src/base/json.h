@@ -92,5 +92,7 @@ void base_json_put_member(base_buf *out, const char *key, const char *json);
  * *complete: it was closed.
  */
 size_t base_json_repair(const char *text, size_t n, base_buf *out, bool *complete);
+/* The same, parsed: text ("" at least) that may end early. NULL: no JSON. base_json_free. */
+base_json_doc *base_json_parse_begun(const char *text, bool *complete);
 
 #endif

@@ -184,3 +184,14 @@ size_t base_json_repair(const char *text, size_t n, base_buf *out, bool *complet
     *complete = r.complete;
     return (size_t)(r.p - text);
 }
+
+base_json_doc *base_json_parse_begun(const char *text, bool *complete)
+{
+    base_buf whole = {0};
+    base_json_doc *doc = NULL;
+    *complete = true;
+    base_json_repair(text, strlen(text), &whole, complete);
+    if (base_json_parse(whole.data ? whole.data : "", whole.len, &doc, NULL)) doc = NULL;
+    base_buf_free(&whole);
+    return doc;
+}

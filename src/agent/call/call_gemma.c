@@ -111,12 +111,8 @@ static void put_value(const base_json *v, bool is_open, bool has_marks, base_buf
 
 void agent_call_gemma_put(const char *json, const char *payload, bool has_marks, base_buf *out)
 {
-    base_buf whole = {0};
-    base_json_doc *doc = NULL;
-    bool is_complete = true;
-    base_json_repair(json, strlen(json), &whole, &is_complete);
-    if (base_json_parse(whole.data ? whole.data : "", whole.len, &doc, NULL)) doc = NULL;
-    base_buf_free(&whole);
+    bool is_complete;
+    base_json_doc *doc = base_json_parse_begun(json, &is_complete);
     const base_json *root = base_json_root(doc), *arguments = base_json_get(root, "arguments");
     put_mark(call_open, has_marks, out);
     base_buf_printf(out, "call:%s{", base_json_str(root, "name", ""));

@@ -162,12 +162,8 @@ static void open_parameter(const char *key, base_buf *out)
 
 void agent_call_xml_put(const char *json, const char *payload, bool is_open, base_buf *out)
 {
-    base_buf whole = {0};
-    base_json_doc *doc = NULL;
-    bool is_complete = true;
-    base_json_repair(json, strlen(json), &whole, &is_complete);
-    if (base_json_parse(whole.data ? whole.data : "", whole.len, &doc, NULL)) doc = NULL;
-    base_buf_free(&whole);
+    bool is_complete;
+    base_json_doc *doc = base_json_parse_begun(json, &is_complete);
     const base_json *root = base_json_root(doc), *arguments = base_json_get(root, "arguments");
     base_buf_printf(out, "<tool_call>\n%s%s>\n", function_open, base_json_str(root, "name", ""));
     for (const base_json *m = arguments ? arguments->first : NULL; m; m = m->next) {
