@@ -411,6 +411,46 @@ class Remote(unittest.TestCase):
         self.assertIn("return 2 * x", second[-1]["content"])
         self.assertEqual(self.of(events, "request")[0]["cached"], 640)
 
+    def test_a_strong_model_at_work(self):
+        """Sessions as strong models write them, by hand: two calls in a message (the first runs), an edit by exact text that misses once, a check, a second turn."""
+        blocks = "<<<<<<< OLD\n{}\n=======\n{}\n>>>>>>> NEW\n"
+        missed, meant = blocks.format("    return x * 2;", "    return 2 * x + 1;"), blocks.format("    return 2 * x;", "    return 2 * x + 1;")
+        test = "#!/bin/sh\ngrep -q 'x + 1' src/one.c && echo fine\n"
+        for kind in ("llama", "vllm", "chat"):
+            self.put("src/one.c", "/* Doubles a number. */\nint twice(int x)\n{\n    return 2 * x;\n}\n")
+            if os.path.exists(os.path.join(self.tree, "check.sh")):
+                os.remove(os.path.join(self.tree, "check.sh"))
+
+            def says(text, *calls):
+                if kind == "chat":
+                    return {"text": text, "calls": [{"name": n, "arguments": dict(a, **({"content": p} if p is not None else {}))} for n, p, a in calls]}
+                return {"text": text + ("\n" if text and calls else "") + "\n".join(call(n, p, **a) for n, p, a in calls)}
+            script = [
+                says("I look at both first.", ("read", None, {"path": "src/one.c"}), ("search", None, {"pattern": "twice"})),
+                says("", ("search", None, {"pattern": "twice"})),
+                says("Now the change.", ("edit", missed, {"path": "src/one.c"})),
+                says("That line reads otherwise.", ("edit", meant, {"path": "src/one.c"})),
+                says("", ("write", test, {"path": "check.sh"})),
+                says("", ("shell", None, {"command": "sh check.sh"})),
+                says("`twice` gives one more now, and check.sh says so."),
+                says("", ("read", None, {"path": "check.sh"})),
+                says("It looks for the new line of `twice`.")]
+            s = self.serve(kind, script, model="big-70b")
+            run, events = self.ask(s, "--mode", "all", text="Let twice give one more, and write a script that checks it.")
+            self.assertEqual(run.returncode, 0, (kind, run.stderr))
+            calls = [e["name"] for e in self.of(events, "tool_call") if e["arguments"].get("command", "sh check.sh") == "sh check.sh"]  # not the compiler's
+            self.assertEqual(calls, ["read", "search", "edit", "edit", "write", "shell"], (kind, run.stderr))
+            self.assertEqual([e["status"] for e in self.of(events, "tool_result") if e["name"] == "edit"], ["failed", "ok"], (kind, run.stdout))
+            with open(os.path.join(self.tree, "src/one.c")) as f:
+                self.assertIn("    return 2 * x + 1;\n", f.read())
+            self.assertIn("check.sh says so", self.answer(events))
+            self.assertEqual(self.of(events, "outcome")[-1]["state"], "done", self.of(events, "outcome"))
+            run, events = self.ask(s, "--resume", text="How does it check that?")
+            self.assertIn("the new line", self.answer(events), (kind, run.stderr))
+            if kind != "chat":  # nothing was rendered again, over both turns
+                for a, b in zip(s.requests, s.requests[1:]):
+                    self.assertEqual(b["prompt"][:len(a["prompt"])], a["prompt"], kind)
+
     def test_what_was_said_elsewhere_is_read_by_a_model_of_this_machine(self):
         small = os.path.join(DATA, "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
         if not os.path.exists(small):

@@ -1,5 +1,5 @@
 /*
- * What a model is offered: tools and few-shots for strong models (edits by line, several calls) or for small ones
+ * What a model is offered: tools and few-shots for strong models (edits by line or exact text, calls begun by themselves) or for small ones
  * (whole definitions, with the harness writing the beginning of a call). One table decides by what the model is,
  * not by how much memory it takes: a mixture counts by all of its parameters, as long as enough of them work on a
  * token, and a family that was taught to call tools in a form of its own counts as strong at a smaller size.
