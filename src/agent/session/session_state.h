@@ -156,7 +156,6 @@ typedef struct agent_refusal {
     char *operation, *name, *to, *why;
 } agent_refusal;
 
-/* What this turn's request asks to be changed, and what came of it (outcome.c). */
 /* A function that a request in plain words may mean. */
 enum { AGENT_MAX_MEANT = 3 };
 typedef struct agent_meant {
@@ -164,6 +163,7 @@ typedef struct agent_meant {
     uint32_t from, to; /* bytes of the file when it was looked for */
 } agent_meant;
 
+/* What this turn's request asks to be changed, and what came of it (outcome.c). */
 typedef struct agent_asked {
     bool change;     /* it asks for a change */
     bool test;       /* for a new test, among others */

@@ -104,7 +104,7 @@ static void note(void *user, const char *path, const struct stat *st)
     f->all[f->n++] = base_xstrdup(path);
 }
 
-/* Folders of what was a repository before the command and is none for now: it may be one again. */
+/* Folders of what was a repository before the command and is none behind it: another command may make it one again. */
 static void look_through_former(const search *s, const tool_git_walk *before, const tool_git_walk *now)
 {
     for (size_t i = 0; i < before->n_repos; i++) {
