@@ -5,6 +5,8 @@
 #ifndef KVIST_AGENT_ASKED_H
 #define KVIST_AGENT_ASKED_H
 
+#include <string.h>
+
 #include "agent/session/session_state.h"
 #include "agent/words/operation_words.h"
 
@@ -23,8 +25,14 @@ char *agent__with_its_type(const agent *a, const char *request, char *name);
 bool agent_asks_for_change(const char *request);
 void agent__ask(agent *a, const char *request); /* when the index is there, before anything is changed */
 void agent__asked_free(agent *a);
-void agent__forget_meant(agent *a);                 /* what meant.c found */
-void agent__changed(agent *a, const char *path);    /* a call wrote this file */
+void agent__forget_meant(agent *a);              /* what meant.c found */
+void agent__changed(agent *a, const char *path); /* a call wrote this file */
+static inline bool agent__is_changed(const agent *a, const char *path)
+{
+    for (size_t i = 0; i < a->asked.n_changed; i++)
+        if (!strcmp(a->asked.changed[i], path)) return true;
+    return false;
+}
 void agent__taken_back(agent *a, const char *path); /* and that was undone */
 /* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
 bool agent__is_missing(const agent *a, base_buf *out);

@@ -27,13 +27,6 @@ static bool is_claim(const char *sentence)
     return agent__has_any_word(sentence, done) && !agent__has_any_word(sentence, denied);
 }
 
-static bool is_changed(const agent_asked *x, const char *path)
-{
-    bool is_so = false;
-    for (size_t i = 0; i < x->n_changed; i++) is_so |= !strcmp(x->changed[i], path);
-    return is_so;
-}
-
 /* Files of the tree that a sentence says were changed, and that were not. */
 static void put_files(const agent *a, const char *sentence, base_buf *paths, uint32_t *n)
 {
@@ -42,7 +35,7 @@ static void put_files(const agent *a, const char *sentence, base_buf *paths, uin
         char *said = agent__copy_word(sentence, m);
         char *path = strchr(said, '.') ? code_index_path(tool_workspace_index(a->workspace), said) : NULL;
         free(said);
-        if (path && !is_changed(&a->asked, path) && !(paths->data && strstr(paths->data, path)) &&
+        if (path && !agent__is_changed(a, path) && !(paths->data && strstr(paths->data, path)) &&
             (*n)++ < MOST_FILES)
             base_buf_printf(paths, "%s%s", paths->len ? ", " : "", path);
         free(path);

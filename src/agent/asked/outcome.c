@@ -373,8 +373,7 @@ void agent__asked_free(agent *a)
 void agent__changed(agent *a, const char *path)
 {
     agent_asked *x = &a->asked;
-    for (size_t i = 0; i < x->n_changed; i++)
-        if (!strcmp(x->changed[i], path)) return;
+    if (agent__is_changed(a, path)) return;
     x->changed = base_xrealloc(x->changed, (x->n_changed + 1) * sizeof *x->changed);
     x->changed[x->n_changed++] = base_xstrdup(path);
 }

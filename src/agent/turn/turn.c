@@ -503,10 +503,7 @@ static void put_aimed(const agent *a, base_buf *out)
     enum { MOST = 6000, MAX_FILE = 4 << 20 };
     code_place *places = NULL;
     base_buf text = {0};
-    bool is_written = false;
-    for (size_t i = 0; i < a->asked.n_changed && a->fix.path; i++)
-        is_written |= !strcmp(a->asked.changed[i], a->fix.path);
-    if (!a->fix.open_call || !is_written || !a->fix.name) return;
+    if (!a->fix.open_call || !a->fix.path || !a->fix.name || !agent__is_changed(a, a->fix.path)) return;
     const uint32_t n = code_index_define(tool_workspace_index(a->workspace), a->fix.name, &places);
     for (uint32_t i = 0; i < n && !text.len; i++) {
         const code_place *p = &places[i];
