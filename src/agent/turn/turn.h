@@ -6,6 +6,7 @@
 #define KVIST_AGENT_TURN_H
 
 #include "agent/call/call.h"
+#include "agent/repair/attempt.h"
 #include "agent/session/session_state.h"
 
 /* --- turn.c --- */
@@ -47,6 +48,58 @@ bool agent__ends_thought(agent *a, agent_reader *r, model_ids *ret);
 void agent__tell_grammar(agent *a, uint32_t from);
 /* Can the harness write the beginning of a call as this model writes calls? */
 bool agent__can_begin_calls(const agent *a);
+
+/* --- reply.c --- */
+/* An answer, and how it ended. */
+typedef enum agent_reply_end {
+    AGENT_REPLY_DONE,
+    AGENT_REPLY_CALL,
+    AGENT_REPLY_REPEATS,
+    AGENT_REPLY_TOO_LONG,
+    AGENT_REPLY_CANCELLED
+} agent_reply_end;
+
+typedef struct agent_reply {
+    agent_reader read;
+    uint32_t from, to; /* its tokens */
+    kv_origin origin;  /* of what is being written */
+    agent_reply_end end;
+    agent_call call; /* with AGENT_REPLY_CALL */
+    size_t told_thought;
+} agent_reply;
+
+/*
+ * Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are
+ * errors. hold: what the answer is held to; NULL: nothing.
+ */
+int agent__reply_decode(
+    agent *a, agent_reply *r, const agent_opening *opening, engine_hold *hold, base_err *err);
+/* Tokens of a candidate become the answer. */
+int agent__reply_take(agent *a, agent_reply *r, const model_ids *ids, base_err *err);
+/* Text of the harness at the answer's end, which is read as the model's is; *told: how much of the answer its events told. */
+int agent__reply_write(agent *a, agent_reply *r, const base_buf *text, size_t *told, base_err *err);
+/* Does a line of it open a call? With no call in it, that is one that cannot be read. */
+bool agent__reply_begins_call(const agent_reply *r);
+/* json: the answer as JSON of the schema; NULL: it is words. */
+void agent__reply_tell(agent *a, const agent_reply *r, const char *json);
+void agent__reply_free(agent_reply *r);
+/* The turn has its answer: its thoughts leave, as the model's template leaves them out of what comes later. */
+void agent__drop_thoughts(agent *a);
+
+/* --- again.c --- */
+/* What a turn may still ask the model for, once each. */
+typedef struct agent_askings {
+    bool call, name;
+} agent_askings;
+agent_askings agent__askings(const agent *a, const char *request);
+/*
+ * Behind an answer without a call: where it falls short of the request, the model is asked for what is missing
+ * (*asked; the next answer is open). may_call: it may call a tool then.
+ */
+int agent__ask_more(
+    agent *a, const agent_reply *r, bool may_call, agent_askings *left, bool *asked, base_err *err);
+/* A message of the harness, up to the opening of the answer. */
+int agent__append_asking(agent *a, const base_buf *text, base_err *err);
 
 /* --- schema.c --- */
 /* Behind a request: that its answer is JSON, and of which schema. */
