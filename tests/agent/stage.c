@@ -170,6 +170,28 @@ void assert_sent(agent_session *s, const char *text, bool has)
     if ((strstr(sent, text) != NULL) != has) fail_msg("%s \"%s\" in:\n%s", has ? "no" : "a", text, sent);
 }
 
+void find_grammars(void)
+{
+    static char folder[600];
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    snprintf(folder, sizeof folder, "%s%s/kvist/grammars",
+        data   ? data
+        : home ? home
+               : "",
+        data ? "" : "/.local/share");
+    if (!getenv("KVIST_GRAMMAR_PATH")) setenv("KVIST_GRAMMAR_PATH", folder, 1);
+}
+
+bool has_grammars(void)
+{
+    code_grammars *g = code_grammars_open();
+    code_file *f = code_parse(g, "a.c", "int a;\n", 7);
+    const bool has_one = f->language != NULL;
+    code_file_free(f);
+    code_grammars_close(g);
+    return has_one;
+}
+
 int run_on_both(const struct CMUnitTest *tests, size_t n)
 {
     stage_chat = false;

@@ -70,6 +70,7 @@ char *logged(const char *id); /* a session's events as its log has them, a line 
 #define PROGRAM "add() {\n    echo $(($1 - $2))\n}\n"
 #define FIXED   "add() {\n    echo $(($1 + $2))\n}\n"
 #define TEST    ". ./add.sh\n[ \"$(add 2 3)\" = 5 ]\n"
+#define NO      "answer Added both, really.\n" /* words, and no call */
 #define REWRITE(body)                                                                                        \
     "answer <<X\nThe sign is wrong.\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", "  \
     "\"name\": \"add\"}}</tools>\n```sh\n" body "```\nX\n"
@@ -87,6 +88,17 @@ extern bool stage_chat;
             print_message("not without %s\n", what);                                                         \
             skip();                                                                                          \
         }                                                                                                    \
+    } while (0)
+/*
+ * KVIST_HOME is the test's own, and the grammars lie in the person's: find_grammars, first in main. A test that is nothing
+ * without one begins with NEEDS_GRAMMAR: nothing is renamed, deleted or given other parameters then.
+ */
+void find_grammars(void);
+bool has_grammars(void);
+#define NEEDS_GRAMMAR                                                                                        \
+    do {                                                                                                     \
+        NEEDS("a grammar");                                                                                  \
+        if (!has_grammars()) skip();                                                                         \
     } while (0)
 #define RUN_ON_BOTH(tests) run_on_both(tests, sizeof(tests) / sizeof *(tests))
 int run_on_both(const struct CMUnitTest *tests, size_t n);
