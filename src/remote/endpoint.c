@@ -295,11 +295,6 @@ static int find_form(opening *o, base_err *err)
     return rc;
 }
 
-static void add_ids(const model_ids *from, model_ids *out)
-{
-    for (size_t i = 0; i < from->n; i++) model_ids_add(out, from->ids[i]);
-}
-
 /* BASE_E_UNSUPPORTED: its ids are not the file's, so none are sent. */
 static int check_vocabulary(opening *o, base_err *err)
 {
@@ -309,10 +304,10 @@ static int check_vocabulary(opening *o, base_err *err)
     remote_vocab_likeness likeness = {0};
     model_ids marks = {0};
     if (!o->options->vocabulary) return 0;
-    add_ids(&e->start, &marks);
+    model_ids_add_all(&marks, &e->start);
     for (int role = 0; role < REMOTE_N_ROLES; role++) {
-        add_ids(&e->begin[role], &marks);
-        add_ids(&e->end[role], &marks);
+        model_ids_add_all(&marks, &e->begin[role]);
+        model_ids_add_all(&marks, &e->end[role]);
     }
     int rc = gguf_open(&file, o->options->vocabulary, err);
     if (!rc) rc = model_tokenizer_load(&local, file, err);

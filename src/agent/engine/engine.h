@@ -3,7 +3,7 @@
  * turn cost. Any engine can give that, one across HTTP too. What only some can give is declared (`can`,
  * `session`), and the agent has a way without each.
  *
- * Implementations: engine_local.c over model/ and kv/; engine_remote.c and engine_remote_chat.c across HTTP;
+ * Implementations: engine_local.c over model/ and kv/; engine_remote.c (with its parts) and engine_remote_chat.c across HTTP;
  * engine_fake.c over kv/ with a script in place of a model; and, in the agent's tests, an engine that holds
  * messages as a chat endpoint does.
  *

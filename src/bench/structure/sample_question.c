@@ -62,11 +62,6 @@ static void find_spans(sample_question *q, uint32_t chunk, const sample_excerpt 
     free(pieces);
 }
 
-static void add_all(model_ids *to, const model_ids *from)
-{
-    for (size_t i = 0; i < from->n; i++) model_ids_add(to, from->ids[i]);
-}
-
 /* The line's tokens are those of `all` from its token `first` on. */
 static void want_line(sample_question *q, size_t first)
 {
@@ -101,7 +96,7 @@ static void ask_bug(
         (int)about->n_same, about->line);
     sample_puts(b, &q->ids, text.data);
     name_queries(q, b, text.data, about->n_same);
-    add_all(&q->all, &q->ids);
+    model_ids_add_all(&q->all, &q->ids);
     model_template_end(template, MODEL_ROLE_USER, &q->all);
     model_template_begin(template, MODEL_ROLE_ASSISTANT, &q->all);
     sample_puts(b, &q->all, "It is in the function `");

@@ -13,6 +13,7 @@ typedef struct model_ids {
 } model_ids;
 
 void model_ids_add(model_ids *list, int32_t id);
+void model_ids_add_all(model_ids *list, const model_ids *more);
 void model_ids_free(model_ids *list);
 
 #endif

@@ -383,15 +383,10 @@ model_tool_style model_template_tools(const model_template *t)
     return t->tools;
 }
 
-static void add_all(const model_ids *ids, model_ids *out)
-{
-    for (size_t i = 0; i < ids->n; i++) model_ids_add(out, ids->ids[i]);
-}
-
 void model_template_start(const model_template *t, model_ids *out)
 {
     if (t->bos >= 0) model_ids_add(out, t->bos);
-    add_all(&t->start, out);
+    model_ids_add_all(out, &t->start);
 }
 
 void model_template_begin(const model_template *t, model_role role, model_ids *out)
@@ -401,7 +396,7 @@ void model_template_begin(const model_template *t, model_role role, model_ids *o
 
 void model_template_end(const model_template *t, model_role role, model_ids *out)
 {
-    add_all(&t->end[role], out);
+    model_ids_add_all(out, &t->end[role]);
 }
 
 /* ---- harmony, Mistral's ids and Gemma: what hangs on what stands before ---- */
@@ -481,10 +476,10 @@ void model_template_begin_behind(
     if (names_call && is_harmony(t)) put_newest_call(t, ids, n, &name);
     if (names_call && is_gemma(t)) put_newest_name(t, ids, n, &name);
     if (names_call && !is_harmony(t) && !is_gemma(t)) put_newest_id(t, ids, n, &name);
-    add_all(&t->begin[role], out);
+    model_ids_add_all(out, &t->begin[role]);
     if (!names_call) return;
     model_tokenizer_encode(t->tokenizer, name.data, name.len, false, out);
-    add_all(&t->result, out);
+    model_ids_add_all(out, &t->result);
     base_buf_free(&name);
 }
 
