@@ -314,6 +314,27 @@ static uint32_t choose_field(const reader *r, const code_place *places, uint32_t
     return best;
 }
 
+/* A folder of the tree is called so: `dotenv` of src/dotenv is the package. */
+static bool is_folder(const code_index *x, const char *name)
+{
+    const size_t n = strlen(name);
+    bool found = false;
+    pthread_mutex_lock(&((code_index *)x)->lock);
+    for (uint32_t i = 0; i < x->paths.n && !found; i++) {
+        if (!x->files[i].present) continue;
+        const char *slash;
+        for (const char *p = x->paths.strings[i]; !found && (slash = strchr(p, '/')) != NULL; p = slash + 1)
+            found = (size_t)(slash - p) == n && memcmp(p, name, n) == 0;
+    }
+    pthread_mutex_unlock(&((code_index *)x)->lock);
+    return found;
+}
+
+static bool is_member(const code_place *p)
+{
+    return *p->parent != '\0';
+}
+
 static void check_name(reader *r, const char *name, size_t from, size_t to, bool quoted, bool called)
 {
     shape s;
@@ -334,6 +355,8 @@ static void check_name(reader *r, const char *name, size_t from, size_t to, bool
     if (n_places != 0 && (is_small(places[0].what) ? plain || strcmp(places[0].what, "field") == 0 : english))
         at = quoted || !plain ? choose_field(r, places, n_places) : n_places;
     if (n_places != 0 && at == n_places && !plain) at = 0;
+    /* The package, not a method that shares its name. */
+    if (at < n_places && plain && !called && is_member(&places[at]) && is_folder(r->x, name)) at = n_places;
     if (at < n_places) {
         code_checked *c = add(r, name);
         for (uint32_t i = 0; c == NULL && i < r->n; i++) /* named again: a place behind it is checked too */

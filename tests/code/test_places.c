@@ -66,6 +66,20 @@ static void test_places__a_field_in_backticks_counts(void **state)
     code_grammars_close(g);
 }
 
+static void test_places__a_package_is_no_method_of_its_name(void **state)
+{
+    static const char python[] = "class Shell:\n    def quote(self, text):\n        return text\n";
+    code_grammars *g = grammars_or_skip("python");
+    code_index *x = code_index_new(g);
+    code_index_update(x, "src/other/shell.py", python, sizeof python - 1);
+    check_in(x, "`quote` writes it.", "quote: src/other/shell.py:2 (method of Shell)");
+    code_index_update(x, "src/quote/shell.py", python, sizeof python - 1);
+    check_in(x, "`quote` writes it.", "");
+    check_in(x, "`quote()` writes it.", "quote: src/other/shell.py:2 (method of Shell), and 1 more");
+    code_index_free(x);
+    code_grammars_close(g);
+}
+
 static void test_places__paths_of_types_and_modules(void **state)
 {
     code_grammars *g = grammars_or_skip("rust");
@@ -196,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_places__what_does_not_exist_is_marked),
         cmocka_unit_test(test_places__a_wrong_place_is_noticed),
         cmocka_unit_test(test_places__a_field_in_backticks_counts),
+        cmocka_unit_test(test_places__a_package_is_no_method_of_its_name),
         cmocka_unit_test(test_places__paths_of_types_and_modules),
         cmocka_unit_test(test_places__a_wrong_place_is_put_right_and_marked),
         cmocka_unit_test(test_places__files_of_this_turn_are_left_alone),
