@@ -68,8 +68,8 @@ void base_door_progress(const char *line)
     static const char again[] = "\r\033[K";
     if (!isatty(STDERR_FILENO)) return;
     base_buf b = {0};
-    base_buf_puts(&b, *line ? again : "\n");
-    base_utf8_sanitise(&b, line, strlen(line), false);
+    base_buf_puts(&b, line && !*line ? "\n" : again);
+    if (line) base_utf8_sanitise(&b, line, strlen(line), false);
     write_whole(STDERR_FILENO, b.data, b.len);
     base_buf_free(&b);
 }

@@ -14,7 +14,8 @@
 void base_door_open(void);
 
 /*
- * One line of progress on stderr that the next one replaces; nothing where that is no terminal. "" ends it.
+ * One line of progress on stderr that the next one replaces; nothing where that is no terminal. "" ends it, NULL takes
+ * it away.
  */
 void base_door_progress(const char *line);
 

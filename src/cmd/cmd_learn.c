@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/door.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/log_history.h"
@@ -47,7 +47,9 @@ static void take_row(void *user, const agent_log_row *r)
 
 static void say_progress(void *user, double share, double loss)
 {
-    if (isatty(STDERR_FILENO)) fprintf(stderr, "\rkvist: training %3.0f%%, loss %.3f ", share * 100, loss);
+    char line[64];
+    snprintf(line, sizeof line, "kvist: training %3.0f%%, loss %.3f", share * 100, loss);
+    base_door_progress(line);
 }
 
 /* Every session of this model, one group each. */
@@ -63,7 +65,9 @@ static int gather(
         if (!rc && !strcmp(l.model_hash, compute->hash))
             rc = learn_gather(&g, set, (uint32_t)i, &l.history, &added, err);
         log_history_free(&l);
-        if (isatty(STDERR_FILENO)) fprintf(stderr, "\rkvist: session %zu of %zu ", i + 1, ids->n);
+        char line[64];
+        snprintf(line, sizeof line, "kvist: session %zu of %zu", i + 1, ids->n);
+        base_door_progress(line);
     }
     learn_gatherer_close(&g);
     return rc;
@@ -94,7 +98,7 @@ static int train(const learn_set *set, const char *hash, learn_options *o, base_
     char *path = kv_residual_path(hash);
     for (size_t i = 0; i < set->n_sessions; i++) is_used[i] = i % HELD_OUT != 0;
     int rc = learn_train(set, is_used, hash, o, &r, err);
-    if (isatty(STDERR_FILENO)) fputc('\n', stderr);
+    base_door_progress("");
     for (size_t i = 0; i < sizeof shares / sizeof *shares && !rc; i++) {
         double rule, learned;
         rc = held_out(set, NULL, is_used, shares[i], &rule, err);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/door.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -518,6 +518,7 @@ static void print_event(void *user, const agent_event *e)
         base_buf_free(&line);
         return;
     }
+    base_door_progress(NULL);
     switch (e->type) {
     case AGENT_EVENT_what_if:
         printf("session %s  what if %s\noriginal: %s\nchanged:  %s\n", e->what_if.parent, e->what_if.session,
@@ -535,9 +536,11 @@ static void print_event(void *user, const agent_event *e)
 static void print_progress(void *user, uint32_t turn, uint32_t done, uint32_t total)
 {
     const printing *p = user;
-    if (!p->json && isatty(STDERR_FILENO))
-        fprintf(stderr, done < total ? "\rturn %u: %3u%% " : "\r             \r", turn,
-            total ? (uint32_t)((uint64_t)done * 100 / total) : 100);
+    const uint32_t percent = total ? (uint32_t)((uint64_t)done * 100 / total) : 100;
+    char line[48];
+    snprintf(
+        line, sizeof line, turn ? "%3u%%, turn %u" : "%3u%%, the prompt in front of turn 1", percent, turn);
+    if (!p->json) base_door_progress(line);
 }
 
 /* --- the command ---------------------------------------------------------------------------------------- */
@@ -604,6 +607,7 @@ static int compare(agent_log *l, sides *d, printing *p, base_err *err)
     o.changed.own = d->own;
     bool was_known = false;
     rc = whatif_run(l, d->schedule, &o, &was_known, err);
+    if (!p->json) base_door_progress(NULL);
     if (!rc && was_known && !p->silent) fprintf(stderr, "kvist: kept from before; nothing was computed\n");
     if (rc == BASE_E_CANCELLED)
         rc = base_fail(err, BASE_E_CANCELLED,

@@ -66,9 +66,15 @@ static void on_plan(void *user, const kv_plan *p)
     if (a->tell) agent_logged_tell_plan(p, a->turn, tell_plan, &t);
 }
 
+static void on_prefill(void *user, uint32_t done, uint32_t total)
+{
+    const whatif_arm *a = user;
+    if (a->computed) a->computed(a->user, a, done, total);
+}
+
 int whatif_arm_open(whatif_arm *a, const kv_options *kv, bool resume, base_err *err)
 {
-    const kv_observer observer = {.user = a, .plan = on_plan};
+    const kv_observer observer = {.user = a, .prefill = on_prefill, .plan = on_plan};
     a->next = malloc(a->engine->n_vocab * sizeof *a->next);
     if (!a->next) return base_fail(err, BASE_E_NOMEM, "no memory for %u logits", a->engine->n_vocab);
     const int rc = a->engine->open(a->engine->user, kv, resume, &observer, &a->session, err);

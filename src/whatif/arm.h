@@ -56,6 +56,8 @@ typedef struct whatif_arm {
     const atomic_bool *cancel;
     /* Plans as events, behind the event of the log that `seq` names; may be NULL. */
     void (*tell)(void *user, uint64_t seq, agent_event *e);
+    /* Of `total` tokens that are computed at once, `done` are; may be NULL. */
+    void (*computed)(void *user, const struct whatif_arm *a, uint32_t done, uint32_t total);
     void *user;
 
     kv_session *session;

@@ -40,11 +40,12 @@ typedef struct run {
     float *logits[N_SIDES];
     turn_sums turn;
     uint32_t part, kept; /* turns that are over; turns that were kept from before */
-    uint32_t done;       /* tokens */
-    uint64_t seq, at;    /* of the child's newest event; the what_if_at that was told last */
-    whatif_free *free;   /* the changed side, where it answers by itself; NULL: it does not yet */
-    size_t turn_step;    /* where the turn began */
-    size_t apart_step;   /* of this turn: the answer in which it says something else; SIZE_MAX: in none */
+    uint32_t done;       /* tokens of the steps before `now` */
+    const whatif_step *now;
+    uint64_t seq, at;  /* of the child's newest event; the what_if_at that was told last */
+    whatif_free *free; /* the changed side, where it answers by itself; NULL: it does not yet */
+    size_t turn_step;  /* where the turn began */
+    size_t apart_step; /* of this turn: the answer in which it says something else; SIZE_MAX: in none */
     whatif_summary summary;
     base_err log_err;
     int log_rc;
@@ -87,6 +88,18 @@ static void on_changed_plan(void *user, uint64_t seq, agent_event *e)
     if (seq != r->at) emit(r, &(agent_event){.type = AGENT_EVENT_what_if_at, .what_if_at = {(int64_t)seq}});
     r->at = seq;
     emit(r, e);
+}
+
+/* A long text is most of a turn's time: how far its sides are, one behind the other. */
+static void on_computed(void *user, const whatif_arm *a, uint32_t done, uint32_t total)
+{
+    const run *r = user;
+    if (!r->now || r->now->kind != WHATIF_TEXT || !r->o->progress) return;
+    const uint32_t first = is_absent(r, ORIGINAL) ? CHANGED : ORIGINAL,
+                   before = (uint32_t)(a - r->arms) - first;
+    const uint64_t n = r->now->text.n, of = (uint64_t)total * (N_SIDES - first);
+    r->o->progress(r->o->user, r->now->turn, r->done + (uint32_t)(n * (done + (uint64_t)before * total) / of),
+        r->s->n_tokens);
 }
 
 static void on_free_event(void *user, agent_event *e)
@@ -406,7 +419,8 @@ static int do_steps(run *r, size_t from, base_err *err)
     int rc = 0;
     for (size_t i = from; i < s->n_steps && !rc; i++) {
         if (r->o->cancel && atomic_load(r->o->cancel)) rc = base_fail(err, BASE_E_CANCELLED, "interrupted");
-        if (!rc) rc = do_step(r, &s->steps[i], err);
+        r->now = &s->steps[i];
+        if (!rc) rc = do_step(r, r->now, err);
         r->done += s->steps[i].text.n;
         if (!rc && r->o->progress) r->o->progress(r->o->user, s->steps[i].turn, r->done, s->n_tokens);
         const bool is_border = s->steps[i].kind == WHATIF_TURN || s->steps[i].kind == WHATIF_END;
@@ -435,6 +449,7 @@ static int open_sides(run *r, bool resume, base_err *err)
             .keeps_budget = sides[side]->keeps_budget,
             .cancel = r->o->cancel,
             .tell = side == CHANGED && is_side_by_side(r) ? on_changed_plan : NULL,
+            .computed = on_computed,
             .user = r};
         rc = whatif_arm_open(&r->arms[side], &kv, resume, err);
     }

@@ -375,6 +375,15 @@ void seen_free(seen *s)
     base_buf_free(&s->answers);
 }
 
+static void see_progress(void *user, uint32_t turn, uint32_t done, uint32_t total)
+{
+    seen *s = user;
+    if (!s->total) s->first_done = done;
+    s->went_back |= done < s->done;
+    s->done = done;
+    s->total = total;
+}
+
 int record_compare(agent_log *l, const char *id, uint32_t budget, seen *s, bool *was_known)
 {
     fake_model m = {.fail_after = -1};
@@ -400,7 +409,8 @@ int record_compare(agent_log *l, const char *id, uint32_t budget, seen *s, bool 
         .free_from = s->free_from,
         .cancel = &s->cancel,
         .user = s,
-        .event = record_see};
+        .event = record_see,
+        .progress = see_progress};
     const int rc = whatif_run(l, schedule, &o, was_known, &err);
     if (rc && rc != BASE_E_CANCELLED) fail_msg("%s", err.msg);
     whatif_schedule_free(schedule);

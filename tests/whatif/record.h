@@ -36,7 +36,9 @@ typedef struct seen {
     int64_t n_own;             /* tokens of the free side's own events; -1: none came */
     uint32_t free_from, n_ctx; /* given; 0: as recorded */
     atomic_bool cancel;
-    uint32_t cancel_behind; /* a turn; 0: never */
+    uint32_t cancel_behind;           /* a turn; 0: never */
+    uint32_t first_done, done, total; /* progress: what was told first and last; tokens */
+    bool went_back;
 } seen;
 
 int record_make_folder(void **state);
