@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
+#include "bench/structure/programs.h"
 #include "bench/structure/sample.h"
 
 enum { FUNCTIONS = 12 };
@@ -132,6 +135,60 @@ static void test_bench_structure__a_completion_is_nowhere_in_its_prompt(void **s
     bench_pool_free(&p);
 }
 
+/* Of DebugBench those count that have one mistake, in one line, inside of a function of their own. */
+static void test_bench_structure__debugbench_gives_programs_of_one_mistake(void **state)
+{
+    (void)state;
+    static const char body[] =
+        "\\n    total = 0\\n    for item in items:\\n        if item %s limit:\\n"
+        "            total += item\\n    print('counted the items that are small', total)"
+        "\\n    return total%s\\n";
+    char folder[] = "/tmp/kvist-debugbench-XXXXXX", right[400], wrong[400], twice[400];
+    base_buf one = {0}, several = {0}, path = {0};
+    base_err err = {0};
+    bench_pool p;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(bench_debugbench_load(&p, NULL, folder, &err), BASE_E_NOT_FOUND);
+    snprintf(right, sizeof right, body, "<", "");
+    snprintf(wrong, sizeof wrong, body, ">", "");
+    snprintf(twice, sizeof twice, body, ">", " + 1");
+    const char *const buggy[] = {wrong, twice, wrong, "\\n    return 0\\n"};
+    for (int i = 0; i < 4; i++)
+        base_buf_printf(&one,
+            "%s{\"slug\":\"sum-%d\",\"buggy_code\":\"def add_%d(items, limit):%s\",\"oracle_code\":\"def "
+            "add_%d(items, "
+            "limit):%s\"}",
+            i ? "," : "[", i, i, buggy[i], i, right);
+    base_buf_puts(&one, "]");
+    base_buf_printf(&path, "%s/python3_condition error.json", folder);
+    assert_int_equal(base_fs_write(path.data, one.data, one.len, 0644, &err), 0);
+    base_buf_printf(&several, "%s/python3_double.json", folder);
+    assert_int_equal(base_fs_write(several.data, one.data, one.len, 0644, &err), 0);
+    assert_int_equal(bench_debugbench_load(&p, NULL, folder, &err), 0);
+    assert_int_equal(p.n, 2);
+    for (size_t i = 0; i < p.n; i++) {
+        assert_int_equal(strncmp(p.items[i].name, "add_", 4), 0);
+        assert_string_equal(p.items[i].wrong, "if item > limit:");
+        assert_string_equal(p.items[i].right, "if item < limit:");
+        assert_non_null(strstr(p.items[i].text, p.items[i].wrong));
+    }
+    assert_string_not_equal(p.items[0].name, p.items[1].name);
+    /* Each is asked about once. */
+    bench_sample s;
+    assert_true(bench_sample_programs(&s, &p, 1, 2, NULL));
+    bench_sample_ask(&s);
+    assert_int_equal(s.n_chunks, 2);
+    bench_sample_free(&s);
+    assert_false(bench_sample_programs(&s, &p, 1, 2, NULL));
+    bench_pool_free(&p);
+    unlink(path.data);
+    unlink(several.data);
+    rmdir(folder);
+    base_buf_free(&one);
+    base_buf_free(&several);
+    base_buf_free(&path);
+}
+
 /* 20 questions of 10 samples: kvist is right in all, snapkv in the first of each sample. */
 static void write_lines(base_buf *out)
 {
@@ -187,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_bench_structure__each_mistake_is_told_by_how_its_line_begins),
         cmocka_unit_test(test_bench_structure__mistakes_stand_among_other_files),
         cmocka_unit_test(test_bench_structure__a_completion_is_nowhere_in_its_prompt),
+        cmocka_unit_test(test_bench_structure__debugbench_gives_programs_of_one_mistake),
         cmocka_unit_test(test_bench_structure__differences_are_of_the_same_questions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "bench/bench.h"
 #include "bench/common/result_file.h"
+#include "bench/structure/programs.h"
 #include "bench/structure/sample.h"
 #include "kv/repair/heads.h"
 #include "kv/prune/pivot.h"
@@ -26,6 +27,9 @@ static const char usage[] =
     "                  select: which functions go into the prompt of complete (score)\n"
     "  FOLDER          source text, at most 8 of them\n"
     "  --quixbugs DIR  the programs of QuixBugs, for bug\n"
+    "  --debugbench DIR\n"
+    "                  those of DebugBench with one mistake, for bug: the folder benchmark of its "
+    "repository\n"
     "  --samples N     how many questions of each source (8)\n"
     "  --chunks N      functions in a prompt, for bug and complete: as many questions share it (4)\n"
     "  --among N       ... and about as many tokens of other files between them, for bug (0)\n"
@@ -40,25 +44,26 @@ static const char usage[] =
     "  --list          name the conditions\n"
     "\n";
 
-enum { MOST_SOURCES = 8, MOST_LINES = 256 << 20, BYTES_A_TOKEN = 3 };
+enum { MOST_SOURCES = 8, MOST_POOLS = MOST_SOURCES + 2, MOST_LINES = 256 << 20, BYTES_A_TOKEN = 3 };
 
 typedef struct bench {
     common_options common;
     structure_run run;
-    const char *task_word, *sources[MOST_SOURCES + 1], *quixbugs, *caps_text, *out_path, *summary;
+    const char *task_word, *sources[MOST_SOURCES + 1], *quixbugs, *debugbench, *caps_text, *out_path,
+        *summary;
     int64_t samples, chunks, among, tokens, seconds;
     bool list, resume;
     uint32_t n_sources;
     structure_results done; /* the lines of --out when it was opened */
 } bench;
 
-/* Functions with mistakes, other text among them, and what is asked. files: whose other text. */
-static bool make_bugs(bench *b, bench_pool *pool, bool is_quixbugs, const bench_pool *files, bench_sample *s)
+/* Functions with mistakes (their own, or planted), other text among them, and what is asked. files: whose other text. */
+static bool make_bugs(bench *b, bench_pool *pool, bool has_mistakes, const bench_pool *files, bench_sample *s)
 {
     const bench_accept accept = {structure_accept_name, b->run.model};
     const uint64_t seed = (uint64_t)b->run.seed;
     const uint32_t n_chunks = (uint32_t)b->chunks;
-    if (!(is_quixbugs ? bench_sample_quixbugs : bench_sample_mutate)(s, pool, seed, n_chunks, &accept))
+    if (!(has_mistakes ? bench_sample_programs : bench_sample_mutate)(s, pool, seed, n_chunks, &accept))
         return false;
     if (b->among) bench_sample_surround(s, files, seed, (size_t)b->among * BYTES_A_TOKEN);
     bench_sample_ask(s);
@@ -66,12 +71,12 @@ static bool make_bugs(bench *b, bench_pool *pool, bool is_quixbugs, const bench_
 }
 
 static bool make_sample(
-    bench *b, bench_pool *pool, bool is_quixbugs, const bench_pool *files, bench_sample *s)
+    bench *b, bench_pool *pool, bool has_mistakes, const bench_pool *files, bench_sample *s)
 {
     const uint64_t seed = (uint64_t)b->run.seed;
     const uint32_t n_chunks = (uint32_t)b->chunks;
     switch (b->run.task) {
-    case STRUCTURE_BUG: return make_bugs(b, pool, is_quixbugs, files, s);
+    case STRUCTURE_BUG: return make_bugs(b, pool, has_mistakes, files, s);
     case STRUCTURE_COMPLETE:
     case STRUCTURE_SELECT: return bench_sample_complete(s, pool, seed, n_chunks);
     default: return bench_sample_read(s, pool, seed, (size_t)b->tokens * BYTES_A_TOKEN);
@@ -82,14 +87,14 @@ static bool make_sample(
 static int run_samples(bench *b, bench_pool *pools, uint32_t n_pools, base_err *err)
 {
     const uint64_t start = base_clock_ns();
-    uint32_t asked[MOST_SOURCES + 1] = {0}, number[MOST_SOURCES + 1] = {0};
+    uint32_t asked[MOST_POOLS] = {0}, number[MOST_POOLS] = {0};
     int r = 0;
     for (bool more = true; more && !r;) {
         more = false;
         for (uint32_t i = 0; i < n_pools && !r; i++) {
             bench_sample s;
             if (asked[i] >= b->samples ||
-                !make_sample(b, &pools[i], i == b->n_sources, &pools[i < b->n_sources ? i : 0], &s))
+                !make_sample(b, &pools[i], i >= b->n_sources, &pools[i < b->n_sources ? i : 0], &s))
                 continue;
             more = true;
             snprintf(s.id, sizeof s.id, "%.40s-%u", pools[i].source, number[i]++);
@@ -120,7 +125,7 @@ static int print_summary(const char *path, base_err *err)
 
 static int run(bench *b, base_err *err)
 {
-    bench_pool pools[MOST_SOURCES + 1] = {{.n = 0}};
+    bench_pool pools[MOST_POOLS] = {{.n = 0}};
     uint32_t n_pools = 0;
     base_buf old = {0};
     b->run.grammars = code_grammars_open();
@@ -135,6 +140,10 @@ static int run(bench *b, base_err *err)
         r = base_fail(err, BASE_E_USAGE, "--among takes its text from a FOLDER, and none is named");
     if (!r && b->quixbugs && b->run.task == STRUCTURE_BUG) {
         r = bench_quixbugs_load(&pools[n_pools], b->quixbugs, err);
+        n_pools += !r;
+    }
+    if (!r && b->debugbench && b->run.task == STRUCTURE_BUG) {
+        r = bench_debugbench_load(&pools[n_pools], b->run.grammars, b->debugbench, err);
         n_pools += !r;
     }
     if (!r) r = run_samples(b, pools, n_pools, err);
@@ -174,9 +183,9 @@ static int check(bench *b, base_err *err)
         return base_fail(err, BASE_E_USAGE,
             "--samples is 1 to 100000, --chunks 2 to %d, --tokens 300 to 6000, --among at most 16000",
             BENCH_CHUNKS);
-    if (!b->n_sources && !b->quixbugs)
-        return base_fail(
-            err, BASE_E_USAGE, "bench structure needs folders of source text or, for bug, --quixbugs DIR");
+    if (!b->n_sources && !b->quixbugs && !b->debugbench)
+        return base_fail(err, BASE_E_USAGE,
+            "bench structure needs folders of source text or, for bug, --quixbugs DIR or --debugbench DIR");
     return 0;
 }
 
@@ -198,6 +207,7 @@ int bench_structure(int argc, char **argv)
     const option_row own[] = {
         {"--task", OPTION_TEXT, &b.task_word},
         {"--quixbugs", OPTION_TEXT, &b.quixbugs},
+        {"--debugbench", OPTION_TEXT, &b.debugbench},
         {"--samples", OPTION_INTEGER, &b.samples},
         {"--chunks", OPTION_INTEGER, &b.chunks},
         {"--among", OPTION_INTEGER, &b.among},

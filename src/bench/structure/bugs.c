@@ -1,13 +1,10 @@
 /* Mistakes in one line; see bench/structure/bugs.h. */
 #include "bench/structure/bugs.h"
 
-#include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/fs.h"
 #include "base/mem.h"
 
 void bench_sample_free(bench_sample *s)
@@ -162,102 +159,10 @@ bool bench_sample_mutate(
     return false;
 }
 
-/* --- QuixBugs ------------------------------------------------------------------------------------------- */
-
-/* The program without the text behind it that says what it is for. */
-static char *read_program(const char *folder, const char *kind, const char *name)
-{
-    base_buf path = {0}, text = {0};
-    base_buf_printf(&path, "%s/%s/%s", folder, kind, name);
-    char *program = NULL;
-    if (!base_fs_read(path.data, BENCH_MOST_FILE, &text, NULL) && text.len) {
-        char *note = strstr(text.data, "\n\"\"\"");
-        size_t n = note ? (size_t)(note - text.data) : text.len;
-        while (n && strchr(" \t\r\n", text.data[n - 1])) n--;
-        program = base_xstrndup(text.data, n);
-    }
-    base_buf_free(&path);
-    base_buf_free(&text);
-    return program;
-}
-
-/* The next line with text, trimmed; NULL: no more. */
-static const char *next_line(const char **at, size_t *ret_n)
-{
-    while (*at && **at) {
-        const char *from = *at + strspn(*at, " \t"), *end = strchr(from, '\n');
-        size_t n = end ? (size_t)(end - from) : strlen(from);
-        *at = end ? end + 1 : NULL;
-        while (n && strchr(" \t\r", from[n - 1])) n--;
-        *ret_n = n;
-        if (n) return from;
-    }
-    return NULL;
-}
-
-/* Do the programs differ in one line? Then that line of each. */
-static bool find_difference(const char *wrong, const char *right, char **ret_wrong, char **ret_right)
-{
-    size_t n, m;
-    uint32_t differences = 0;
-    *ret_wrong = *ret_right = NULL;
-    for (;;) {
-        const char *a = next_line(&wrong, &n), *b = next_line(&right, &m);
-        if (!a || !b) {
-            if (differences == 1 && !a && !b) return true;
-            break;
-        }
-        if (n == m && !memcmp(a, b, n)) continue;
-        if (differences++) break;
-        *ret_wrong = base_xstrndup(a, n);
-        *ret_right = base_xstrndup(b, m);
-    }
-    free(*ret_wrong);
-    free(*ret_right);
-    *ret_wrong = *ret_right = NULL;
-    return false;
-}
-
-static int is_program(const struct dirent *d)
-{
-    const size_t n = strlen(d->d_name);
-    return n > 3 && !strcmp(d->d_name + n - 3, ".py") && !strstr(d->d_name, "_test.py") &&
-           strcmp(d->d_name, "node.py");
-}
-
-int bench_quixbugs_load(bench_pool *ret, const char *folder, base_err *err)
-{
-    *ret = (bench_pool){.source = base_xstrdup("quixbugs")};
-    base_buf path = {0};
-    base_buf_printf(&path, "%s/python_programs", folder);
-    struct dirent **names = NULL;
-    const int n = scandir(path.data, &names, is_program, alphasort);
-    base_buf_free(&path);
-    for (int i = 0; i < n; i++) {
-        const char *file = names[i]->d_name;
-        char *wrong = read_program(folder, "python_programs", file),
-             *right = read_program(folder, "correct_python_programs", file), *a, *b;
-        if (wrong && right && find_difference(wrong, right, &a, &b)) {
-            base_grow(&ret->items, &ret->cap, ret->n + 1, sizeof *ret->items);
-            ret->items[ret->n++] = (bench_function){.path = base_xstrdup(file),
-                .name = base_xstrndup(file, strlen(file) - 3),
-                .text = wrong,
-                .wrong = a,
-                .right = b};
-            wrong = NULL;
-        }
-        free(wrong);
-        free(right);
-        free(names[i]);
-    }
-    free(names);
-    if (ret->n >= 2) return 0;
-    bench_pool_free(ret);
-    return base_fail(err, BASE_E_NOT_FOUND, "%s holds no programs of QuixBugs", folder);
-}
+/* --- programs that came with theirs --------------------------------------------------------------------- */
 
 /* A program that was asked about has an empty path from then on: each has one question. */
-bool bench_sample_quixbugs(
+bool bench_sample_programs(
     bench_sample *ret, bench_pool *p, uint64_t seed, uint32_t n_chunks, const bench_accept *accept)
 {
     *ret = (bench_sample){.n_chunks = 0};

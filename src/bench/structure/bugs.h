@@ -1,7 +1,7 @@
 /*
  * Samples for `kvist-bench structure`: some functions in one prompt and a question about each of several, so
  * that the prompt's rows are computed once for all its questions. One-line mistakes planted in functions of a
- * pool, those of QuixBugs, and (bench/structure/calling_lines.c) lines that call what another function
+ * pool, programs that came with one, and (bench/structure/calling_lines.c) lines that call what another function
  * defines, or consecutive pieces of files. Same pools and seed, same samples in the same order.
  */
 #ifndef KVIST_BENCH_BUGS_H
@@ -51,10 +51,11 @@ void bench_sample_surround(bench_sample *s, const bench_pool *p, uint64_t seed, 
 /* A question for each mistake that is told by how its line begins: no other line of the sample begins so. */
 void bench_sample_ask(bench_sample *s);
 
-/* The programs of QuixBugs whose mistake is one line, as a pool. */
-int bench_quixbugs_load(bench_pool *ret, const char *folder, base_err *err);
-/* n_chunks (at the end: fewer, at least two) of those that no sample had yet. false: all had their sample. */
-bool bench_sample_quixbugs(
+/*
+ * n_chunks (at the end: fewer, at least two) of the programs of p (bench/structure/programs.h) that no sample had yet.
+ * false: all had their sample.
+ */
+bool bench_sample_programs(
     bench_sample *ret, bench_pool *p, uint64_t seed, uint32_t n_chunks, const bench_accept *accept);
 
 /* Functions of the pool and, for each, a line of another function that calls it. */

@@ -15,8 +15,6 @@
 enum {
     LEAST_LINES = 5,
     MOST_LINES = 40,
-    LEAST_BYTES = 160,
-    MOST_BYTES = 1300,
     DEEPEST = 8,
 };
 
@@ -60,7 +58,9 @@ static void add_functions(bench_pool *p, code_grammars *g, const char *path)
             const code_definition *d = &f->definitions[i];
             const size_t n = d->to - d->from;
             const bool is_function = !strcmp(d->what, "function") || !strcmp(d->what, "method");
-            if (!is_function || d->body_to <= d->body_from || n < LEAST_BYTES || n > MOST_BYTES) continue;
+            if (!is_function || d->body_to <= d->body_from || n < BENCH_LEAST_FUNCTION ||
+                n > BENCH_MOST_FUNCTION)
+                continue;
             const uint32_t lines = count_lines(text.data + d->from, n);
             if (lines < LEAST_LINES || lines > MOST_LINES || strlen(d->name) < 3 || has_name(p, d->name))
                 continue;

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "code/code.h"
 
-enum { BENCH_CHUNKS = 32, BENCH_MOST_FILE = 1 << 20 };
+enum { BENCH_CHUNKS = 32, BENCH_MOST_FILE = 1 << 20, BENCH_LEAST_FUNCTION = 160, BENCH_MOST_FUNCTION = 1300 };
 
 typedef struct bench_function {
     char *path, *name, *text; /* path: for its language */
