@@ -16,6 +16,7 @@
 #include "cmd/options.h"
 #ifdef KVIST_SHELL
 #include "cmd/endpoint.h"
+#include "remote/score.h"
 #include "tools/tool.h"
 #endif
 
@@ -164,7 +165,7 @@ static const struct {
     {"an answer that broke off",
         {"goes on by itself", "goes on by itself", "stands as it came", "stands as it came"}},
     {"a budget in spans", {"yes", "yes", "no", "no"}},
-    {"doubts, rows, lanes and scores", {"not visible", "not visible", "not visible", "not visible"}},
+    {"rows, lanes and scores", {"not visible", "not visible", "not visible", "not visible"}},
 };
 
 /* A line each for a person, one object for a script. */
@@ -196,6 +197,30 @@ static void tell_reuse(report *r, remote_endpoint *e)
             reuse.works ? "moved, not computed again" : "computed again", reuse.found, reuse.n_kept,
             reuse.n_behind);
     tell_buf(r, "cuts", &line);
+}
+
+/* Where an engine takes ids, whether it tells what its model doubts is asked of some words that no tree has. */
+static void tell_doubts(report *r, remote_endpoint *e)
+{
+    static const char text[] = "apple bridge candle dragon engine forest";
+    enum { MOST = 40 };
+    model_ids ids = {0};
+    remote_score scores[MOST];
+    remote_scored cost;
+    base_err err = {0};
+    base_buf line = {0};
+    int rc = e->wire->scoring ? remote_vocab_encode(e->vocab, text, sizeof text - 1, false, &ids, &err)
+                              : base_fail(&err, BASE_E_UNSUPPORTED, "asked by messages");
+    const remote_request request = {
+        .model = e->model, .ids = ids.ids, .n_ids = (uint32_t)(ids.n < MOST ? ids.n : MOST)};
+    if (!rc) rc = remote_score_ask(e, &request, 1, scores, &cost, &err);
+    if (rc)
+        base_buf_printf(&line, "not told (%.200s): further attempts at a definition are sampled", err.msg);
+    else
+        base_buf_puts(
+            &line, "told: further attempts at a definition begin where its model doubts the old text");
+    tell_buf(r, "doubts", &line);
+    model_ids_free(&ids);
 }
 
 /* Nothing is told until the cache changes, so silence says nothing. */
@@ -230,6 +255,7 @@ static int tell_endpoint(report *r, const endpoint_words *words, const char *ser
         remote_endpoint_describe(e, &line);
         tell_buf(r, "endpoint", &line);
         tell_features(r, e);
+        tell_doubts(r, e);
         tell_reuse(r, e);
         tell_events(r, e);
         if (e->why_chat) tell(r, "by chat", e->why_chat);

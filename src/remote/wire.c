@@ -1,6 +1,8 @@
 /* What the rows share, and the rows that take ids. */
 #include "remote/wire.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -104,6 +106,31 @@ static int take_ids(const base_json *list, remote_piece *ret, base_err *err)
     return 0;
 }
 
+/* Of the candidates that an engine tells for one place, the likeliest that is not `said`. */
+typedef struct best_other {
+    int32_t said, id; /* id -1: none yet */
+    double logprob;
+} best_other;
+
+static void take_candidate(best_other *b, int64_t id, double logprob)
+{
+    if (id == b->said || id < 0 || id > INT32_MAX || (b->id >= 0 && logprob <= b->logprob)) return;
+    b->id = (int32_t)id;
+    b->logprob = logprob;
+}
+
+static int tells_no_scores(base_err *err)
+{
+    return base_fail(err, BASE_E_UNSUPPORTED, "it does not tell how likely each token of a text is");
+}
+
+static int put_score_of(const best_other *b, double said, remote_score *ret, base_err *err)
+{
+    if (b->id < 0) return tells_no_scores(err);
+    *ret = (remote_score){b->id, (float)(said - b->logprob)};
+    return 0;
+}
+
 /* OpenAI's sampling; where an engine has more, its own names are the same. */
 static void put_sampling(const model_sampling *s, bool has_more, const char *penalty, base_buf *out)
 {
@@ -181,6 +208,41 @@ static int llama_read(const base_json *root, remote_piece *ret, base_err *err)
     return take_ids(base_json_get(root, "tokens"), ret, err);
 }
 
+/* Held to the text by a grammar of its tokens. What it would have said stands beside each, as if there were no grammar. */
+static void llama_put_score(const remote_request *r, uint32_t n_read, base_buf *out)
+{
+    base_buf grammar = {0};
+    base_buf_puts(&grammar, "root ::=");
+    for (uint32_t i = n_read; i < r->n_ids; i++) base_buf_printf(&grammar, " <[%d]>", r->ids[i]);
+    base_buf_puts(out, "{\"prompt\":");
+    remote_wire_put_ids(r->ids, n_read, out);
+    put_number(out, "n_predict", r->n_ids - n_read);
+    put_number(out, "n_probs", 2);
+    put_number(out, "temperature", 0);
+    put_bool(out, "cache_prompt", true);
+    if (r->reuse) put_number(out, "n_cache_reuse", r->reuse);
+    put_text(out, "grammar", grammar.data, grammar.len);
+    base_buf_putc(out, '}');
+    base_buf_free(&grammar);
+}
+
+static int llama_read_score(
+    const base_json *root, const int32_t *ids, uint32_t n, remote_score *ret, base_err *err)
+{
+    const base_json *all = base_json_get(root, "completion_probabilities");
+    const base_json *place = all && all->type == BASE_JSON_ARRAY ? all->first : NULL;
+    int rc = 0;
+    for (uint32_t i = 0; i < n && !rc; i++, place = place->next) {
+        const base_json *top = base_json_get(place, "top_logprobs");
+        best_other best = {.said = ids[i], .id = -1};
+        if (!place || base_json_int(place, "id", -1) != ids[i]) return tells_no_scores(err);
+        for (const base_json *c = top ? top->first : NULL; c; c = c->next)
+            take_candidate(&best, base_json_int(c, "id", -1), base_json_num(c, "logprob", -1e9));
+        rc = put_score_of(&best, base_json_num(place, "logprob", -1e9), &ret[i], err);
+    }
+    return rc;
+}
+
 static void llama_put_tokenize(const char *model, const char *text, size_t n, bool special, base_buf *out)
 {
     base_buf_putc(out, '{');
@@ -221,6 +283,9 @@ const remote_wire remote_wire_llama = {
     .block = 1,
     .put_request = llama_put_request,
     .read = llama_read,
+    .scoring = REMOTE_SCORES_WRITTEN,
+    .put_score = llama_put_score,
+    .read_score = llama_read_score,
     .tokenize = "/tokenize",
     .detokenize = "/detokenize",
     .put_tokenize = llama_put_tokenize,
@@ -293,6 +358,41 @@ static int vllm_read(const base_json *root, remote_piece *ret, base_err *err)
     return take_ids(base_json_get(choice, "token_ids"), ret, err);
 }
 
+/* Of a prompt, which is told in one piece only. */
+static void vllm_put_score(const remote_request *r, uint32_t n_read, base_buf *out)
+{
+    base_buf_putc(out, '{');
+    put_text(out, "model", r->model, strlen(r->model));
+    put_member(out, "prompt");
+    remote_wire_put_ids(r->ids, r->n_ids, out);
+    put_bool(out, "add_special_tokens", false);
+    put_number(out, "max_tokens", 1);
+    put_number(out, "temperature", 0);
+    put_number(out, "prompt_logprobs", 2);
+    base_buf_putc(out, '}');
+}
+
+/* Of each token of the prompt an object whose members are called as the candidates' ids, its own among them. */
+static int vllm_read_score(
+    const base_json *root, const int32_t *ids, uint32_t n, remote_score *ret, base_err *err)
+{
+    const base_json *all = base_json_get(base_json_at(base_json_get(root, "choices"), 0), "prompt_logprobs");
+    const base_json *place = all && all->type == BASE_JSON_ARRAY && all->n >= n ? all->first : NULL;
+    int rc = place ? 0 : tells_no_scores(err);
+    for (size_t i = n; place && i < all->n; i++) place = place->next;
+    for (uint32_t i = 0; i < n && !rc; i++, place = place->next) {
+        char name[16];
+        best_other best = {.said = ids[i], .id = -1};
+        snprintf(name, sizeof name, "%d", ids[i]);
+        const base_json *said = base_json_get(place, name);
+        if (!said) return tells_no_scores(err);
+        for (const base_json *c = place->first; c; c = c->next)
+            take_candidate(&best, strtoll(c->key, NULL, 10), base_json_num(c, "logprob", -1e9));
+        rc = put_score_of(&best, base_json_num(said, "logprob", -1e9), &ret[i], err);
+    }
+    return rc;
+}
+
 static void vllm_put_tokenize(const char *model, const char *text, size_t n, bool special, base_buf *out)
 {
     base_buf_putc(out, '{');
@@ -311,6 +411,9 @@ const remote_wire remote_wire_vllm = {
     .block = 16,
     .put_request = vllm_put_request,
     .read = vllm_read,
+    .scoring = REMOTE_SCORES_READ_ANEW,
+    .put_score = vllm_put_score,
+    .read_score = vllm_read_score,
     .tokenize = "/tokenize",
     .detokenize = "/detokenize",
     .put_tokenize = vllm_put_tokenize,
@@ -432,6 +535,41 @@ static int sglang_read(const base_json *root, remote_piece *ret, base_err *err)
     return ret->is_whole ? take_last_ids(ids, ret, err) : take_ids(ids, ret, err);
 }
 
+/* Its cache is looked into up to the first token that is told of; that one itself is told without a number. */
+static void sglang_put_score(const remote_request *r, uint32_t n_read, base_buf *out)
+{
+    base_buf_puts(out, "{\"input_ids\":");
+    remote_wire_put_ids(r->ids, r->n_ids, out);
+    put_bool(out, "return_logprob", true);
+    put_number(out, "logprob_start_len", n_read ? n_read - 1 : 0);
+    put_number(out, "top_logprobs_num", 2);
+    base_buf_puts(out, ",\"sampling_params\":{\"max_new_tokens\":1,\"temperature\":0}}");
+}
+
+/* [logprob, id, text] of each token, and beside that a list of such for the candidates. */
+static int sglang_read_score(
+    const base_json *root, const int32_t *ids, uint32_t n, remote_score *ret, base_err *err)
+{
+    const base_json *meta = base_json_get(root, "meta_info"),
+                    *said = base_json_get(meta, "input_token_logprobs"),
+                    *top = base_json_get(meta, "input_top_logprobs");
+    const size_t n_told = said && said->type == BASE_JSON_ARRAY ? said->n : 0;
+    if (n_told < n || !top || top->type != BASE_JSON_ARRAY || top->n != n_told) return tells_no_scores(err);
+    int rc = 0;
+    for (uint32_t i = 0; i < n && !rc; i++) {
+        const base_json *own = base_json_at(said, n_told - n + i),
+                        *others = base_json_at(top, n_told - n + i);
+        best_other best = {.said = ids[i], .id = -1};
+        const base_json *number = base_json_at(own, 0), *id = base_json_at(own, 1);
+        if (!id || id->integer != ids[i] || number->type != BASE_JSON_NUMBER) return tells_no_scores(err);
+        for (const base_json *c = others ? others->first : NULL; c; c = c->next)
+            if (base_json_at(c, 1))
+                take_candidate(&best, base_json_at(c, 1)->integer, base_json_at(c, 0)->number);
+        rc = put_score_of(&best, number->number, &ret[i], err);
+    }
+    return rc;
+}
+
 static void sglang_put_tokenize(const char *model, const char *text, size_t n, bool special, base_buf *out)
 {
     base_buf_putc(out, '{');
@@ -471,6 +609,9 @@ const remote_wire remote_wire_sglang = {
     .block = 1,
     .put_request = sglang_put_request,
     .read = sglang_read,
+    .scoring = REMOTE_SCORES_READ,
+    .put_score = sglang_put_score,
+    .read_score = sglang_read_score,
     .tokenize = "/tokenize",
     .detokenize = "/detokenize",
     .put_tokenize = sglang_put_tokenize,

@@ -37,6 +37,20 @@ typedef enum remote_grammar { REMOTE_GRAMMAR_NONE, REMOTE_GRAMMAR_LAZY, REMOTE_G
 
 typedef enum remote_end { REMOTE_GOES_ON, REMOTE_ENDED, REMOTE_AT_LIMIT } remote_end;
 
+/* How an engine tells how likely its model finds a text that stands already. */
+typedef enum remote_scoring {
+    REMOTE_SCORES_NONE,
+    REMOTE_SCORES_WRITTEN,   /* of what it writes: it has to write that text, token by token */
+    REMOTE_SCORES_READ,      /* of what it reads, from any token on */
+    REMOTE_SCORES_READ_ANEW, /* of all that it reads, and its cache finds nothing of that */
+} remote_scoring;
+
+/* Of one token of it: what the model would have said best instead, and how far that lies behind (nats; negative: ahead). */
+typedef struct remote_score {
+    int32_t instead;
+    float behind;
+} remote_score;
+
 enum { REMOTE_MOST_IDS = 256 }; /* of one piece */
 
 /* What one event of a stream says. Numbers that are not told are -1. */
@@ -64,6 +78,14 @@ struct remote_wire {
     void (*put_request)(const remote_request *r, base_buf *out);
     /* One event's JSON. An event that is an error is BASE_E_IO or, where the context is full, BASE_E_LIMIT. */
     int (*read)(const base_json *root, remote_piece *ret, base_err *err);
+    /*
+     * A request whose answer scores r's ids from n_read on, in one piece, and what it says: [r->n_ids - n_read] ret.
+     * BASE_E_UNSUPPORTED: it does not say it.
+     */
+    remote_scoring scoring;
+    void (*put_score)(const remote_request *r, uint32_t n_read, base_buf *out);
+    int (*read_score)(
+        const base_json *root, const int32_t *ids, uint32_t n, remote_score *ret, base_err *err);
     /* Bodies of the tokenizer's requests, and what comes back; NULL where has_ids is false. */
     const char *tokenize, *detokenize;
     void (*put_tokenize)(const char *model, const char *text, size_t n, bool special, base_buf *out);

@@ -63,10 +63,15 @@ static void test_engine_local__doubts_are_what_the_session_would_say(void **stat
     assert_int_equal(e->ops->encode(e, head, strlen(head), &before, &err), 0);
     assert_int_equal(e->ops->encode(e, text, strlen(text), &ids, &err), 0);
     assert_true(ids.n > 20); /* more than one batch */
-    engine_doubt *found = calloc(ids.n, sizeof *found);
+    engine_doubt *found = calloc(ids.n, sizeof *found), *behind = calloc(ids.n, sizeof *behind);
     float *logits = malloc(info.n_vocab * sizeof *logits);
     append(e, before.ids, (uint32_t)before.n);
-    if (e->ops->doubts(e, ids.ids, (uint32_t)ids.n, found, &err)) fail_msg("%s", err.msg);
+    if (e->ops->doubts(e, ids.ids, 0, (uint32_t)ids.n, found, &err)) fail_msg("%s", err.msg);
+    for (uint32_t n_read = 1; n_read < ids.n;
+         n_read += KV_DRAFT_MAX - 1) { /* what is read only is not told of */
+        if (e->ops->doubts(e, ids.ids, n_read, (uint32_t)ids.n, behind, &err)) fail_msg("%s", err.msg);
+        assert_memory_equal(behind, found + n_read, (ids.n - n_read) * sizeof *found);
+    }
     for (uint32_t i = 0; i < ids.n; i++) {
         if (kv_session_logits(e->session, logits, NULL, &err)) fail_msg("%s", err.msg);
         int32_t best = ids.ids[i] ? 0 : 1;
@@ -80,6 +85,7 @@ static void test_engine_local__doubts_are_what_the_session_would_say(void **stat
     e->ops->ids(e, &n);
     assert_int_equal(n, before.n + ids.n); /* the branch is gone */
     free(found);
+    free(behind);
     free(logits);
     model_ids_free(&before);
     model_ids_free(&ids);

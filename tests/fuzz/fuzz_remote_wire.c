@@ -1,4 +1,4 @@
-/* Any stream, read as each kind of engine's: numbers and texts stay inside of what came. */
+/* Any stream, read as each kind of engine's, pieces and scores: numbers and texts stay inside of what came. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -7,6 +7,20 @@
 #include "remote/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+/* A text of three ids, which seeds score. */
+static void read_score(const remote_wire *wire, const base_json *root)
+{
+    static const int32_t ids[] = {10, 11, 12};
+    enum { N = sizeof ids / sizeof *ids };
+    for (uint32_t n = 0; n <= N; n++) {
+        remote_score *ret = base_xcalloc(n + 1, sizeof *ret); /* exactly as many, so that one more is seen */
+        const int rc = wire->read_score(root, ids + N - n, n, ret + 1, &(base_err){0});
+        for (uint32_t i = 1; !rc && i <= n; i++)
+            if (ret[i].instead < 0 || ret[i].instead == ids[N - n + i - 1]) abort();
+        free(ret);
+    }
+}
 
 static int read_event(void *user, const char *data, size_t n, base_err *err)
 {
@@ -17,6 +31,7 @@ static int read_event(void *user, const char *data, size_t n, base_err *err)
     remote_piece *p = base_xcalloc(1, sizeof *p);
     base_buf all = {0};
     for (size_t i = 0; i < sizeof wires / sizeof *wires; i++) {
+        if (wires[i]->scoring) read_score(wires[i], base_json_root(doc));
         if (wires[i]->read(base_json_root(doc), p, &(base_err){0})) continue;
         if (p->n_ids > REMOTE_MOST_IDS) abort();
         if (p->is_whole && p->so_far < p->n_ids) abort();

@@ -10,6 +10,7 @@ of a running one; SGLang's after its source (/generate, /tokenize of July 2026),
 import functools
 import http.server
 import json
+import re
 import socket
 import ssl
 import struct
@@ -58,6 +59,8 @@ class Server:
         self.publisher = None
         self.block = 0                  # tokens that the cache keeps together; 0: as many as this engine does unasked
         self.moves, self.probes = False, []  # llama-server with n_cache_reuse; None: it tells nothing. Requests that do not stream
+        self.doubts, self.scored = {}, []  # by letter: (what the model would rather say, by how many nats); (tokens read, text) of each request
+        self.tells_scores = True
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -145,6 +148,50 @@ class Server:
     def render(self, data):
         text = "".join(TEMPLATE.format(role=m["role"], content=m["content"]) for m in data["messages"])
         return text + ("<|im_start|>assistant\n" if data.get("add_generation_prompt", True) else "")
+
+    # --- scores of a text that stands already ---
+
+    def best_two(self, i):
+        """Log-probabilities of a token and of what would have been said best instead; where nothing is scripted it was sure."""
+        instead, behind = self.doubts.get(chr(i), ("\n" if i != 10 else " ", 9.0))
+        return [(i, -1.0), (ord(instead), -1.0 - behind)]
+
+    def llama_scores(self, h, data):
+        ids = data["prompt"]
+        if not self.tells_scores:  # before its grammars knew tokens
+            self.fail(h, 400, "Failed to parse grammar")
+            return
+        forced = [int(i) for i in re.findall(r"<\[(\d+)\]>", data["grammar"])]
+        assert data["grammar"] == "root ::=" + "".join(f" <[{i}]>" for i in forced) and data["n_predict"] == len(forced), data
+        cached = self.find(ids, 0)
+        self.former.append(self.held)
+        self.held = ids + forced[:-1]
+        self.scored.append((ids, forced))
+        self.send(h, 200, {"content": bytes_of(forced).decode(), "stop": True, "timings": {"cache_n": cached, "prompt_n": len(ids) - cached},
+                           "tokens_evaluated": len(ids), "completion_probabilities": [
+            dict(id=i, logprob=-1.0, top_logprobs=[{"id": k, "logprob": p} for k, p in sorted(self.best_two(i), key=lambda c: -c[1])]) for i in forced]})
+
+    def vllm_scores(self, h, data):
+        ids = data["prompt"]
+        self.scored.append((ids, None))
+        self.former.append(self.held)
+        self.held = ids
+        told = [None] + [{str(k): {"logprob": p, "rank": 1, "decoded_token": bytes_of([k]).decode(errors="replace")} for k, p in self.best_two(i)} for i in ids[1:]]
+        self.send(h, 200, {"object": "text_completion", "model": self.model, "choices": [
+            {"index": 0, "text": "a", "finish_reason": "length", "prompt_logprobs": told if self.tells_scores else None}],
+            "usage": {"prompt_tokens": len(ids), "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 0}}})
+
+    def sglang_scores(self, h, data):
+        ids, start = data["input_ids"], data["logprob_start_len"]
+        self.scored.append((ids[:start + 1], ids[start + 1:]))
+        cached = min(self.find(ids, 0), start)
+        self.former.append(self.held)
+        self.held = ids
+        meta = {"prompt_tokens": len(ids), "completion_tokens": 1, "cached_tokens": cached, "finish_reason": {"type": "length", "length": 1}}
+        if self.tells_scores:
+            meta["input_token_logprobs"] = [[None if k == 0 else -1.0, i, None] for k, i in enumerate(ids[start:])]
+            meta["input_top_logprobs"] = [None if k == 0 else [[p, c, None] for c, p in self.best_two(i)] for k, i in enumerate(ids[start:])]
+        self.send(h, 200, {"text": "a", "output_ids": [97], "meta_info": meta})
 
     # --- streams ---
 
@@ -250,6 +297,8 @@ class Server:
             self.send(h, 200, {"content": bytes_of(data["tokens"]).decode(errors="replace")})
         elif path == "/apply-template":
             self.send(h, 200, {"prompt": self.render(data)})
+        elif path == "/completion" and data.get("n_probs"):
+            self.llama_scores(h, data)
         elif path == "/completion" and not data.get("stream"):
             self.probes.append(data)
             ids = data["prompt"]
@@ -303,6 +352,8 @@ class Server:
             self.send(h, 200, f'# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{{block_size="{self.block}",engine="0"}} 1.0\n'.encode())
         elif path == "/detokenize":
             self.send(h, 200, {"prompt": bytes_of(data["tokens"]).decode(errors="replace")})
+        elif path == "/v1/completions" and data.get("prompt_logprobs"):
+            self.vllm_scores(h, data)
         elif path == "/v1/completions":
             row = self.next_row()
             self.requests.append(data)
@@ -341,6 +392,8 @@ class Server:
         elif path == "/detokenize":
             ids = [i for i in data["tokens"] if i not in NAMES or not data.get("skip_special_tokens", True)]
             self.send(h, 200, {"text": bytes_of(ids).decode(errors="replace")})
+        elif path == "/generate" and data.get("return_logprob"):
+            self.sglang_scores(h, data)
         elif path == "/generate":
             row, ids = self.next_row(), data["input_ids"]
             self.requests.append(dict(data["sampling_params"], prompt=ids))

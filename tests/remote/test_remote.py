@@ -451,6 +451,44 @@ class Remote(unittest.TestCase):
                 for a, b in zip(s.requests, s.requests[1:]):
                     self.assertEqual(b["prompt"][:len(a["prompt"])], a["prompt"], kind)
 
+    def repair(self, kind, *words, tells=True):
+        """A test that fails, a model that copies what is there, and what it doubts in it: -> the server, events, the file behind it."""
+        self.put("add.sh", "add() {\n    echo $(($1 - $2))\n}\n")
+        self.put("test_add.sh", '. ./add.sh\n[ "$(add 2 3)" = 5 ]\n')
+        copy = '{"name": "rewrite", "arguments": {"path": "add.sh", "name": "add"}}\n```sh\nadd() {\n    echo $(($1 - $2))\n}\n```\n'
+        line = [] if "--tries" in words else ["The sign is wrong.\n"]  # a candidate begins with one of its own
+        s = self.serve(kind, ["The sign is wrong.\n" + copy, *line, " - $2))\n}\n```\n", *line, " $2))\n}\n```\n", "Fixed.", "Fixed.", "Fixed."])
+        s.doubts, s.tells_scores = {"1": ("3", -2.0), "-": ("+", 0.5)}, tells
+        run, events = self.ask(s, "--mode", "all", *words, text="test_add.sh fails; fix it")
+        with open(os.path.join(self.tree, "add.sh")) as f:
+            return s, run, events, f.read()
+
+    def test_further_attempts_begin_at_doubts(self):
+        """The least certain token of the old text first; a request of its own tells them, and what stands in front is read or found only."""
+        for kind in ("llama", "vllm", "sglang"):
+            for words in (("--tries", "1"), ()):
+                s, run, events, text = self.repair(kind, *words)
+                self.assertEqual(text, "add() {\n    echo $(($1 + $2))\n}\n", (kind, words, run.stdout, run.stderr))
+                self.assertEqual(len(s.scored), 1, (kind, words))
+                read, scored = s.scored[0]
+                if kind == "vllm":
+                    self.assertTrue(bytes_of(read).endswith(b"add() {\n    echo $(($1 - $2))\n}"), read)
+                else:  # the fence and the definition's first line are read, its body is scored
+                    self.assertTrue(bytes_of(read).endswith(b"add() "), bytes_of(read)[-40:])
+                    self.assertEqual(bytes_of(scored), b"{\n    echo $(($1 - $2))\n}")
+                begun = [bytes_of(r["prompt"]) for r in s.requests]
+                self.assertTrue(any(b.endswith(b"echo $(($3") for b in begun) and any(b.endswith(b"echo $(($1 +") for b in begun), (kind, words))
+                for r in self.of(events, "request"):
+                    self.assertIn(r["cached"] - r["predicted"], (0, 1), (kind, words, r))  # 1: behind a call, as ever
+
+    def test_an_engine_that_tells_no_doubts(self):
+        """Said once, and attempts go on without."""
+        for kind in ("llama", "vllm", "sglang"):
+            s, run, events, text = self.repair(kind, "--tries", "1", tells=False)
+            self.assertEqual(run.stderr.count("does not say what its model doubts") + run.stdout.count("does not say what its model doubts"), 1, (kind, run.stdout, run.stderr))
+            self.assertEqual(s.scored[1:], [], kind)
+            self.assertGreater(len(s.requests), 2)
+
     def test_what_was_said_elsewhere_is_read_by_a_model_of_this_machine(self):
         small = os.path.join(DATA, "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
         if not os.path.exists(small):
@@ -944,6 +982,10 @@ class Remote(unittest.TestCase):
             self.assertIn("stays on this machine", run.stdout)
             self.assertIn("calls held to a grammar: " + ("no" if kind == "chat" else "yes"), run.stdout)
             self.assertIn("a budget in spans: " + ("no" if "chat" in kind else "yes"), run.stdout)
+            self.assertIn("doubts     " + ("not told (asked by messages)" if "chat" in kind else "told: further attempts"), run.stdout)
+        silent = self.serve("vllm")
+        silent.tells_scores = False
+        self.assertIn("doubts     not told (it does not tell how likely", self.kvist("doctor", "--endpoint", silent.url).stdout)
         several = self.serve("vllm", models=["a-1b", "b-1b"])
         self.assertIn("choose one with --model: a-1b, b-1b", self.kvist("doctor", "--endpoint", several.url).stdout)
         run = self.kvist("doctor", "--endpoint", several.url, "--model", "b-1b", "--json")

@@ -180,10 +180,12 @@ typedef struct engine_ops {
     void (*unfork)(engine *e);
     /*
      * ENGINE_DOUBTS: if the text went on with these n ids, where would the model rather have said something
-     * else? For each of them what it would have said best instead, and how far that lies behind (in nats;
-     * negative: ahead). In a branch of its own.
+     * else? For each of those behind the first n_read ([n - n_read] ret) what it would have said best instead, and how
+     * far that lies behind (in nats; negative: ahead). The sequence stays as it is. BASE_E_UNSUPPORTED: it could not be
+     * found out; the engine has said why by a notice.
      */
-    int (*doubts)(engine *e, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err);
+    int (*doubts)(
+        engine *e, const int32_t *ids, uint32_t n_read, uint32_t n, engine_doubt *ret, base_err *err);
     /*
      * ENGINE_LOOKUP: on, with nothing learned yet, or off; tokens computed ahead since, and of these what the
      * model said.

@@ -300,9 +300,12 @@ static void fake_unfork(engine *e)
 }
 
 /* What no line of the script doubts is certain. */
-static int fake_doubts(engine *e, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err)
+static int fake_doubts(
+    engine *e, const int32_t *ids, uint32_t n_read, uint32_t n, engine_doubt *ret, base_err *err)
 {
     const fake *f = as_fake(e);
+    ids += n_read;
+    n -= n_read;
     for (uint32_t i = 0; i < n; i++) ret[i] = (engine_doubt){standin_only("\n", 1), 1e6f};
     for (size_t s = f->script.n_steps; s-- > 0;) {
         const script_step *step = &f->script.steps[s];

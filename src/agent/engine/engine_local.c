@@ -549,18 +549,20 @@ static engine_doubt doubt_of(const float *logits, uint32_t n_vocab, int32_t id)
 }
 
 /* In batches of a draft, since these give the logits behind every token. */
-static int doubt_in_branch(
-    local *l, kv_session *branch, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err)
+static int doubt_in_branch(local *l, kv_session *branch, const int32_t *ids, uint32_t n_read, uint32_t n,
+    engine_doubt *ret, base_err *err)
 {
     const uint32_t n_vocab = l->info->n_vocab;
     const kv_segment segment = {.origin = KV_ORIGIN_CALL};
     int rc = kv_session_logits(branch, l->logits, l->cancel, err);
-    if (!rc) ret[0] = doubt_of(l->logits, n_vocab, ids[0]);
+    if (!rc && !n_read) ret[0] = doubt_of(l->logits, n_vocab, ids[0]);
     for (uint32_t at = 0; !rc && at + 1 < n;) {
         uint32_t m = n - 1 - at < KV_DRAFT_MAX ? n - 1 - at : KV_DRAFT_MAX;
         rc = kv_session_draft(branch, &segment, ids + at, m, 0, l->logits, l->cancel, err);
         for (uint32_t i = 0; !rc && i < m; i++) {
-            ret[at + i + 1] = doubt_of(l->logits + (size_t)i * n_vocab, n_vocab, ids[at + i + 1]);
+            const uint32_t next = at + i + 1;
+            if (next >= n_read)
+                ret[next - n_read] = doubt_of(l->logits + (size_t)i * n_vocab, n_vocab, ids[next]);
             rc = kv_session_accept(branch, &segment, NULL, l->cancel, err);
         }
         at += m;
@@ -568,17 +570,18 @@ static int doubt_in_branch(
     return rc;
 }
 
-static int local_doubts(engine *e, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err)
+static int local_doubts(
+    engine *e, const int32_t *ids, uint32_t n_read, uint32_t n, engine_doubt *ret, base_err *err)
 {
     local *l = as_local(e);
     kv_session *branch = NULL;
-    if (!n) return 0;
+    if (n <= n_read) return 0;
     if (kv_session_room(l->base.session) <= n)
         return base_fail(err, BASE_E_LIMIT, "%u more tokens do not fit into the context", n);
     int rc = kv_session_fork(l->base.session, &branch, NULL, err);
     if (rc) return rc;
     kv_session_set_automatic(branch, false);
-    rc = doubt_in_branch(l, branch, ids, n, ret, err);
+    rc = doubt_in_branch(l, branch, ids, n_read, n, ret, err);
     kv_session_free(branch);
     l->have_logits = false; /* their place was used */
     return rc;

@@ -246,6 +246,7 @@ static const engine_ops remote_ops = {
     .answer_over = remote_answer_over,
     .next = remote__next,
     .take_request = remote__take_request,
+    .doubts = remote__doubts,
     .set_tools = remote_set_tools,
     .fork = remote_fork,
     .unfork = remote_unfork,
@@ -281,7 +282,8 @@ static engine *open_ids(remote_endpoint *endpoint, const engine_options *options
 {
     remote *r = base_xcalloc(1, sizeof *r);
     r->base.ops = &remote_ops;
-    r->base.can = ENGINE_IDS | ENGINE_BRANCH | ENGINE_SPANS | (endpoint->wire->grammar ? ENGINE_GRAMMAR : 0);
+    r->base.can = ENGINE_IDS | ENGINE_BRANCH | ENGINE_SPANS | (endpoint->wire->grammar ? ENGINE_GRAMMAR : 0) |
+                  (endpoint->wire->scoring ? ENGINE_DOUBTS : 0);
     r->endpoint = endpoint;
     r->cancel = options->cancel;
     r->sampling = options->sampling;

@@ -90,7 +90,7 @@ void remote__probe_moving(remote *r)
     model_ids_free(&held);
 }
 
-void remote__report_begins(remote *r)
+void remote__report_begins(remote *r, uint32_t most)
 {
     remote_cost *c = &r->cost;
     const model_ids *sent = &r->stream.sent;
@@ -101,8 +101,8 @@ void remote__report_begins(remote *r)
     c->found_unmoved = remote_held_find(&c->held, sent->ids, n, 0);
     const uint32_t held = remote_held_ask(&c->held, sent->ids, n, c->moves == MOVES ? reuse : 0),
                    predicted = found_by_blocks(hear_blocks(r, 0), sent->ids, n, held);
-    c->reports[c->n_reports++] =
-        (engine_request){.sent = n, .predicted = predicted, .cached = -1, .computed = -1};
+    c->reports[c->n_reports++] = (engine_request){
+        .sent = n, .predicted = predicted < most ? predicted : most, .cached = -1, .computed = -1};
 }
 
 /* Of a server that the probe learned nothing of: where a cut stands in a request, what was found of it says so. */

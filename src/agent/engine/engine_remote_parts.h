@@ -107,8 +107,11 @@ uint32_t remote__reuse(const remote *r, bool has_cut);
  * the first request behind a cut tells.
  */
 void remote__probe_moving(remote *r);
-/* A request with stream.sent begins; its numbers come into the newest report, NULL: there is none. */
-void remote__report_begins(remote *r);
+/*
+ * A request with stream.sent begins, of which the engine looks for `most` tokens at most; its numbers come into the newest
+ * report, NULL: there is none.
+ */
+void remote__report_begins(remote *r, uint32_t most);
 void remote__report_failed(remote *r);
 engine_request *remote__report(remote *r);
 /* It is over, and stream.came is what came. */
@@ -116,6 +119,10 @@ void remote__report_ends(remote *r);
 uint32_t remote__to_compute(
     const engine *e, const bool *left_out, bool *ret_at_most); /* engine_ops.to_compute */
 bool remote__take_request(engine *e, engine_request *ret);     /* engine_ops.take_request */
+
+/* --- engine_remote_doubts.c --- */
+int remote__doubts(engine *e, const int32_t *ids, uint32_t n_read, uint32_t n, engine_doubt *ret,
+    base_err *err); /* engine_ops.doubts */
 
 /* --- engine_remote_stream.c --- */
 /* engine_ops.next: of the stream that is open, or of a new one. */

@@ -107,7 +107,7 @@ static int open_stream(remote *r, base_err *err)
     bool with_grammar = r->grammar.len && !r->is_grammar_refused && !r->is_grammar_off &&
                         (r->hold ? r->seq.ids.n == r->answer_from : !is_inside_call(r));
     remote__probe_moving(r);
-    remote__report_begins(r);
+    remote__report_begins(r, UINT32_MAX);
     r->stream.begun_ns = base_clock_ns();
     int rc = send_request(r, with_grammar, &status, &why);
     if (rc && with_grammar && remote_endpoint_blames_grammar(status, &why)) {

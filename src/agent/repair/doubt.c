@@ -82,11 +82,23 @@ static base_str piece_of(const agent *a, int32_t id)
     return (base_str){piece ? piece : "", piece ? n : 0};
 }
 
-/* Tokens of the text from byte `body` on, least certain first. */
-static void rank(agent *a, agent_doubts *d, const agent_definition *old, const int32_t *ids,
+/* Tokens that end in front of the body: those are read only. Fewer where a tokenizer's pieces are not the text. */
+static size_t count_head(agent *a, const agent_definition *old, const int32_t *ids, size_t n, size_t *ret_at)
+{
+    size_t i = 0;
+    *ret_at = 0;
+    for (base_str said; i < n; i++, *ret_at += said.len) {
+        said = piece_of(a, ids[i]);
+        if (*ret_at + said.len > old->body || memcmp(old->text.data + *ret_at, said.ptr, said.len)) break;
+    }
+    return i;
+}
+
+/* Tokens of the text from byte `at` on, least certain first. */
+static void rank(agent *a, agent_doubts *d, const agent_definition *old, size_t at, const int32_t *ids,
     const engine_doubt *found, size_t n)
 {
-    size_t at = 0, length = strlen(d->text);
+    size_t length = strlen(d->text);
     char *code = code_blank_comments(old->language, d->text, length);
     d->items = base_xcalloc(n ? n : 1, sizeof *d->items);
     for (size_t i = 0; i < n; i++) {
@@ -107,19 +119,21 @@ static int find(agent *a, const char *head, const agent_definition *old, base_er
 {
     model_ids ids = {0};
     int rc = a->engine->ops->encode(a->engine, head, strlen(head), &ids, err);
-    size_t n_head = ids.n;
+    size_t n_read = ids.n, at = 0;
     if (!rc) rc = a->engine->ops->encode(a->engine, old->text.data, old->text.len, &ids, err);
     agent__doubts_free(a);
     a->fix.doubts = base_xcalloc(1, sizeof *a->fix.doubts);
     a->fix.doubts->text = base_xstrdup(old->text.data);
     if (!rc && ids.n <= MAX_TOKENS) {
-        engine_doubt *found = base_xcalloc(ids.n + 1, sizeof *found);
-        rc = a->engine->ops->doubts(a->engine, ids.ids, (uint32_t)ids.n, found, err);
-        if (!rc) rank(a, a->fix.doubts, old, ids.ids + n_head, found + n_head, ids.n - n_head);
+        n_read += count_head(a, old, ids.ids + n_read, ids.n - n_read, &at);
+        engine_doubt *found = base_xcalloc(ids.n - n_read + 1, sizeof *found);
+        rc = a->engine->ops->doubts(a->engine, ids.ids, (uint32_t)n_read, (uint32_t)ids.n, found, err);
+        if (!rc) rank(a, a->fix.doubts, old, at, ids.ids + n_read, found, ids.n - n_read);
         free(found);
     }
     model_ids_free(&ids);
-    return rc == BASE_E_LIMIT ? 0 : rc; /* a context that is nearly full: then without */
+    /* A context that is nearly full, an engine that does not tell: then without. */
+    return rc == BASE_E_LIMIT || rc == BASE_E_UNSUPPORTED ? 0 : rc;
 }
 
 int agent__doubt_next(agent *a, const char *head, const agent_definition *old, base_buf *out, base_err *err)
