@@ -157,6 +157,29 @@ static void test_new_test__of_a_function_that_is_added_too(void **state)
     }
 }
 
+/* "Let f ..., and add a test": f changes first, and no test of f is begun while it is as it was. */
+static void test_new_test__of_a_function_that_changes_first(void **state)
+{
+    static const char *const requests[] = {
+        "make is_even raise ValueError when n is negative, and add a test for it",
+        "is_even should refuse negative numbers with a ValueError. Add a test."};
+    if (!has_pytest()) skip();
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        wish w = EVEN;
+        w.request = requests[i];
+        w.tests = "import even\n\n\ndef test_is_even():\n    assert even.is_even(4)\n";
+        w.script = ANSWER("<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"even.py\", \"name\": "
+                          "\"is_even\"}}</tools>\n```python\ndef is_even(n):\n    if n < 0:\n        raise "
+                          "ValueError(n)\n    return n % 2 == 0") ADDED ANSWER("8)") ADDED;
+        host h = ask_for(&w, "assert even.is_even(8)\n");
+        char *code = get_file("even.py");
+        if (!strstr(code, "def is_even(n):\n    if n < 0:\n")) fail_msg("%s\n%s", code, h.json.data);
+        free(code);
+        if (!told(&h, "\"state\":\"done\"")) fail_msg("%s", h.json.data);
+        free_host(&h);
+    }
+}
+
 /* --- methods -------------------------------------------------------------------------------------------- */
 
 #define STACK                                                                                                \
@@ -330,6 +353,7 @@ int main(void)
         TEST_CASE(test_new_test__it_calls_its_subject_by_the_module),
         TEST_CASE(test_new_test__it_calls_its_subject_by_the_package),
         TEST_CASE(test_new_test__of_a_function_that_is_added_too),
+        TEST_CASE(test_new_test__of_a_function_that_changes_first),
         TEST_CASE(test_new_test__one_that_leaves_its_subject_out_is_told),
         TEST_CASE(test_new_test__a_file_that_fails_in_every_copy_proves_nothing),
         TEST_CASE(test_new_test__of_a_member_it_knows_the_type),

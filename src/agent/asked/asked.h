@@ -36,6 +36,8 @@ static inline bool agent__is_changed(const agent *a, const char *path)
 void agent__taken_back(agent *a, const char *path); /* and that was undone */
 /* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
 bool agent__is_missing(const agent *a, base_buf *out);
+/* A test was put off (asked.test_of), and what it is to test is in the tree as it was asked for. */
+bool agent__is_test_due(const agent *a);
 /* A renaming or deletion of that name was done: what still has it is another thing. */
 void agent__name_went(agent *a, const char *name);
 /* The next answer begins with the call that writes what is missing; false: where that is, is not known. */

@@ -264,6 +264,25 @@ static bool is_there(const code_index *index, const agent_addition_words *w)
     return is;
 }
 
+/* "Let f refuse an empty key, and add a test for it": f stands in front of the word "test". */
+static bool is_told_first(const char *request, const char *name)
+{
+    static const char *const tests[] = {"test", "tests", NULL};
+    agent_word w;
+    for (size_t at = 0; agent__next_word(request, at, &w); at = w.to) {
+        if (agent__is_any_word(request, w, tests)) return false;
+        if (w.to - w.from == strlen(name) && !strncmp(request + w.from, name, w.to - w.from)) return true;
+    }
+    return false;
+}
+
+/* Takes the name. */
+static void put_test_off(agent_asked *x, char *name)
+{
+    x->test = false;
+    x->test_of = name;
+}
+
 void agent__ask(agent *a, const char *request)
 {
     static const char *const going[] = {"renam", "delet", "remov", "drop"};
@@ -284,6 +303,7 @@ void agent__ask(agent *a, const char *request)
         add_wish(x, base_xstrdup(words.to), AGENT_WISH_STANDS, 0);
     agent_operation_words_free(&words);
     size_t pos = 0, from, to, n = strlen(request);
+    char *first = NULL; /* what is to change, where a test is asked for behind it */
     while (x->change && code_next_identifier(request, n, &pos, &from, &to)) {
         bool is_path = (from && strchr("/.-", request[from - 1])) || request[to] == '/' ||
                        (request[to] == '.' && is_letter(request[to + 1]));
@@ -291,6 +311,7 @@ void agent__ask(agent *a, const char *request)
         if ((is_path && request[to] != '(') || is_qualifier) continue;
         char *name = base_xstrndup(request + from, to - from);
         if (code_index_is_defined(index, name)) {
+            if (!first && is_code_like(request, from, to)) first = base_xstrdup(name);
             if (is_object_of(request, from, going, sizeof going / sizeof *going))
                 add_wish(x, agent__with_its_type(a, request, name), AGENT_WISH_GOES, 0);
             else if (is_object_of(request, from, changing, sizeof changing / sizeof *changing) &&
@@ -310,9 +331,13 @@ void agent__ask(agent *a, const char *request)
               (agent__has_word(request, "add") || agent__has_word(request, "write"));
     x->test_alone = x->test && !is_addition && begins_with_test(request);
     if (x->test && is_addition && !is_there(index, &addition)) {
-        x->test = false;
-        x->test_of = base_xstrdup(addition.name);
+        put_test_off(x, base_xstrdup(addition.name));
+    } else if (x->test && !is_addition && !x->test_alone && first && is_told_first(request, first)) {
+        add_wish(x, base_xstrdup(first), AGENT_WISH_CHANGES, text_of(a, NULL, first));
+        put_test_off(x, first);
+        first = NULL;
     }
+    free(first);
     agent_addition_words_free(&addition);
     x->tests_too = x->change && !a->fix.wanted && !x->test && !x->test_of && speaks_of_test &&
                    !is_deletion(x, request) &&
@@ -402,6 +427,15 @@ static bool is_met(const agent *a, const agent_wish *w)
         is_there |= strlen(places[i].parent) == n_type && !memcmp(places[i].parent, w->name, n_type);
     code_places_free(places, n);
     return !is_there;
+}
+
+bool agent__is_test_due(const agent *a)
+{
+    const agent_asked *x = &a->asked;
+    if (!x->test_of || !code_index_is_defined(tool_workspace_index(a->workspace), x->test_of)) return false;
+    for (uint32_t i = 0; i < x->n_wishes; i++)
+        if (!strcmp(x->wishes[i].name, x->test_of) && !is_met(a, &x->wishes[i])) return false;
+    return true;
 }
 
 /* Names of that kind whose wish is not met: "a, b"; the number of them. */

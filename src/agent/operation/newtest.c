@@ -10,6 +10,7 @@
 
 #include "agent/call/prompt.h"
 #include "agent/judge/judge.h"
+#include "agent/asked/asked.h"
 #include "agent/operation/operation.h"
 #include "agent/retrieve/retrieve.h"
 #include "agent/sequence/sequence.h"
@@ -542,10 +543,10 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     return rc;
 }
 
-int agent__append_test_of_addition(agent *a, bool *ret_begun, base_err *err)
+int agent__append_due_test(agent *a, bool *ret_begun, base_err *err)
 {
     agent_asked *x = &a->asked;
-    *ret_begun = x->test_of && code_index_is_defined(tool_workspace_index(a->workspace), x->test_of);
+    *ret_begun = agent__is_test_due(a);
     if (!*ret_begun) return 0;
     free(x->test_of);
     x->test_of = NULL;

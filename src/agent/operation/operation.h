@@ -37,10 +37,10 @@ int agent__open_behaviour(agent *a, agent_opening *opening, base_err *err);
 /* The test that the new one stands beside, in front of the request; its file becomes the test that judges. */
 int agent__append_new_test(agent *a, const char *request, base_err *err);
 /*
- * "Add f, with a test": f is in the tree now, so its test is the next, like any new test. *ret_begun false: f is not, or
- * nothing is asked for.
+ * "Add f, with a test", "let f refuse ..., and add a test": where f is as it was asked for, its test is the next, like any
+ * new test. *ret_begun false: it is not, or no test was put off.
  */
-int agent__append_test_of_addition(agent *a, bool *ret_begun, base_err *err);
+int agent__append_due_test(agent *a, bool *ret_begun, base_err *err);
 /* A new test that passes has to fail where its subject is broken: tells whether it does. */
 void agent__try_new_test(agent *a);
 

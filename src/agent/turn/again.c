@@ -138,7 +138,7 @@ static int ask_for_change(agent *a, const agent_reply *r, const base_buf *missin
     if (!is_aimed && r->from < r->to && agent__put_failed(a, r->from, r->to, &put))
         agent__notice(a, "the answer could not be put aside: %s", put.msg);
     int rc = agent__open_message(a, MODEL_ROLE_USER, err);
-    if (!rc) rc = agent__append_test_of_addition(a, &is_test, err);
+    if (!rc) rc = agent__append_due_test(a, &is_test, err);
     base_buf_printf(&text, "%s%s", a->asked.n_changed ? "" : "No file was changed yet. ",
         missing->len ? missing->data : "");
     const bool is_begun = a->info.strong || is_aimed || is_test || agent__aim_at_missing(a);
