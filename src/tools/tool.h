@@ -74,8 +74,9 @@ typedef struct tool_preview {
     char *detail;   /* the diff or the exact command; NULL: nothing more */
     const char *
         obeyed_by; /* who would obey what it changes unasked ("direnv"): asked for in every mode; NULL: nobody */
-    bool asks_once; /* others could run what it plants meanwhile: once a session mode all asks as well */
-    void *plan;     /* the tool's own prepared state (new text, expected content hash) */
+    bool is_foreign; /* it changes a file that is generated or vendored: asked for in every mode */
+    bool asks_once;  /* others could run what it plants meanwhile: once a session mode all asks as well */
+    void *plan;      /* the tool's own prepared state (new text, expected content hash) */
     void (*free_plan)(void *plan);
 } tool_preview;
 void tool_preview_free(tool_preview *p);

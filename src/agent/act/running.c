@@ -186,11 +186,17 @@ static char *allowed_text(const agent_running *r)
     return base_buf_take(&text);
 }
 
+/* What no mode and no earlier yes allows. */
+static bool asks_in_every_mode(const agent_running *r)
+{
+    return r->preview.obeyed_by || r->preview.is_foreign;
+}
+
 /* Allowed for longer than this once; what asks for another reason than being a command asks all the same. */
 static bool is_allowed(const agent_running *r)
 {
     const char *command = agent__running_command(r);
-    if (r->preview.obeyed_by || (r->preview.asks_once && !r->a->made.asked_once)) return false;
+    if (asks_in_every_mode(r) || (r->preview.asks_once && !r->a->made.asked_once)) return false;
     if (command) return agent__is_allowed_command(r->a, command, r->call.in_copy);
     char *text = allowed_text(r);
     const bool is_yes = text && agent__is_always_allowed(r->a, text);
@@ -240,6 +246,9 @@ static int ask(agent_running *r, base_err *err)
     base_buf headline = {0}, unasked = {0};
     if (r->preview.obeyed_by)
         base_buf_printf(&unasked, " in every mode, since %s would obey it unasked", r->preview.obeyed_by);
+    else if (r->preview.is_foreign)
+        base_buf_puts(
+            &unasked, " in every mode, since it is generated or vendored and lost when it is made again");
     char *why = agent__running_command(r) ? agent__why_again(a, agent__running_command(r)) : NULL;
     if (why) base_buf_printf(&unasked, " again: %s", why);
     free(why);
@@ -300,7 +309,7 @@ static verdict ask_once(agent_running *r, verdict v)
 int agent__running_permit(agent_running *r, base_err *err)
 {
     verdict v = ask_once(r, verdicts[r->a->settings.mode][r->tool->power]);
-    if (v == ALLOWED && r->preview.obeyed_by) v = ASK;
+    if (v == ALLOWED && asks_in_every_mode(r)) v = ASK;
     if (v == REFUSED)
         agent__running_say(r, TOOL_REFUSED,
             "Refused: in mode plan nothing is written or run. Describe what should be done.\n");

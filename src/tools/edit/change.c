@@ -5,6 +5,7 @@
  * one.
  */
 #include "tools/guard/obeyed.h"
+#include "tools/tree/foreign.h"
 #include "tools/edit/change.h"
 #include "tools/result/result.h"
 #include "tools/file/safe_path.h"
@@ -41,17 +42,20 @@ void tool__change_preview(const tool_root *root, tool_change *change, const char
     size_t added, removed;
     const char *obeyed_by = NULL;
     size_t all_added = 0, all_removed = 0;
+    bool is_foreign = false;
     for (const tool_change *c = change; c; c = c->also) {
         tool__diff(&diff, c->path, c->creates ? NULL : &c->old_text, &c->new_text, &added, &removed);
         all_added += added;
         all_removed += removed;
         if (!obeyed_by) obeyed_by = tool__path_obeyed_by(root, c->path);
+        is_foreign |= !c->creates && tool__is_foreign(c->path, &c->old_text);
     }
     base_buf head = {0};
     base_buf_printf(&head, "%s (+%zu -%zu)", headline, all_added, all_removed);
     *ret = (tool_preview){.headline = base_buf_take(&head),
         .detail = base_buf_take(&diff),
         .obeyed_by = obeyed_by,
+        .is_foreign = is_foreign,
         .plan = change,
         .free_plan = tool__change_free};
 }

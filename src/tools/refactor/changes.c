@@ -7,6 +7,7 @@
  * holds neither text was changed by somebody else since, and stays. A lock says whether the writer still lives.
  */
 #include "tools/guard/obeyed.h"
+#include "tools/tree/foreign.h"
 #include "tools/refactor/changes.h"
 
 #include <errno.h>
@@ -127,6 +128,7 @@ void tool__changes_preview(tool_workspace *w, tool_changes *c, const char *headl
     base_buf diff = {0}, head = {0};
     size_t all_added = 0, all_removed = 0;
     const char *obeyed_by = NULL;
+    bool is_foreign = false;
     for (size_t i = 0; i < c->n; i++) {
         const tool_change *one = c->all[i];
         size_t added = 0, removed = 0;
@@ -134,12 +136,14 @@ void tool__changes_preview(tool_workspace *w, tool_changes *c, const char *headl
         all_added += added;
         all_removed += removed;
         if (!obeyed_by) obeyed_by = tool__path_obeyed_by(&w->root, one->path);
+        is_foreign |= text_before(one) && tool__is_foreign(one->path, text_before(one));
     }
     base_buf_printf(&head, "%s (%zu file%s, +%zu -%zu)%s", headline, c->n, c->n == 1 ? "" : "s", all_added,
         all_removed, is_merging(w) ? " (in the middle of a merge or rebase)" : "");
     *ret = (tool_preview){.headline = base_buf_take(&head),
         .detail = base_buf_take(&diff),
         .obeyed_by = obeyed_by,
+        .is_foreign = is_foreign,
         .plan = c,
         .free_plan = tool__changes_free};
 }
