@@ -17,6 +17,7 @@
 
 typedef struct sink {
     bool json, is_held; /* is_held: answers are JSON of a schema */
+    bool is_draft;      /* of /commit: the message is printed, not what the model wrote on the way to it */
     agent_stream stream;
 } sink;
 
@@ -149,11 +150,14 @@ static void on_event(void *user, const agent_event *e)
     if (!is_quiet) end_line(s); /* what goes to stderr begins a line there too */
     switch (e->type) {
     case AGENT_EVENT_token:
-        if (s->is_held || e->token.channel) break; /* not before it is known to fit; a thought is no answer */
+        if (s->is_held || s->is_draft || e->token.channel)
+            break; /* not before it is known to fit; a thought is no answer */
         agent_stream_token(&s->stream, e->token.text, e->token.origin != NULL, &text);
         print_answer(&text);
         break;
+    case AGENT_EVENT_user: s->is_draft = !strncmp(e->user.text, "/commit", strlen("/commit")); break;
     case AGENT_EVENT_answer:
+        if (s->is_draft) break;
         if (s->is_held) {
             if (e->answer.value) puts(e->answer.value);
             fflush(stdout);
@@ -166,6 +170,11 @@ static void on_event(void *user, const agent_event *e)
     case AGENT_EVENT_tool_call:
         end_line(s);
         agent_stream_forget(&s->stream);
+        if (s->is_draft) {
+            fputs(e->tool_call.payload, stdout);
+            fflush(stdout);
+            break;
+        }
         print_call(e->tool_call.headline);
         break;
     case AGENT_EVENT_tool_result:

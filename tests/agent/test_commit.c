@@ -75,6 +75,18 @@ static host commit_as(const char *script, agent_mode mode, bool can_ask, agent_a
     return h;
 }
 
+/* Of a draft that was made twice. */
+static host commit_again(const char *script, int expected)
+{
+    host h = new_host();
+    h.answer = AGENT_YES;
+    agent_session *s = open_session(&h, script, AGENT_MODE_ALL, NULL, true);
+    assert_int_equal(submit(s, &h, "/commit"), expected);
+    assert_sent(s, "Add the first line", false);
+    agent_session_close(s);
+    return h;
+}
+
 static void test_commit__asks_in_every_mode_and_commits(void **state)
 {
     static const agent_mode modes[] = {AGENT_MODE_PLAN, AGENT_MODE_ASK, AGENT_MODE_EDITS, AGENT_MODE_ALL};
@@ -101,10 +113,30 @@ static void test_commit__without_a_yes_nothing_is_committed(void **state)
     free_host(&h);
 
     h = commit_as("ctx 20000\n" DRAFT, AGENT_MODE_ALL, false, AGENT_YES, 0); /* nobody to ask */
-    assert_true(told(&h, "\"event\":\"answer\"") && told(&h, "Add a greeting"));
+    assert_true(told(&h, "\"payload\":\"Add a greeting\\n\\nThe page had none.\\n\""));
     assert_true(told(&h, "nothing was committed: that needs a yes"));
     assert_says("git rev-list --count HEAD", "2");
     free_host(&h);
+}
+
+/* A small model copies a message that it is shown for its style: it drafts anew without having seen one. */
+static void test_commit__a_copied_message_is_drafted_anew(void **state)
+{
+    static const char copy[] = "answer <<X\nAdd the second line\n\nIt was missing.\nX\n";
+    base_buf script = {0};
+    base_buf_printf(&script, "ctx 20000\n%s" DRAFT, copy);
+    host h = commit_again(script.data, 0);
+    assert_true(told(&h, "one of the last messages: it is drafted anew"));
+    assert_says("git log -1 --format=%B", "Add a greeting\n\nThe page had none.");
+    free_host(&h);
+    run("git reset -q --soft HEAD~1");
+    base_buf_clear(&script);
+    base_buf_printf(&script, "ctx 20000\n%s%s", copy, copy);
+    h = commit_again(script.data, BASE_E_STATE);
+    assert_int_equal(h.asked, 0);
+    assert_says("git rev-list --count HEAD", "2");
+    free_host(&h);
+    base_buf_free(&script);
 }
 
 static void test_commit__takes_the_persons_words(void **state)
@@ -311,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_REPOSITORY(test_commit__asks_in_every_mode_and_commits),
         IN_REPOSITORY(test_commit__without_a_yes_nothing_is_committed),
+        IN_REPOSITORY(test_commit__a_copied_message_is_drafted_anew),
         IN_REPOSITORY(test_commit__takes_the_persons_words),
         IN_REPOSITORY(test_commit__refuses_an_index_that_changed),
         IN_REPOSITORY(test_commit__a_hook_that_refuses_is_shown),

@@ -11,6 +11,7 @@
 #include "agent/approve/approve.h"
 #include "agent/command/command.h"
 #include "agent/retrieve/retrieve.h"
+#include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"
 #include "agent/turn/turn.h"
 #include "base/fs.h"
@@ -150,34 +151,69 @@ static int sum_up(agent *a, const base_buf *diff, base_buf *notes, base_err *err
     return rc;
 }
 
+/* Is its subject that of one of the last messages? A small model copies what it is shown for its style. */
+static bool is_copied(const tool_staged *s, const base_buf *message)
+{
+    const size_t n = message->data ? strcspn(message->data, "\n") : 0;
+    for (const char *line = s->style.data; n && line && *line; line += strspn(line, "\n")) {
+        const size_t len = strcspn(line, "\n");
+        if (len == n && !memcmp(line, message->data, n)) return true;
+        line += len;
+    }
+    return false;
+}
+
+/* One draft of it, in the style of the last messages or without having seen them. */
+static int draft_once(
+    agent *a, const base_buf *style, const base_buf *staged, base_buf *message, base_err *err)
+{
+    base_buf material = {0}, said = {0};
+    if (style->len)
+        base_buf_printf(
+            &material, "The last commit messages of this repository, newest first:\n%s\n", style->data);
+    base_buf_add(&material, staged->data, staged->len);
+    const agent_draft what = {"/commit", "git diff --cached", material.data, ask_message};
+    const int rc = agent__draft(a, &what, &said, err);
+    base_buf_clear(message);
+    if (!rc) agent_commit_clean(said.data ? said.data : "", message);
+    base_buf_free(&material);
+    base_buf_free(&said);
+    return rc;
+}
+
 static int draft(agent *a, const tool_staged *s, base_buf *message, base_err *err)
 {
-    base_buf diff = {0}, names = {0}, notes = {0}, material = {0}, said = {0};
+    base_buf diff = {0}, names = {0}, notes = {0}, staged = {0};
     put_diff(a, s, &diff, &names);
     const size_t room = agent__room_bytes(a), taken = s->style.len + names.len;
     const bool is_long = diff.len + taken > room;
     int rc = is_long ? sum_up(a, &diff, &notes, err) : 0;
     if (s->is_cut && !is_long)
         agent__notice(a, "the staged changes are longer than 1 MiB: the rest is named only");
-    if (s->style.len)
-        base_buf_printf(
-            &material, "The last commit messages of this repository, newest first:\n%s\n", s->style.data);
-    base_buf_printf(&material, "Staged files:\n%s\n", names.data);
+    base_buf_printf(&staged, "Staged files:\n%s\n", names.data);
     if (is_long)
         base_buf_printf(
-            &material, "What the staged changes do, part by part:\n%s", notes.data ? notes.data : "");
+            &staged, "What the staged changes do, part by part:\n%s", notes.data ? notes.data : "");
     else
-        base_buf_printf(&material, "Staged changes:\n%s", diff.data ? diff.data : "");
-    const agent_draft what = {"/commit", "git diff --cached", material.data, ask_message};
-    if (!rc) rc = agent__draft(a, &what, &said, err);
-    if (!rc) agent_commit_clean(said.data ? said.data : "", message);
+        base_buf_printf(&staged, "Staged changes:\n%s", diff.data ? diff.data : "");
+    if (!rc) rc = draft_once(a, &s->style, &staged, message, err);
+    if (!rc && is_copied(s, message)) {
+        const base_buf no_style = {0};
+        base_err put = {0};
+        agent__notice(a, "the draft was one of the last messages: it is drafted anew without them");
+        if (agent__put_failed(a, a->transcript.turn_starts[a->turn], agent__n_tokens(a), &put))
+            agent__notice(a, "the first draft could not be put aside: %s", put.msg);
+        rc = draft_once(a, &no_style, &staged, message, err);
+    }
     if (!rc && message->len < 2)
         rc = base_fail(err, BASE_E_STATE, "the model wrote no message: nothing is committed");
+    else if (!rc && is_copied(s, message))
+        rc = base_fail(
+            err, BASE_E_STATE, "the model wrote one of the last messages again: nothing is committed");
     base_buf_free(&diff);
     base_buf_free(&names);
     base_buf_free(&notes);
-    base_buf_free(&material);
-    base_buf_free(&said);
+    base_buf_free(&staged);
     return rc;
 }
 
@@ -235,12 +271,6 @@ static bool ask_person(agent *a, tool_staged *s, base_buf *message)
     base_buf_printf(&headline,
         "git commit, outside the sandbox, of %u staged file%s with this message:", s->n_files,
         s->n_files == 1 ? "" : "s");
-    agent__emit(a, &(agent_event){.type = AGENT_EVENT_tool_call,
-                       .tool_call = {.turn = a->turn,
-                           .name = "commit",
-                           .arguments = "{}",
-                           .payload = message->data,
-                           .headline = "git commit"}});
     const agent_event request = {.type = AGENT_EVENT_approval_request,
         .approval_request = {.turn = a->turn,
             .name = "commit",
@@ -257,6 +287,16 @@ static bool ask_person(agent *a, tool_staged *s, base_buf *message)
     base_buf_free(&headline);
     base_buf_free(&changed);
     return d.answer != AGENT_NO;
+}
+
+static void tell_draft(agent *a, const base_buf *message)
+{
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_tool_call,
+                       .tool_call = {.turn = a->turn,
+                           .name = "commit",
+                           .arguments = "{}",
+                           .payload = message->data,
+                           .headline = "git commit"}});
 }
 
 static void tell_result(agent *a, const char *status, const char *summary, int exit_code)
@@ -331,8 +371,10 @@ int agent__git_commit(agent *a, base_err *err)
     int rc = tool_commit_look(a->workspace, agent__room_bytes(a) / 4, &staged, err);
     if (rc) return rc;
     rc = draft(a, &staged, &message, err);
+    if (!rc) tell_draft(a, &message);
     if (!rc && !a->host.approve) {
-        agent__notice(a, "nothing was committed: that needs a yes, and nobody can be asked in this run");
+        tell_result(
+            a, "denied", "nothing was committed: that needs a yes, and nobody can be asked in this run", -1);
     } else if (!rc) {
         rc = check_same(a, &staged, err);
         if (!rc && !ask_person(a, &staged, &message))
