@@ -195,12 +195,12 @@ static void test_outcome__what_was_refused_is_not_done_by_hand(void **state)
     static const struct {
         const char *request, *call, *write, *said;
     } cases[] = {
-        {"Move twice to other.py", "\"move\", \"name\": \"twice\", \"to\": \"other.py\"",
+        {"Move twice to other.py and say why", "\"move\", \"name\": \"twice\", \"to\": \"other.py\"",
             "\"write\", \"arguments\": {\"path\": \"other.py\"}}</tools>\n```python\ndef twice(x):\n    "
             "return "
             "2 * x\n",
             "the move of twice to other.py was refused"},
-        {"Remove twice", "\"delete\", \"name\": \"twice\"",
+        {"Remove twice and say why", "\"delete\", \"name\": \"twice\"",
             "\"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
             "\"twice\"}}</tools>\n```c\nstatic int twice(int x)\n{\n    return 0;\n}\n",
             "the delete of twice was refused"},
@@ -208,7 +208,7 @@ static void test_outcome__what_was_refused_is_not_done_by_hand(void **state)
             "\"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
             "\"twice\"}}</tools>\n```c\nstatic int twice(void)\n{\n    return 4;\n}\n",
             "the signature of twice was refused"},
-        {"Rename twice to while", "\"rename\", \"name\": \"twice\", \"to\": \"while\"",
+        {"Rename twice to while and say why", "\"rename\", \"name\": \"twice\", \"to\": \"while\"",
             "\"refactor\", \"arguments\": {\"operation\": \"rename\", \"name\": \"twice\", \"to\": "
             "\"doubled\"}}</tools>\n```c\n",
             "the rename of twice to while was refused"},
@@ -231,6 +231,24 @@ static void test_outcome__what_was_refused_is_not_done_by_hand(void **state)
         free_host(&h);
         base_buf_free(&script);
     }
+}
+
+/* Nor what was refused: a small model claims it all the same, or does it by hand. */
+static void test_outcome__a_refused_operation_answers_by_itself(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("twice.c", TWICE);
+    host h = new_host();
+    agent_session *s = open_session(
+        &h, "opens 1\nanswer }}</tools>\nanswer Renamed it.\n" NO NO NO NO, AGENT_MODE_ALL, NULL, false);
+    submit(s, &h, "Rename twice to while");
+    assert_file("twice.c", TWICE);
+    assert_true(
+        told(&h, "\"event\":\"answer\",\"turn\":1,\"text\":\"The rename of twice to while was refused: "));
+    assert_true(told(&h, "\"state\":\"nothing\",\"text\":\"Nothing was changed in the tree.\""));
+    assert_false(told(&h, "Renamed it."));
+    agent_session_close(s);
+    free_host(&h);
 }
 
 /* A model says what was done once more, and not always right: the tool has said it. */
@@ -317,6 +335,7 @@ int main(void)
         TEST_CASE(test_outcome__what_stands_there_is_told),
         TEST_CASE(test_outcome__a_question_has_none),
         TEST_CASE(test_outcome__what_was_refused_is_not_done_by_hand),
+        TEST_CASE(test_outcome__a_refused_operation_answers_by_itself),
         TEST_CASE(test_outcome__an_operation_that_is_all_answers_by_itself),
         TEST_CASE(test_outcome__claims_are_held_against_the_tree),
         TEST_CASE(test_outcome__a_test_leaves_the_code_alone),

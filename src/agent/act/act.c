@@ -101,7 +101,8 @@ static void remember_refusal(agent *a, const agent_running *r, bool wrote)
     *x = (agent_refusal){.operation = base_xstrdup(operation),
         .name = base_xstrdup(name),
         .to = to ? base_xstrdup(to) : NULL,
-        .why = base_xstrndup(said, strcspn(said, "\n"))};
+        .why = base_xstrndup(said, strcspn(said, "\n")),
+        .is_final = r->result.status == TOOL_REFUSED};
 }
 
 static bool has_name(const char *text, size_t n, const char *name)
@@ -151,13 +152,6 @@ static bool is_by_hand(const agent_running *r)
     return is_it;
 }
 
-/* "rename seen to main", "move seen to b.py", "delete seen" */
-static void put_refused(const agent_refusal *x, base_buf *out)
-{
-    const bool has_to = x->to && (!strcmp(x->operation, "rename") || !strcmp(x->operation, "move"));
-    base_buf_printf(out, "%s of %s%s%s", x->operation, x->name, has_to ? " to " : "", has_to ? x->to : "");
-}
-
 /* Guard, preparation, permission, run. Afterwards the result is settled and told. */
 static int perform(agent_running *r, uint64_t key, bool *ret_stop, base_err *err)
 {
@@ -170,7 +164,7 @@ static int perform(agent_running *r, uint64_t key, bool *ret_stop, base_err *err
     if (by_hand) {
         const agent_refusal *x = &r->a->asked.refusal;
         base_buf what = {0};
-        put_refused(x, &what);
+        agent__put_operation(x, &what);
         agent__running_say(r, TOOL_REFUSED,
             "Refused: the %s was refused, and a text that does it in one place leaves the others. Nothing "
             "was "

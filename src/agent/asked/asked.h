@@ -56,6 +56,10 @@ bool agent__asks_for_behaviour(const agent *a);
 /* The last line of a turn that was asked for a change. */
 void agent__tell_outcome(agent *a);
 void agent__refusal_free(agent_refusal *x);
+/* "The rename of a to b was refused: ...": the tool's words. */
+void agent__put_refusal(const agent_refusal *x, base_buf *out);
+/* "rename of a to b", "delete of a" */
+void agent__put_operation(const agent_refusal *x, base_buf *out);
 
 /* --- twins.c --- */
 typedef struct agent_standing {

@@ -355,6 +355,19 @@ void agent__refusal_free(agent_refusal *x)
     *x = (agent_refusal){0};
 }
 
+void agent__put_operation(const agent_refusal *x, base_buf *out)
+{
+    const bool has_to = x->to && (!strcmp(x->operation, "rename") || !strcmp(x->operation, "move"));
+    base_buf_printf(out, "%s of %s%s%s", x->operation, x->name, has_to ? " to " : "", has_to ? x->to : "");
+}
+
+void agent__put_refusal(const agent_refusal *x, base_buf *out)
+{
+    base_buf_puts(out, "The ");
+    agent__put_operation(x, out);
+    base_buf_printf(out, " was refused: %s", x->why);
+}
+
 void agent__forget_meant(agent *a)
 {
     agent_asked *x = &a->asked;
@@ -627,7 +640,9 @@ static void tell_judge(const agent *a, const char *says, base_buf *out)
 
 static void tell_refusal(const agent_asked *x, base_buf *out)
 {
-    if (x->refusal.why) base_buf_printf(out, " The %s was refused: %s", x->refusal.operation, x->refusal.why);
+    if (!x->refusal.why || x->is_told) return;
+    base_buf_putc(out, ' ');
+    agent__put_refusal(&x->refusal, out);
 }
 
 /* Does a test call it? */
@@ -679,9 +694,9 @@ void agent__tell_outcome(agent *a)
     const char *state = "changed";
     if (!x->n_changed) {
         state = "nothing";
-        base_buf_puts(&text, a->denied || x->refused
-                                 ? "Nothing was changed: the change was not approved."
-                                 : "Nothing was changed in the tree, whatever the answer says.");
+        base_buf_puts(&text, a->denied || x->refused ? "Nothing was changed: the change was not approved."
+                             : x->is_told            ? "Nothing was changed in the tree."
+                                          : "Nothing was changed in the tree, whatever the answer says.");
         tell_refusal(x, &text);
     } else {
         base_buf_puts(&text, "Changed: ");

@@ -214,15 +214,24 @@ bool agent__is_operation_alone(const agent *a, const char *request)
     return o && !asks_for_more(request, o->name);
 }
 
-bool agent__is_operation_done(const agent *a)
+static bool is_operation_done(const agent *a)
 {
     const agent_asked *x = &a->asked;
     base_buf missing = {0};
     const bool is_done = x->n_operations && x->n_operations >= x->n_listed && x->done.len &&
-                         !x->refusal.why && !a->fix.failing && x->is_operation &&
-                         !agent__is_missing(a, &missing);
+                         !x->refusal.why && !a->fix.failing && !agent__is_missing(a, &missing);
     base_buf_free(&missing);
     return is_done;
+}
+
+bool agent__put_operation_answer(const agent *a, base_buf *out)
+{
+    const agent_asked *x = &a->asked;
+    const bool is_refused = x->refusal.why && x->refusal.is_final;
+    if (!x->is_operation || (!is_refused && !is_operation_done(a))) return false;
+    base_buf_add(out, x->done.data ? x->done.data : "", x->done.len);
+    if (is_refused) agent__put_refusal(&x->refusal, out);
+    return true;
 }
 
 void agent__tell_operation(const agent *a, const char *request, base_buf *out)

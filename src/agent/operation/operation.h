@@ -18,8 +18,11 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
  * says of it is the answer.
  */
 bool agent__is_operation_alone(const agent *a, const char *request);
-/* Such a request's operations are in the tree, and no judge has said no. */
-bool agent__is_operation_done(const agent *a);
+/*
+ * The answer to such a request, once its operations are in the tree and no judge has said no, or one was refused for good: what
+ * the tool said. false: the model goes on.
+ */
+bool agent__put_operation_answer(const agent *a, base_buf *out);
 /* A call of refactor with these arguments was done: a parameter that came and that the function does not use yet is to be used. */
 void agent__wish_use_of_parameter(agent *a, const base_json *arguments);
 /* Where no call can be begun, the tool is told of in front of the request. */

@@ -154,6 +154,7 @@ typedef struct agent_new_test {
 /* An operation that the tool refused, and its words (act.c); why NULL: none. */
 typedef struct agent_refusal {
     char *operation, *name, *to, *why;
+    bool is_final; /* the same call with something more would be refused too */
 } agent_refusal;
 
 /* A function that a request in plain words may mean. */
@@ -184,6 +185,7 @@ typedef struct agent_asked {
     base_buf done;         /* what those said, a line each */
     uint32_t again; /* how often it was asked again, since nothing or not all of it stood in the tree */
     agent_refusal refusal;
+    bool is_told; /* what the tools said of it is the answer */
     bool refused; /* the person said no to something: that is an answer, and nothing is asked again */
     agent_wish wishes[AGENT_MAX_WISHES];
     uint32_t n_wishes;

@@ -144,18 +144,23 @@ static int take_json(agent *a, const agent_reply *r, const engine_hold *hold, bo
 }
 
 /*
- * An operation was all that the request asks for: what the tool said of it is the answer. The model would say it once more,
- * and not always right.
+ * An operation was all that the request asks for: what the tool said of it, done or refused, is the answer. The model would say
+ * it once more, and not always right. *is_answered false: there is more to do.
  */
-static int answer_for_operation(agent *a, base_err *err)
+static int answer_for_operation(agent *a, bool *is_answered, base_err *err)
 {
+    base_buf said = {0};
+    *is_answered = !model_tools_are_marked(a->info.tools) && agent__put_operation_answer(a, &said);
+    if (!*is_answered) return BASE_OK;
+    a->asked.is_told = true;
     agent_reply r = {.from = agent__n_tokens(a), .origin = KV_ORIGIN_ANSWER, .end = AGENT_REPLY_DONE};
     size_t told = 0;
     agent__reader_begin(a, &r.read);
-    const int rc = agent__reply_write(a, &r, &a->asked.done, &told, err);
+    const int rc = agent__reply_write(a, &r, &said, &told, err);
     r.to = agent__n_tokens(a);
     if (!rc) agent__reply_tell(a, &r, NULL);
     agent__reply_free(&r);
+    base_buf_free(&said);
     return rc;
 }
 
@@ -230,8 +235,9 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         base_buf_free(&json);
         agent__reply_free(&r);
         if (rc || (stop && !asked)) return rc;
-        if (!asked && agent__is_operation_done(a) && !model_tools_are_marked(a->info.tools))
-            return answer_for_operation(a, err);
+        bool is_answered = false;
+        if (!asked) rc = answer_for_operation(a, &is_answered, err);
+        if (rc || is_answered) return rc;
     }
 }
 
