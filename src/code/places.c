@@ -314,7 +314,7 @@ static uint32_t choose_field(const reader *r, const code_place *places, uint32_t
     return best;
 }
 
-/* A folder of the tree is called so: `dotenv` of src/dotenv is the package. */
+/* A folder of the tree is called so, as a Python package is. */
 static bool is_folder(const code_index *x, const char *name)
 {
     const size_t n = strlen(name);
