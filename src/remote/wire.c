@@ -452,6 +452,21 @@ static void chat_put_request(const remote_request *r, base_buf *out)
     base_buf_putc(out, '}');
 }
 
+static int take_calls(const base_json *list, remote_piece *ret, base_err *err)
+{
+    if (!list || list->type != BASE_JSON_ARRAY) return 0;
+    for (const base_json *call = list->first; call; call = call->next) {
+        const base_json *function = base_json_get(call, "function");
+        if (ret->n_calls == REMOTE_MOST_CALLS)
+            return base_fail(
+                err, BASE_E_FORMAT, "the endpoint made more than %d calls at once", REMOTE_MOST_CALLS);
+        ret->calls[ret->n_calls] = (remote_call_part){base_json_int(call, "index", ret->n_calls),
+            text_of(function, "name"), text_of(function, "arguments")};
+        ret->n_calls++;
+    }
+    return 0;
+}
+
 static int chat_read(const base_json *root, remote_piece *ret, base_err *err)
 {
     *ret = empty_piece();
@@ -463,13 +478,8 @@ static int chat_read(const base_json *root, remote_piece *ret, base_err *err)
     ret->text = text_of(delta, "content");
     ret->thought = text_of(delta, "reasoning_content");
     if (!ret->thought.len) ret->thought = text_of(delta, "reasoning");
-    const base_json *call = base_json_at(base_json_get(delta, "tool_calls"), 0);
-    /* One call at a time: of several the first is done, and the model sees what came of it. */
-    const base_json *function = base_json_int(call, "index", 0) ? NULL : base_json_get(call, "function");
-    ret->call_name = text_of(function, "name");
-    ret->call_text = text_of(function, "arguments");
     take_rest(root, choice, ret);
-    return 0;
+    return take_calls(base_json_get(delta, "tool_calls"), ret, err);
 }
 
 /* --- SGLang: ids at /generate, messages where its template is not to be had ------------------------------- */

@@ -51,12 +51,19 @@ typedef struct remote_score {
     float behind;
 } remote_score;
 
-enum { REMOTE_MOST_IDS = 256 }; /* of one piece */
+/* A part of a tool call that a chat endpoint makes in its own form; a name begins another one. */
+typedef struct remote_call_part {
+    int64_t index; /* of several calls of one answer, whose parts may come by turns */
+    base_str name, text;
+} remote_call_part;
+
+enum { REMOTE_MOST_IDS = 256, REMOTE_MOST_CALLS = 16 }; /* of one piece */
 
 /* What one event of a stream says. Numbers that are not told are -1. */
 typedef struct remote_piece {
-    base_str text, thought;        /* may be empty */
-    base_str call_name, call_text; /* chat: a part of a tool call; a name begins another one */
+    base_str text, thought; /* may be empty */
+    remote_call_part calls[REMOTE_MOST_CALLS];
+    uint32_t n_calls;
     int32_t ids[REMOTE_MOST_IDS];
     uint32_t n_ids;
     int64_t so_far; /* ids that the engine has written by now, these counted */

@@ -37,9 +37,12 @@ static int read_event(void *user, const char *data, size_t n, base_err *err)
         if (p->is_whole && p->so_far < p->n_ids) abort();
         for (uint32_t k = 0; k < p->n_ids; k++)
             if (p->ids[k] < 0) abort();
-        const base_str texts[] = {p->text, p->thought, p->call_name, p->call_text};
-        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
-            if (texts[k].len) base_buf_add(&all, texts[k].ptr, texts[k].len);
+        base_buf_add(&all, p->text.ptr, p->text.len);
+        if (p->thought.len) base_buf_add(&all, p->thought.ptr, p->thought.len);
+        for (uint32_t k = 0; k < p->n_calls; k++) {
+            base_buf_add(&all, p->calls[k].name.ptr, p->calls[k].name.len);
+            base_buf_add(&all, p->calls[k].text.ptr, p->calls[k].text.len);
+        }
         if (p->model) base_buf_puts(&all, p->model);
     }
     base_buf_free(&all);

@@ -9,6 +9,7 @@ of a running one; SGLang's after its source (/generate, /tokenize of July 2026),
 """
 import functools
 import http.server
+import itertools
 import json
 import re
 import socket
@@ -456,12 +457,20 @@ class Server:
                 pieces.append({"choices": [{"index": 0, "delta": {name: c}, "finish_reason": None}]})
         for c in row.get("text", ""):
             pieces.append({"choices": [{"index": 0, "delta": {"content": c}, "finish_reason": None}]})
-        for k, call in enumerate(row.get("calls", [])):
-            text = json.dumps(call["arguments"])
-            pieces.append({"choices": [{"index": 0, "delta": {"tool_calls": [
-                {"index": k, "id": f"c{k}", "type": "function", "function": {"name": call["name"], "arguments": ""}}]}}]})
-            for c in text:
-                pieces.append({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": k, "function": {"arguments": c}}]}}]})
+        def part(k, **function):
+            known = {"id": f"c{k}", "type": "function"} if "name" in function else {}
+            return dict(known, index=0 if row.get("one_index") else k, function=function)
+
+        calls = [[part(k, name=call["name"], arguments="")] + [part(k, arguments=c) for c in json.dumps(call["arguments"])]
+                 for k, call in enumerate(row.get("calls", []))]
+        if row.get("by_turns"):  # a part of each call in every event
+            events = [[p for p in parts if p] for parts in itertools.zip_longest(*calls)]
+        elif row.get("at_once"):
+            events = [[part(k, **call) for k, call in enumerate({"name": c["name"], "arguments": json.dumps(c["arguments"])} for c in row["calls"])]]
+        else:
+            events = [[p] for parts in calls for p in parts]
+        for parts in events:
+            pieces.append({"choices": [{"index": 0, "delta": {"tool_calls": parts}}]})
         pieces.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if row.get("calls") else "stop"}]})
         pieces.append({"choices": [], "usage": {"prompt_tokens": 900, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 640}}})
         if not row.get("no_done"):

@@ -412,7 +412,7 @@ class Remote(unittest.TestCase):
         self.assertEqual(self.of(events, "request")[0]["cached"], 640)
 
     def test_a_strong_model_at_work(self):
-        """Sessions as strong models write them, by hand: two calls in a message (the first runs), an edit by exact text that misses once, a check, a second turn."""
+        """Sessions as strong models write them, by hand: two calls in a message, an edit by exact text that misses once, a check, a second turn."""
         blocks = "<<<<<<< OLD\n{}\n=======\n{}\n>>>>>>> NEW\n"
         missed, meant = blocks.format("    return x * 2;", "    return 2 * x + 1;"), blocks.format("    return 2 * x;", "    return 2 * x + 1;")
         test = "#!/bin/sh\ngrep -q 'x + 1' src/one.c && echo fine\n"
@@ -427,7 +427,6 @@ class Remote(unittest.TestCase):
                 return {"text": text + ("\n" if text and calls else "") + "\n".join(call(n, p, **a) for n, p, a in calls)}
             script = [
                 says("I look at both first.", ("read", None, {"path": "src/one.c"}), ("search", None, {"pattern": "twice"})),
-                says("", ("search", None, {"pattern": "twice"})),
                 says("Now the change.", ("edit", missed, {"path": "src/one.c"})),
                 says("That line reads otherwise.", ("edit", meant, {"path": "src/one.c"})),
                 says("", ("write", test, {"path": "check.sh"})),
@@ -436,7 +435,7 @@ class Remote(unittest.TestCase):
                 says("", ("read", None, {"path": "check.sh"})),
                 says("It looks for the new line of `twice`.")]
             s = self.serve(kind, script, model="big-70b")
-            run, events = self.ask(s, "--mode", "all", text="Let twice give one more, and write a script that checks it.")
+            run, events = self.ask(s, "--mode", "all", "--agent", "strong", text="Let twice give one more, and write a script that checks it.")
             self.assertEqual(run.returncode, 0, (kind, run.stderr))
             calls = [e["name"] for e in self.of(events, "tool_call") if e["arguments"].get("command", "sh check.sh") == "sh check.sh"]  # not the compiler's
             self.assertEqual(calls, ["read", "search", "edit", "edit", "write", "shell"], (kind, run.stderr))
@@ -450,6 +449,60 @@ class Remote(unittest.TestCase):
             if kind != "chat":  # nothing was rendered again, over both turns
                 for a, b in zip(s.requests, s.requests[1:]):
                     self.assertEqual(b["prompt"][:len(a["prompt"])], a["prompt"], kind)
+
+    def several(self, kind, calls, *words, agent="strong", **how):
+        """A message with several calls, then an answer -> the server and the events of the turn."""
+        shapes = {"calls": [{"name": n, "arguments": dict(a, **({"content": p} if p is not None else {}))} for n, p, a in calls]}
+        if kind != "chat":
+            shapes = {"text": "\n".join(call(n, p, **a) for n, p, a in calls)}
+        s = self.serve(kind, [dict(shapes, **how), "All done."])
+        run, events = self.ask(s, "--agent", agent, *words, text="What do both files say?")
+        self.assertEqual(self.answer(events)[-9:], "All done.", (kind, run.stdout[-3000:], run.stderr))
+        return s, [(e["name"], e["status"]) for e in self.of(events, "tool_result")], events
+
+    def asked_last(self, s):
+        r = s.requests[-1]
+        return bytes_of(r["prompt"]).decode() if "prompt" in r else "".join(m["content"] for m in r["messages"])
+
+    def test_several_calls_of_a_message(self):
+        """Read, made and answered in their order, whatever way their parts come in."""
+        calls = [("write", "one", {"path": "a.txt"}), ("write", "two", {"path": "b.txt"}), ("shell", None, {"command": "cat a.txt b.txt"})]
+        ways = [("llama", {}), ("vllm", {}), ("sglang", {})] + [("chat", {w: True} if w else {}) for w in (None, "by_turns", "at_once", "one_index")]
+        for kind, how in ways:
+            for name in ("a.txt", "b.txt"):
+                if os.path.exists(os.path.join(self.tree, name)):
+                    os.remove(os.path.join(self.tree, name))
+            s, results, events = self.several(kind, calls, "--mode", "all", **how)
+            self.assertEqual(results, [("write", "ok"), ("write", "ok"), ("shell", "ok")], (kind, how))
+            seen = self.asked_last(s)
+            self.assertLess(seen.index("a.txt", seen.rindex("both files say")), seen.rindex("one\ntwo\n"), (kind, how))
+            self.assertEqual(len(s.requests), 2, (kind, how))
+            if kind != "chat":  # each result is a message of its own, and nothing was rendered again
+                self.assertEqual(seen[len(bytes_of(s.requests[0]["prompt"])):].count("<|im_start|>"), 4, (kind, seen[-800:]))
+                self.assertEqual(s.requests[1]["prompt"][:len(s.requests[0]["prompt"])], s.requests[0]["prompt"])
+
+    def test_several_calls_where_one_is_refused(self):
+        """Nobody can be asked: the first is refused, and the others, which were written as if it had been made, are not."""
+        calls = [("read", None, {"path": "src/one.c"}), ("write", "one\n", {"path": "a.txt"}), ("read", None, {"path": "a.txt"})]
+        for kind in ("llama", "chat"):
+            s, results, events = self.several(kind, calls, "--mode", "ask")
+            self.assertEqual(results, [("read", "ok"), ("write", "denied")], kind)
+            self.assertIn("Not made: the person said no to the call before it.", self.asked_last(s))
+            self.assertFalse(os.path.exists(os.path.join(self.tree, "a.txt")))
+
+    def test_several_calls_of_a_small_model(self):
+        """It would go on with what it thinks the result is: the first call ends the message."""
+        calls = [("read", None, {"path": "src/one.c"}), ("search", None, {"query": "twice"})]
+        for kind in ("llama", "chat"):
+            s, results, events = self.several(kind, calls, "--mode", "all", agent="small")
+            self.assertEqual(results, [("read", "ok")], kind)
+
+    def test_behind_calls_prose_ends_the_message(self):
+        text = call("read", path="src/one.c") + "\n" + call("search", query="twice") + "\nThe result says that it is fine.\n" + call("read", path="check.sh")
+        s = self.serve("llama", [text, "All done."])
+        run, events = self.ask(s, "--mode", "all", "--agent", "strong")
+        self.assertEqual([(e["name"], e["status"]) for e in self.of(events, "tool_result")], [("read", "ok"), ("search", "ok")], run.stdout[-3000:])
+        self.assertNotIn("it is fine", self.asked_last(s))
 
     def repair(self, kind, *words, tells=True):
         """A test that fails, a model that copies what is there, and what it doubts in it: -> the server, events, the file behind it."""

@@ -427,8 +427,7 @@ static int append_all(agent *a, const agent_running *r, const agent_running *tes
         agent_text t = {.origin = KV_ORIGIN_TOOL, .text = told->data, .n = told->len, .label = "harness"};
         rc = agent__append(a, &t, NULL, err);
     }
-    if (!rc) rc = agent__repair(a, from, test_to ? test_to : to, err);
-    return rc ? rc : agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
+    return rc ? rc : agent__repair(a, from, test_to ? test_to : to, err);
 }
 
 /* Which definition this was, for a further attempt at it. */
@@ -564,14 +563,15 @@ static void remember_operation(agent *a, const base_buf *said)
     if (done->data[done->len - 1] != '\n') base_buf_putc(done, '\n');
 }
 
-int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool *ret_stop, base_err *err)
+/* more_writes: a later call of the message writes, too, and what judges waits for it. *ret_denied: the person said no. */
+static int act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool more_writes,
+    bool *ret_denied, bool *ret_stop, base_err *err)
 {
     base_str payload = {call->payload, call->payload_n};
     agent_running r = agent__running_begin(a, call->name, base_json_root(call->arguments), payload),
                   test = {0};
     uint64_t key = agent__call_key(r.name, r.call.arguments, payload);
     agent_standing old = {0};
-    *ret_stop = false;
     if (a->asked.change && payload.ptr)
         agent__find_standing(a, base_json_str(r.call.arguments, "path", NULL),
             base_json_str(r.call.arguments, "name", NULL), &old);
@@ -606,7 +606,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         agent__came_to_nothing(a, from, to, &told);
     }
     if (wrote && a->asked.change && !a->fix.no_test) agent__find_judge(a, r.result.changed[0]);
-    if (wrote && a->test.command && !a->fix.no_test && may_judge(a)) {
+    if (wrote && !more_writes && a->test.command && !a->fix.no_test && may_judge(a)) {
         rc = run_test(a, &r, &test, err);
         if (!rc && a->fix.failing && a->asked.new_test.path) rc = put_expectations_right(a, &r, &test, err);
         if (!rc && a->fix.failing) agent__sharpen_new_test(a, test.result.text.data);
@@ -617,11 +617,44 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
                 base_json_str(r.call.arguments, "name", ""), test.result.text.data, &told);
     }
     if (!rc && !*ret_stop) rc = append_all(a, &r, &test, &told, key, err);
+    *ret_denied = r.result.status == TOOL_DENIED;
     base_buf_free(&told);
     agent__standing_free(&old);
     agent__running_end(&r);
     agent__running_end(&test);
     return rc;
+}
+
+/* It was written in the belief that the call before it is carried out. */
+static int say_not_made(agent *a, const agent_call *call, base_err *err)
+{
+    static const char said[] = "Not made: the person said no to the call before it.\n";
+    const agent_text text = {
+        .origin = KV_ORIGIN_TOOL, .text = said, .n = sizeof said - 1, .label = call->name};
+    const int rc = agent__open_message(a, MODEL_ROLE_TOOL, err);
+    agent__notice(a, "%s was not made, since the call before it was refused", call->name);
+    return rc ? rc : agent__append(a, &text, NULL, err);
+}
+
+static bool writes(const agent_call *call)
+{
+    const tool_entry *t = tool_find(call->name);
+    return t && t->power == TOOL_WRITES;
+}
+
+int agent__act(
+    agent *a, const agent_call *calls, uint32_t n, uint32_t from, uint32_t to, bool *ret_stop, base_err *err)
+{
+    bool denied = false;
+    int rc = 0;
+    *ret_stop = false;
+    for (uint32_t i = 0; i < n && !rc && !*ret_stop; i++) {
+        bool more_writes = false;
+        for (uint32_t k = i + 1; k < n; k++) more_writes = more_writes || writes(&calls[k]);
+        rc = denied ? say_not_made(a, &calls[i], err)
+                    : act(a, &calls[i], from, to, more_writes, &denied, ret_stop, err);
+    }
+    return rc || *ret_stop ? rc : agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
 }
 
 /*

@@ -7,8 +7,12 @@
 
 /* --- act.c --- */
 int agent__operate(agent *a, const char *json, base_err *err); /* the refactor tool, for a command */
-/* One call from the model's answer (whose tokens are [from, to)). *ret_stop: the turn ends here. */
-int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool *ret_stop, base_err *err);
+/*
+ * The calls of the model's answer (whose tokens are [from, to)), one after the other, each with its result; behind one that
+ * a person said no to none is made. A test that judges runs behind the last that writes. *ret_stop: the turn ends here.
+ */
+int agent__act(
+    agent *a, const agent_call *calls, uint32_t n, uint32_t from, uint32_t to, bool *ret_stop, base_err *err);
 int agent__run_test_first(agent *a, base_err *err);    /* and appends what it printed */
 int agent__known(const void *agent, const char *name); /* agent_call_known_fn */
 int agent__shell_line(agent *a, const char *command, bool is_typed,

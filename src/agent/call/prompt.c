@@ -254,15 +254,18 @@ static void put_typed_tool(const tool_entry *t, bool strong, base_buf *out)
 }
 
 /* What a model is told that was taught its own form of calls. */
-static void put_native_rules(bool strong, base_buf *out)
+static void put_native_rules(bool strong, bool several, base_buf *out)
 {
     base_buf_printf(out,
         "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
         "stand in front of a request: they are real. Answer from excerpts and tool results only, in a few "
-        "sentences; name functions and their files. One call at a time: its result comes back.\n\nTo change "
+        "sentences; name functions and their files. %s\n\nTo change "
         "code: have its text in front of you (else read it), call %s, then test with shell. A call that "
         "failed "
         "is not repeated: do what its message says.",
+        several ? "Calls that do not need each other's results may stand in one message: they are made in "
+                  "their order, and their results come back."
+                : "One call at a time: its result comes back.",
         strong ? "edit" : "rewrite with the whole new definition as its content");
 }
 
@@ -270,7 +273,7 @@ static void put_native_rules(bool strong, base_buf *out)
 static char *developer_text(bool strong)
 {
     base_buf out = {0};
-    put_native_rules(strong, &out);
+    put_native_rules(strong, false, &out); /* its <|call|> ends the message */
     base_buf_puts(&out, "\n\n# Tools\n\n## functions\n\nnamespace functions {\n\n");
     uint32_t n;
     const tool_entry *const *table = tool_table(&n);
@@ -371,16 +374,18 @@ static char *system_text(model_tool_style style, bool strong)
     base_buf out = {0};
     if (style == MODEL_TOOLS_HARMONY) return developer_text(strong);
     if (model_tools_are_marked(style)) {
-        put_native_rules(strong, &out);
+        put_native_rules(strong, strong, &out);
         if (style == MODEL_TOOLS_GEMMA) put_declarations(strong, &out);
         return base_buf_take(&out);
     }
-    base_buf_puts(&out,
+    base_buf_printf(&out,
         "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
         "stand in front of a "
         "request: they are real. Answer from excerpts and tool results only, in a few sentences; name "
         "functions and their "
-        "files.\n\nTo use a tool, write one call on a line of its own and stop; its result comes back:\n");
+        "files.\n\nTo use a tool, write one call on a line of its own%s and stop; %s:\n",
+        strong ? ", or several, if none needs another's result," : "",
+        strong ? "they are made in their order, and their results come back" : "its result comes back");
     agent_prompt_call(style, "{\"name\": \"read\", \"arguments\": {\"path\": \"src/main.c\"}}", &out);
     base_buf_puts(&out, "\n\nTools (? marks what may be left out):\n");
     uint32_t n;

@@ -1,8 +1,9 @@
 /*
  * An engine across HTTP that takes messages only (chat completions). Ids are stand-ins (standin.h); every
  * request renders the messages again on the other side, so what its cache finds of them is its own affair.
- * A tool call that comes in the endpoint's own form becomes the text that the lenient parser reads; a thought
- * stands in the answer between <think> tags and is not sent back. Engine thread only.
+ * Tool calls that come in the endpoint's own form become the text that the lenient parser reads, in their order: the first
+ * as it comes, the others, whose parts may come by turns with its own, behind it. A thought stands in the answer between
+ * <think> tags and is not sent back. Engine thread only.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,12 @@
 #include "remote/sse.h"
 
 enum { GUESSED_CTX = 32768, ANSWER_AT_ONCE = 4096 };
+
+/* A call behind the first, gathered until the answer's end. */
+typedef struct later_call {
+    int64_t index;
+    base_buf text;
+} later_call;
 
 typedef struct chat {
     engine base;
@@ -37,6 +44,9 @@ typedef struct chat {
     model_ids came;
     size_t taken;
     bool in_thought, in_call;
+    int64_t first_index; /* of the call that is told as it comes, with in_call */
+    later_call *later;
+    size_t n_later, cap_later;
     bool tells_no_usage; /* an answer came to its very end without it */
     uint64_t begun_ns;
     engine_request report;
@@ -52,10 +62,18 @@ static chat *as_chat(const engine *e)
 
 /* --- the sequence --------------------------------------------------------------------------------------- */
 
+static void forget_calls(chat *c)
+{
+    for (size_t i = 0; i < c->n_later; i++) base_buf_free(&c->later[i].text);
+    c->n_later = 0;
+    c->in_call = false;
+}
+
 static void close_stream(chat *c)
 {
+    forget_calls(c);
     if (c->is_streaming) remote_http_stop(c->endpoint->http);
-    c->is_streaming = c->has_ended = c->is_done = c->in_thought = c->in_call = false;
+    c->is_streaming = c->has_ended = c->is_done = c->in_thought = false;
     c->came.n = c->taken = 0;
     remote_sse_free(&c->sse);
 }
@@ -294,10 +312,52 @@ static void put_words(chat *c, const char *text)
     put_text(c, text, strlen(text));
 }
 
-static void end_call(chat *c)
+static void put_call_begin(const base_str *name, base_buf *out)
+{
+    base_buf_puts(out, "\n<tool_call>\n{\"name\": ");
+    base_json_put_str(out, name->ptr, name->len);
+    base_buf_puts(out, ", \"arguments\": ");
+}
+
+/* The newest call of that index that is not the first one; NULL: there is none. */
+static later_call *find_later(chat *c, int64_t index)
+{
+    for (size_t i = c->n_later; i-- > 0;)
+        if (c->later[i].index == index) return &c->later[i];
+    return NULL;
+}
+
+static void take_call(chat *c, const remote_call_part *part)
+{
+    base_buf begin = {0};
+    if (part->name.len) put_call_begin(&part->name, &begin);
+    if (begin.len && !c->in_call) {
+        c->in_call = true;
+        c->first_index = part->index;
+        put_text(c, begin.data, begin.len);
+    } else if (begin.len) { /* some endpoints give every call the same index */
+        base_grow(&c->later, &c->cap_later, c->n_later + 1, sizeof *c->later);
+        c->later[c->n_later++] = (later_call){.index = part->index};
+        base_buf_add(&c->later[c->n_later - 1].text, begin.data, begin.len);
+    }
+    base_buf_free(&begin);
+    if (!part->text.len || !c->in_call) return;
+    later_call *later = find_later(c, part->index);
+    if (later)
+        base_buf_add(&later->text, part->text.ptr, part->text.len);
+    else if (part->index == c->first_index)
+        put_text(c, part->text.ptr, part->text.len);
+}
+
+/* Those behind the first stand in the order in which they began. */
+static void end_calls(chat *c)
 {
     if (c->in_call) put_words(c, "}\n</tool_call>");
-    c->in_call = false;
+    for (size_t i = 0; i < c->n_later; i++) {
+        put_text(c, c->later[i].text.data, c->later[i].text.len);
+        put_words(c, "}\n</tool_call>");
+    }
+    forget_calls(c);
 }
 
 static void take_piece(chat *c, const remote_piece *p)
@@ -307,23 +367,14 @@ static void take_piece(chat *c, const remote_piece *p)
         c->in_thought = true;
         put_text(c, p->thought.ptr, p->thought.len);
     }
-    if (c->in_thought && (p->text.len || p->call_name.len || p->end != REMOTE_GOES_ON)) {
+    if (c->in_thought && (p->text.len || p->n_calls || p->end != REMOTE_GOES_ON)) {
         put_words(c, "\n</think>\n\n");
         c->in_thought = false;
     }
     if (p->text.len) put_text(c, p->text.ptr, p->text.len);
-    if (p->call_name.len && !c->in_call) {
-        base_buf opening = {0};
-        base_buf_puts(&opening, "\n<tool_call>\n{\"name\": ");
-        base_json_put_str(&opening, p->call_name.ptr, p->call_name.len);
-        base_buf_puts(&opening, ", \"arguments\": ");
-        put_text(c, opening.data, opening.len);
-        base_buf_free(&opening);
-        c->in_call = true;
-    }
-    if (p->call_text.len && c->in_call) put_text(c, p->call_text.ptr, p->call_text.len);
+    for (uint32_t i = 0; i < p->n_calls; i++) take_call(c, &p->calls[i]);
     if (p->end != REMOTE_GOES_ON) {
-        end_call(c);
+        end_calls(c);
         c->has_ended = true;
     }
     if (p->cached >= 0) c->report.cached = p->cached;
@@ -461,6 +512,7 @@ static void chat_close(engine *e)
     model_ids_free(&c->came);
     free(c->ids);
     free(c->active);
+    free(c->later);
     free(c->notice);
     free(c->refused);
     base_buf_free(&c->grammar);

@@ -20,7 +20,7 @@
 void agent__reply_free(agent_reply *r)
 {
     agent__reader_free(&r->read);
-    agent_call_free(&r->call);
+    for (uint32_t i = 0; i < r->n_calls; i++) agent_call_free(&r->calls[i]);
 }
 
 static char *piece_text(const agent *a, int32_t id)
@@ -159,11 +159,40 @@ static void count_lookup(agent *a, int sign)
     a->ledger.sums.accepted += (uint64_t)sign * accepted;
 }
 
+static bool is_blank(const char *text, size_t n)
+{
+    while (n && memchr(" \t\r\n", text[n - 1], 4)) n--;
+    return n == 0;
+}
+
+/* A call, or behind those that are there a further one, with nothing but white space between them. */
 static agent_call_found find_call(agent *a, agent_reply *r, bool held, bool whole)
 {
-    const char *text = r->read.text.data ? r->read.text.data : "";
-    if (held && agent__is_json(text, r->read.text.len)) return AGENT_CALL_NONE;
-    return agent_call_parse(text, r->read.text.len, whole, agent__known, a, &r->call);
+    const size_t at = r->n_calls ? r->calls[r->n_calls - 1].to : 0, n = r->read.text.len - at;
+    const char *text = r->read.text.data ? r->read.text.data + at : "";
+    agent_call call = {0};
+    if (r->n_calls == AGENT_MOST_CALLS || (held && agent__is_json(text, n))) return AGENT_CALL_NONE;
+    agent_call_found found = agent_call_parse(text, n, whole, agent__known, a, &call);
+    if (found != AGENT_CALL_FOUND) return found;
+    if (r->n_calls && !is_blank(text, call.from)) {
+        agent_call_free(&call);
+        return AGENT_CALL_NONE;
+    }
+    call.from += at;
+    call.to += at;
+    r->calls[r->n_calls++] = call;
+    return found;
+}
+
+/*
+ * May a further call follow the one that is complete? A small model would go on with what it thinks the result is. Behind
+ * a last token that is told late nothing may be lost: what came so far is blank, or the begin of a call.
+ */
+static bool may_call_more(const agent *a, const agent_reply *r, agent_call_found found)
+{
+    const size_t at = r->calls[r->n_calls - 1].to;
+    if (!a->info.strong || r->n_calls == AGENT_MOST_CALLS) return false;
+    return found == AGENT_CALL_PARTIAL || is_blank(r->read.text.data + at, r->read.text.len - at);
 }
 
 /* It goes round in circles. One that is held can be closed, once; then it goes on. */
@@ -254,7 +283,7 @@ int agent__reply_decode(
         if (!rc && !call_due) rc = end_long_thought(a, r, &told, err);
         if (rc || call_due) continue;
         const agent_call_found found = find_call(a, r, hold != NULL, false);
-        if (found == AGENT_CALL_FOUND) {
+        if (r->n_calls && !may_call_more(a, r, found)) {
             r->end = AGENT_REPLY_CALL;
             break;
         }
@@ -277,9 +306,9 @@ int agent__reply_decode(
         r->end = AGENT_REPLY_CANCELLED;
         rc = 0;
     }
-    if (!rc && (r->end == AGENT_REPLY_DONE || r->end == AGENT_REPLY_TOO_LONG) &&
-        find_call(a, r, hold != NULL, true) == AGENT_CALL_FOUND)
-        r->end = AGENT_REPLY_CALL;
+    if (!rc && (r->end == AGENT_REPLY_DONE || r->end == AGENT_REPLY_TOO_LONG))
+        find_call(a, r, hold != NULL, true);
+    if (!rc && r->n_calls && r->end != AGENT_REPLY_CANCELLED) r->end = AGENT_REPLY_CALL;
     return rc;
 }
 

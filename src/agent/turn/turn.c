@@ -215,8 +215,10 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         if (!rc && !taken) rc = agent__reply_decode(a, &r, &opening, a->settings.schema ? &hold : NULL, err);
         agent_opening_free(&opening);
         if (!rc && end_notices[r.end]) agent__notice(a, "%s", end_notices[r.end]);
-        if (!rc && r.end == AGENT_REPLY_DONE && agent__offer_rewrite(a, &r.read.text, &r.call))
+        if (!rc && r.end == AGENT_REPLY_DONE && agent__offer_rewrite(a, &r.read.text, &r.calls[0])) {
+            r.n_calls = 1;
             r.end = AGENT_REPLY_CALL;
+        }
         if (!rc && r.end == AGENT_REPLY_CALL && !may_call) {
             agent__notice(a, "stopped after %u tool calls in one turn; say \"go on\" to let it work further",
                 a->settings.max_steps);
@@ -230,7 +232,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         if (!rc && !asked && a->settings.schema && !is_call && r.end != AGENT_REPLY_CANCELLED)
             rc = take_json(a, &r, &hold, &asked_for_json, &asked, &json, err);
         if (!rc && !asked && !is_call) agent__reply_tell(a, &r, json.data);
-        if (!rc && is_call) rc = agent__act(a, &r.call, r.from, r.to, &stop, err);
+        if (!rc && is_call) rc = agent__act(a, r.calls, r.n_calls, r.from, r.to, &stop, err);
         *interrupted = r.end == AGENT_REPLY_CANCELLED;
         base_buf_free(&json);
         agent__reply_free(&r);

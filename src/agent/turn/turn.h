@@ -59,18 +59,22 @@ typedef enum agent_reply_end {
     AGENT_REPLY_CANCELLED
 } agent_reply_end;
 
+enum { AGENT_MOST_CALLS = 8 }; /* of one message */
+
 typedef struct agent_reply {
     agent_reader read;
     uint32_t from, to; /* its tokens */
     kv_origin origin;  /* of what is being written */
     agent_reply_end end;
-    agent_call call; /* with AGENT_REPLY_CALL */
+    agent_call calls[AGENT_MOST_CALLS]; /* with AGENT_REPLY_CALL: in their order */
+    uint32_t n_calls;
     size_t told_thought;
 } agent_reply;
 
 /*
- * Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are
- * errors. hold: what the answer is held to; NULL: nothing.
+ * Decodes until the model ends, a call is complete, or one of the brakes holds. A strong model's message goes on behind a
+ * call, for as long as nothing but further calls comes. Errors of the engine are errors. hold: what the answer is held
+ * to; NULL: nothing.
  */
 int agent__reply_decode(
     agent *a, agent_reply *r, const agent_opening *opening, engine_hold *hold, base_err *err);
