@@ -26,8 +26,10 @@ static void read_run(void *arg, int thread, int n_threads)
     reader *r = arg;
     uint64_t sums[8] = {0};
     const uint64_t *p = r->data + r->n / (size_t)n_threads * (size_t)thread;
-    for (size_t i = 0; i + 8 <= r->n / (size_t)n_threads; i += 8)
+    for (size_t i = 0; i + 8 <= r->n / (size_t)n_threads; i += 8) {
+        __builtin_prefetch(p + i + 1024);
         for (int k = 0; k < 8; k++) sums[k] += p[i + (size_t)k];
+    }
     for (int k = 0; k < 8; k++) r->sum += sums[k];
 }
 
