@@ -2,8 +2,10 @@
  * kvist-bench endless: facts asked for far behind the model's context. One session reads real code, a result
  * of about 500 tokens after the other, a fact hidden in each (a comment that gives a name's number). When the
  * session has come to a length, facts from anywhere before are asked for, each in a fork: is the number in the
- * answer, and how probable were its digits (mean log p, teacher-forced)? What is asked changes nothing of the
- * session, which is saved at each length: --resume goes on from there.
+ * answer, and how probable were its digits (mean log p, teacher-forced)? Beside it stands where the fact was
+ * lost, if it was: in how many lanes its row was active before the question and behind its repair, and how many
+ * lanes read it as visits. Times are processor time of the engine's thread, so give --threads 1. What is asked
+ * changes nothing of the session, which is saved now and then: --resume goes on from there.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,8 +19,10 @@
 #include "base/mem.h"
 #include "bench/bench.h"
 #include "bench/common/corpus.h"
+#include "bench/common/peak_memory.h"
 #include "bench/common/result_file.h"
 #include "bench/common/write_answer.h"
+#include "kv/repair/heads.h"
 #include "kv/session.h"
 #include "model/text/template.h"
 
@@ -35,7 +39,27 @@ static const char usage[] =
     "  --out FILE        results as JSON lines\n"
     "\n";
 
-enum { TEXT_BYTES = 1400, NEW_TOKENS = 24, MOST_LENGTHS = 16, NAMES = 24, DIGITS = 5, MOST_NAMED = 16 };
+enum {
+    TEXT_BYTES = 1400,
+    NEW_TOKENS = 24,
+    MOST_LENGTHS = 16,
+    NAMES = 24,
+    DIGITS = 5,
+    MOST_NAMED = 16,
+    SAVE_EVERY = 16, /* results */
+    TIMED = 4096,    /* the newest tokens below a length whose results are timed */
+};
+
+/* Where a fact's line stands in the session. */
+typedef struct fact_place {
+    uint32_t from, to;
+} fact_place;
+
+/* Tokens computed, and processor time for them. */
+typedef struct timed {
+    uint32_t n;
+    uint64_t ns;
+} timed;
 
 typedef struct bench {
     common_options common;
@@ -49,8 +73,10 @@ typedef struct bench {
     base_buf corpus, done;
     FILE *results;
     float *logits;
-    uint32_t *fact_at; /* [n_facts] the token at which its result begins */
+    char *heads;
+    fact_place *places; /* [n_facts] */
     size_t n_facts, cap_facts;
+    timed results_read; /* the newest TIMED tokens' results */
 } bench;
 
 /* The k-th fact: a name of two words and five digits, functions of the seed and k alone. */
@@ -89,9 +115,10 @@ static void add_text(const bench *b, const char *text, size_t n, model_ids *out)
 }
 
 /* The k-th result: lines of the corpus with the fact's line among them; where its lines begin. */
-static void make_result(
+static fact_place make_result(
     const bench *b, uint64_t k, model_ids *ids, uint32_t *lines, uint32_t *n_lines, uint32_t most)
 {
+    fact_place told = {0};
     const model_template *template = model_get_template(b->model);
     const fact f = fact_of(b, k);
     const size_t from = k * TEXT_BYTES % (b->corpus.len - 2 * TEXT_BYTES);
@@ -106,7 +133,9 @@ static void make_result(
             char line[120];
             const int n = snprintf(line, sizeof line, "/* The number of %s is %s. */\n", f.name, f.value);
             if (*n_lines < most) lines[(*n_lines)++] = (uint32_t)ids->n;
+            told.from = (uint32_t)ids->n;
             add_text(b, line, (size_t)n, ids);
+            told.to = (uint32_t)ids->n;
             is_told = true;
         }
         if (*n_lines < most) lines[(*n_lines)++] = (uint32_t)ids->n;
@@ -114,6 +143,7 @@ static void make_result(
         at = next;
     }
     model_template_end(template, MODEL_ROLE_TOOL, ids);
+    return told;
 }
 
 static int append(kv_session *s, const kv_segment *g, const model_ids *ids, float *logits, base_err *err)
@@ -128,32 +158,96 @@ static int go_on(bench *b, kv_session *s, uint32_t to, base_err *err)
     int r = 0;
     kv_session_ids(s, &have);
     uint64_t k = 0;
+    b->results_read = (timed){0};
     for (uint32_t at = 0; !r && at < to; k++) {
         model_ids ids = {0};
         uint32_t n_lines = 0;
         if (!k) model_template_start(model_get_template(b->model), &ids);
-        make_result(b, k, &ids, lines, &n_lines, 200);
+        const fact_place told = make_result(b, k, &ids, lines, &n_lines, 200);
         if (k == b->n_facts) {
-            base_grow(&b->fact_at, &b->cap_facts, b->n_facts + 1, sizeof *b->fact_at);
-            b->fact_at[b->n_facts++] = at;
+            base_grow(&b->places, &b->cap_facts, b->n_facts + 1, sizeof *b->places);
+            b->places[b->n_facts++] = (fact_place){at + told.from, at + told.to};
         }
         const kv_segment g = {.origin = KV_ORIGIN_TOOL, .turn = 1, .lines = lines, .n_lines = n_lines};
-        if (at >= have) r = append(s, &g, &ids, NULL, err);
+        if (at >= have) {
+            const uint64_t start = base_clock_cpu_ns();
+            r = append(s, &g, &ids, NULL, err);
+            if (at + TIMED >= to) {
+                b->results_read.n += (uint32_t)ids.n;
+                b->results_read.ns += base_clock_cpu_ns() - start;
+            }
+            if (!r && k % SAVE_EVERY == SAVE_EVERY - 1) r = kv_session_save(s, err);
+        }
         at += (uint32_t)ids.n;
         model_ids_free(&ids);
     }
     return r;
 }
 
-/* One question in a fork. */
-static int ask(bench *b, const kv_session *whole, uint64_t k, bool *ret_right, double *ret_log_p,
-    base_buf *answer, base_err *err)
+/* The share of the lanes that have a row, mean over a place's rows. */
+static double active_share(const kv_session *s, fact_place at)
+{
+    kv_stats stats;
+    uint64_t sum = 0;
+    kv_session_get_stats(s, &stats);
+    uint32_t *lanes = base_xmalloc(stats.n_tokens * sizeof *lanes);
+    kv_session_active_lanes(s, lanes);
+    for (uint32_t i = at.from; i < at.to; i++) sum += lanes[i];
+    free(lanes);
+    return (double)sum / ((double)(at.to - at.from) * stats.n_lanes);
+}
+
+/* Lanes that read a place's rows as visits, for each row and token since this was asked last. */
+static double visited(kv_session *s, fact_place at)
+{
+    kv_visits all;
+    uint32_t n;
+    uint64_t sum = 0;
+    kv_session_ids(s, &n);
+    uint32_t *counts = base_xcalloc(n, sizeof *counts);
+    kv_session_take_visits(s, &all, counts);
+    for (uint32_t i = at.from; i < at.to; i++) sum += counts[i];
+    free(counts);
+    return all.tokens ? (double)sum / ((double)(at.to - at.from) * (double)all.tokens) : 0;
+}
+
+/* What a question found: of the fact's rows, the share of lanes before it and behind its repair. */
+typedef struct found {
+    base_buf said;
+    bool is_right;
+    double log_p, kept, repaired, visited;
+    uint32_t promoted;    /* rows a lane */
+    timed message, prose; /* the question with its repair and what opens the answer; the answer */
+} found;
+
+/* Mean log p of what follows, token by token. */
+static int weigh(bench *b, kv_session *s, const model_ids *ids, double *ret, base_err *err)
+{
+    const kv_segment written = {.origin = KV_ORIGIN_ANSWER, .turn = 2};
+    const uint32_t n_vocab = b->info->n_vocab;
+    float *logits = base_xmalloc(n_vocab * sizeof *logits);
+    double sum = 0;
+    int r = 0;
+    memcpy(logits, b->logits, n_vocab * sizeof *logits);
+    for (size_t i = 0; i < ids->n && !r; i++) {
+        double most = -INFINITY, all = 0;
+        for (uint32_t v = 0; v < n_vocab; v++) most = logits[v] > most ? logits[v] : most;
+        for (uint32_t v = 0; v < n_vocab; v++) all += exp(logits[v] - most);
+        sum += logits[ids->ids[i]] - most - log(all);
+        if (i + 1 < ids->n) r = kv_session_append(s, &written, &ids->ids[i], 1, logits, NULL, NULL, err);
+    }
+    *ret = ids->n ? sum / (double)ids->n : 0;
+    free(logits);
+    return r;
+}
+
+/* The question, its repair, and what opens the answer, up to the place where the number is due. */
+static int put_question(bench *b, kv_session *s, uint64_t k, found *ret, base_err *err)
 {
     const model_template *template = model_get_template(b->model);
     const fact f = fact_of(b, k);
-    kv_session *s = NULL;
-    model_ids ids = {0}, tail = {0}, said = {0}, digits = {0};
-    uint32_t named[MOST_NAMED], n_named = 0;
+    model_ids ids = {0}, tail = {0};
+    uint32_t named[MOST_NAMED], n_named = 0, from, to;
     char text[120];
     model_template_begin(template, MODEL_ROLE_USER, &ids);
     add_text(b, "What is the number of ", 22, &ids);
@@ -165,43 +259,58 @@ static int ask(bench *b, const kv_session *whole, uint64_t k, bool *ret_right, d
     model_template_begin(template, MODEL_ROLE_ASSISTANT, &tail);
     snprintf(text, sizeof text, "The number of %s is ", f.name);
     add_text(b, text, strlen(text), &tail);
-    add_text(b, f.value, strlen(f.value), &digits);
 
-    uint32_t from = 0, to = 0;
-    int r = kv_session_fork(whole, &s, NULL, err);
-    const kv_segment question = {.origin = KV_ORIGIN_USER, .turn = 2, .queries = named, .n_queries = n_named};
-    const kv_segment scaffold = {.origin = KV_ORIGIN_SCAFFOLD, .turn = 2},
-                     written = {.origin = KV_ORIGIN_ANSWER, .turn = 2};
-    if (!r) kv_session_set_turn(s, 2);
-    if (!r) kv_session_ids(s, &from);
-    if (!r) r = append(s, &question, &ids, NULL, err);
-    if (!r) kv_session_ids(s, &to);
+    const kv_segment question = {.origin = KV_ORIGIN_USER, .turn = 2, .queries = named, .n_queries = n_named},
+                     scaffold = {.origin = KV_ORIGIN_SCAFFOLD, .turn = 2};
+    kv_session_set_turn(s, 2);
+    kv_session_ids(s, &from);
+    ret->kept = active_share(s, b->places[k]);
+    const uint64_t start = base_clock_cpu_ns();
+    int r = append(s, &question, &ids, NULL, err);
+    kv_session_ids(s, &to);
     for (uint32_t i = 0; i < n_named; i++) named[i] += from;
     if (!r) r = kv_session_repair(s, from, to, named, n_named, NULL, err);
+    ret->repaired = active_share(s, b->places[k]);
     if (!r) r = append(s, &scaffold, &tail, b->logits, err);
-    kv_session *free_one = NULL;
-    float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
-    memcpy(logits, b->logits, b->info->n_vocab * sizeof *logits);
-    if (!r) r = kv_session_fork(s, &free_one, NULL, err);
+    ret->message = (timed){(uint32_t)(ids.n + tail.n), base_clock_cpu_ns() - start};
+    model_ids_free(&ids);
+    model_ids_free(&tail);
+    return r;
+}
+
+static void count_promoted(void *user, const kv_plan *plan)
+{
+    found *f = user;
+    if (plan->cause == KV_CAUSE_REPAIR) f->promoted += plan->promoted;
+}
+
+/* One question in a fork. */
+static int ask(bench *b, const kv_session *whole, uint64_t k, found *ret, base_err *err)
+{
+    const fact f = fact_of(b, k);
     const bench_asking asking = {.model = b->model, .turn = 2, .n_new = NEW_TOKENS};
-    if (!r) r = bench_answer(free_one, &asking, logits, &said, err);
-    if (!r) bench_answer_text(b->model, &said, answer);
-    double sum = 0;
-    memcpy(logits, b->logits, b->info->n_vocab * sizeof *logits);
-    for (size_t i = 0; i < digits.n && !r; i++) {
-        double most = -INFINITY, all = 0;
-        for (uint32_t v = 0; v < b->info->n_vocab; v++) most = logits[v] > most ? logits[v] : most;
-        for (uint32_t v = 0; v < b->info->n_vocab; v++) all += exp(logits[v] - most);
-        sum += logits[digits.ids[i]] - most - log(all);
-        if (i + 1 < digits.n) r = kv_session_append(s, &written, &digits.ids[i], 1, logits, NULL, NULL, err);
+    kv_session *s = NULL, *free_one = NULL;
+    model_ids said = {0}, digits = {0};
+    float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
+    const kv_observer observer = {.user = ret, .plan = count_promoted};
+    int r = kv_session_fork(whole, &s, &observer, err);
+    if (!r) r = put_question(b, s, k, ret, err);
+    if (!r) r = kv_session_fork(s, &free_one, NULL, err);
+    if (!r) {
+        memcpy(logits, b->logits, b->info->n_vocab * sizeof *logits);
+        visited(free_one, b->places[k]);
+        const uint64_t start = base_clock_cpu_ns();
+        r = bench_answer(free_one, &asking, logits, &said, err);
+        ret->prose = (timed){(uint32_t)said.n, base_clock_cpu_ns() - start};
+        ret->visited = visited(free_one, b->places[k]);
     }
-    *ret_log_p = digits.n ? sum / (double)digits.n : 0;
-    *ret_right = answer->data && strstr(answer->data, f.value);
+    if (!r) bench_answer_text(b->model, &said, &ret->said);
+    ret->is_right = ret->said.data && strstr(ret->said.data, f.value);
+    add_text(b, f.value, strlen(f.value), &digits);
+    if (!r) r = weigh(b, s, &digits, &ret->log_p, err);
     free(logits);
     kv_session_free(free_one);
     kv_session_free(s);
-    model_ids_free(&ids);
-    model_ids_free(&tail);
     model_ids_free(&said);
     model_ids_free(&digits);
     return r;
@@ -226,8 +335,30 @@ static void is_asked(void *user, const char *line, size_t n)
     base_json_free(doc);
 }
 
+static double ms_a_token(timed t)
+{
+    return t.n ? (double)t.ns / 1e6 / t.n : 0;
+}
+
+static void write_line(bench *b, const kv_stats *stats, uint32_t length, uint64_t k, const found *f)
+{
+    base_buf said = {0};
+    base_json_put_str(&said, f->said.data ? f->said.data : "", f->said.len);
+    fprintf(b->results,
+        "{\"bench\":\"endless\",\"model\":\"%.12s\",\"seed\":%lld,\"length\":%u,\"tokens\":%u,"
+        "\"folded_to\":%u,\"active\":%u,\"until\":%u,\"budget\":%u,\"fact\":%llu,\"at\":%u,\"right\":%d,"
+        "\"log_p\":%.4f,\"kept\":%.3f,\"repaired\":%.3f,\"visited\":%.2f,\"promoted\":%u,\"result_ms\":%.2f,"
+        "\"message_ms\":%.2f,\"prose_ms\":%.2f,\"peak_mb\":%.0f,\"said\":%s}\n",
+        b->info->hash, (long long)b->seed, length, stats->n_tokens, stats->folded_to, stats->active,
+        stats->until, stats->budget, (unsigned long long)k, b->places[k].from, f->is_right, f->log_p, f->kept,
+        f->repaired, f->visited, f->promoted, ms_a_token(b->results_read), ms_a_token(f->message),
+        ms_a_token(f->prose), bench_peak_mb(), said.data);
+    fflush(b->results);
+    base_buf_free(&said);
+}
+
 /* At a length: `facts` of those that are there, drawn without a second time. */
-static int ask_all(bench *b, const kv_session *s, uint32_t length, double compute_s, base_err *err)
+static int ask_all(bench *b, const kv_session *s, uint32_t length, base_err *err)
 {
     kv_stats stats;
     uint32_t n_right = 0, n_asked = 0;
@@ -240,27 +371,15 @@ static int ask_all(bench *b, const kv_session *s, uint32_t length, double comput
         asked before = {.length = length, .fact = k, .seed = b->seed};
         bench_each_line(&b->done, is_asked, &before);
         if (before.is_there || k >= n) continue;
-        bool right = false;
-        double log_p = 0;
-        base_buf answer = {0};
-        const uint64_t start = base_clock_ns();
-        r = ask(b, s, k, &right, &log_p, &answer, err);
+        found f = {0};
+        r = ask(b, s, k, &f, err);
         if (!r) {
-            fprintf(b->results,
-                "{\"bench\":\"endless\",\"model\":\"%.12s\",\"seed\":%lld,\"length\":%u,\"tokens\":%u,"
-                "\"folded_to\":%u,"
-                "\"active\":%u,\"budget\":%u,\"fact\":%llu,\"at\":%u,\"right\":%d,\"log_p\":%.4f,\"ask_s\":%."
-                "2f,"
-                "\"compute_s\":%.1f}\n",
-                b->info->hash, (long long)b->seed, length, stats.n_tokens, stats.folded_to, stats.active,
-                stats.budget, (unsigned long long)k, b->fact_at[k], right, log_p,
-                (double)(base_clock_ns() - start) / 1e9, compute_s);
-            fflush(b->results);
-            n_right += right;
+            write_line(b, &stats, length, k, &f);
+            n_right += f.is_right;
             n_asked++;
-            sum += log_p;
+            sum += f.log_p;
         }
-        base_buf_free(&answer);
+        base_buf_free(&f.said);
     }
     if (!r && n_asked)
         fprintf(stderr, "%u tokens (%u folded, %u of %u rows active): %u of %u right, mean log p %.3f\n",
@@ -296,6 +415,9 @@ static int run(bench *b, base_err *err)
     r = bench_corpus_load(b->corpus_folder, &b->corpus, err);
     if (!r && b->corpus.len < 4 * TEXT_BYTES) r = base_fail(err, BASE_E_USAGE, "the corpus is too small");
     if (!r) r = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, (kv_limit){0}, &b->limit, err);
+    b->heads = kv_heads_path(b->info->hash);
+    if (!r && !base_fs_exists(b->heads))
+        r = base_fail(err, BASE_E_NOT_FOUND, "the model's heads are not known yet: kvist kv calibrate");
     if (!r) r = bench_open_out(&b->results, b->out, b->resume, &b->done, err);
     const kv_options o = {.budget = b->limit.rows,
         .until = b->limit.until,
@@ -303,7 +425,8 @@ static int run(bench *b, base_err *err)
         .repair = -1,
         .set = b->common.set,
         .n_ctx = (uint32_t)b->common.ctx,
-        .row_file = b->rows};
+        .row_file = b->rows,
+        .heads_file = b->heads};
     base_err why = {0};
     if (!r && b->resume && kv_session_resume(&s, b->model, &o, NULL, &why))
         fprintf(stderr, "a new session: %s\n", why.msg);
@@ -311,12 +434,10 @@ static int run(bench *b, base_err *err)
     for (uint32_t i = 0; i < b->n_lengths && !r; i++) {
         uint32_t have;
         kv_session_ids(s, &have);
-        const uint64_t start = base_clock_ns();
         r = go_on(b, s, b->to[i], err);
-        const double seconds = (double)(base_clock_ns() - start) / 1e9;
         if (!r && have < b->to[i]) r = kv_session_save(s, err);
         /* A session that was longer when it was saved is not asked about a shorter length. */
-        if (!r && have < b->to[i] + TEXT_BYTES) r = ask_all(b, s, b->to[i], seconds, err);
+        if (!r && have < b->to[i] + TEXT_BYTES) r = ask_all(b, s, b->to[i], err);
     }
     kv_session_free(s);
     return r;
@@ -335,7 +456,8 @@ int bench_endless(int argc, char **argv)
     if (!r) r = run(&b, &err);
     if (b.results && b.results != stdout) fclose(b.results);
     free(b.logits);
-    free(b.fact_at);
+    free(b.heads);
+    free(b.places);
     base_buf_free(&b.corpus);
     base_buf_free(&b.done);
     model_close(b.model);

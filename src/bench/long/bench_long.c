@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "bench/bench.h"
+#include "bench/common/peak_memory.h"
 #include "bench/common/result_file.h"
 #include "bench/long/long_result.h"
 #include "bench/long/long_set.h"
@@ -123,27 +124,6 @@ static int budget_of(
     return options_budget(user, n_ctx, row_bytes, measured, ret, err);
 }
 
-/* --- memory --------------------------------------------------------------------------------------------- */
-
-/* Peak memory counts from here on; where the kernel does not do that it is the process's. */
-static void forget_peak(void)
-{
-    FILE *f = fopen("/proc/self/clear_refs", "we");
-    if (f) fputs("5", f);
-    if (f) fclose(f);
-}
-
-static double peak_mb(void)
-{
-    char line[128];
-    long kb = 0;
-    FILE *f = fopen("/proc/self/status", "re");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmHWM: %ld", &kb) == 1) break;
-    if (f) fclose(f);
-    return (double)kb / 1024;
-}
-
 /* --- a session ------------------------------------------------------------------------------------------ */
 
 static void on_event(void *user, const agent_event *e)
@@ -208,7 +188,8 @@ static void print_line(
         "\"host\":%u,\"budget\":%u,\"evicted\":%lld,\"promoted\":%lld,\"calls\":%u,\"peak_mb\":%.0f,"
         "\"answer\":",
         (long long)t->added, (long long)t->generated, s.computed - before->computed, rows, s.n_tokens,
-        s.active, s.host, s.budget, (long long)t->evicted, (long long)t->promoted, t->n_calls, peak_mb());
+        s.active, s.host, s.budget, (long long)t->evicted, (long long)t->promoted, t->n_calls,
+        bench_peak_mb());
     base_json_put_str(&line, t->answer.data ? t->answer.data : "", t->answer.len);
     fprintf(r->b->out, "%s}\n", line.data);
     fflush(r->b->out);
@@ -257,7 +238,7 @@ static int run_steps(run *r, base_err *err)
     if (!r->next)
         rc = long_tree_make(r->b->data, base_json_str(r->session, "repo", ""),
             base_json_str(r->session, "commit", NULL), r->tree, err);
-    forget_peak();
+    bench_forget_peak();
     if (!rc) rc = open_agent(r, err);
     for (; !rc && r->next < end && !is_late(r->b); r->next++)
         rc = run_step(r, base_json_at(steps, r->next), err);
