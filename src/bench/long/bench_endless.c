@@ -429,7 +429,7 @@ static int run(bench *b, base_err *err)
     const kv_options o = {.budget = b->limit.rows,
         .until = b->limit.until,
         .policy = b->common.policy,
-        .repair = -1,
+        .repair = options_repair(&b->common),
         .set = b->common.set,
         .n_ctx = (uint32_t)b->common.ctx,
         .row_file = b->rows,
