@@ -87,15 +87,24 @@ static void test_policy__hard_rows_stay_and_soft_spans_go_before_the_rest(void *
             .weight = .5f}, /* larger than the share, and the last in line */
         {.from = 950, .to = 960, .reason = KV_REASON_ASSIGN, .weight = .75f},
     };
+    static const char *const structure[] = {"soft=.75", NULL};
     fake_model m = {.lanes_differ = true};
-    kit_seen log = {0};
-    kv_session *s = kit_open(&m, &(kv_options){.budget = 1000}, &log);
-    kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_SYSTEM}, ids, 200);
-    kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_USER, .turn = 1}, ids + 200, 60);
-    kit_append_segment(
-        s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1, .spans = spans, .n_spans = 4}, ids + 260, 1700);
-    assert_int_equal(kit_active_in(s, 0, 260), 260);
-    assert_int_equal(kit_active_in(s, 1960 - 32, 1960), 32);
+    kit_seen log = {0}, plain = {0};
+    kv_session *s = kit_open(&m, &(kv_options){.budget = 1000, .set = structure}, &log),
+               *without = kit_open(&m, &(kv_options){.budget = 1000}, &plain);
+    kv_session *const both[] = {s, without};
+    for (int i = 0; i < 2; i++) {
+        kit_append_segment(both[i], (kv_segment){.origin = KV_ORIGIN_SYSTEM}, ids, 200);
+        kit_append_segment(both[i], (kv_segment){.origin = KV_ORIGIN_USER, .turn = 1}, ids + 200, 60);
+        kit_append_segment(both[i],
+            (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1, .spans = spans, .n_spans = 4}, ids + 260, 1700);
+        assert_int_equal(kit_active_in(both[i], 0, 260), 260);
+        assert_int_equal(kit_active_in(both[i], 1960 - 32, 1960), 32);
+    }
+    /* By default attention alone chooses behind the hard rows. */
+    assert_int_equal(plain.by_reason[KV_REASON_SIGNATURE], 0);
+    assert_true(kit_active_in(without, 260 + 100, 260 + 150) < 50);
+    kv_session_free(without);
     assert_int_equal(kit_active_in(s, 260 + 100, 260 + 150), 50);
     assert_int_equal(kit_active_in(s, 260 + 200, 260 + 260), 60);
     assert_int_equal(kit_active_in(s, 260 + 950, 260 + 960), 10);

@@ -22,11 +22,11 @@
 
 enum { CTX = 4000, BUDGET = 760, LINE = 20, WORDS = CTX / 64 + 1, ANSWER = 40, N_VOCAB = TINY_GGUF_VOCAB };
 
-static const char *const together[] = {"prune=heads", "pivot=2", "bulk=200", "keep=.2", "decode=sentence",
-    "usage=.2", "least_read=20", "window=16", NULL};
+static const char *const together[] = {"soft=.75", "prune=heads", "pivot=2", "bulk=200", "keep=.2",
+    "decode=sentence", "usage=.2", "least_read=20", "window=16", NULL};
 /* The same with each mechanism told to leave nothing out. */
-static const char *const all[] = {"prune=heads", "pivot=2", "bulk=200", "keep=1", "decode=sentence",
-    "usage=1", "least_read=0", "window=16", NULL};
+static const char *const all[] = {"soft=.75", "prune=heads", "pivot=2", "bulk=200", "keep=1",
+    "decode=sentence", "usage=1", "least_read=0", "window=16", NULL};
 
 static model *open_deep(uint32_t which, int n_threads)
 {

@@ -13,7 +13,7 @@ const structure_condition structure_conditions[] = {
     {.name = "kvist and repair", .policy = "kvist", .set = "signal=reuse", .repairs = true},
     {.name = "kvist soft=.5", .policy = "kvist", .set = "soft=.5"},
     {.name = "kvist soft=.25", .policy = "kvist", .set = "soft=.25"},
-    {.name = "kvist soft=0", .policy = "kvist", .set = "soft=0"},
+    {.name = "kvist soft=.75", .policy = "kvist", .set = "soft=.75"},
     {.name = "codecomp full", .policy = "codecomp", .is_main = true},
     {.name = "codecomp", .policy = "codecomp", .is_main = true},
     {.name = "chunk-local attention", .policy = "codecomp", .set = "span=0 alloc=0", .is_main = true},

@@ -1,5 +1,5 @@
 /*
- * kvist, the default: after hard and soft protection (evict/select.c) the rest of a lane's budget goes by
+ * kvist, the default: after protection (evict/select.c; soft, by program structure, is off) a lane's budget goes by
  * the sum of two ranks. One is the rank of a row's mass under the current request (snapkv), the other under
  * the session's memory of all requests (IntentKV, section 3.2). Ranks, because the masses of two signals
  * have no common scale.
@@ -49,14 +49,14 @@ static int score(kv_pass *pass, base_err *err)
 
 const kv_policy kv_policy_kvist = {
     .info = {"kvist",
-        "hard, then request and session memory by rank, in code behind them program structure; repairs at "
-        "every pause",
+        "hard, then request and session memory by rank, with soft=.75 in code behind them program structure; "
+        "repairs at every pause",
         "low sinks window hard soft w kernel memory queries hysteresis order grow pick lanes heads signal "
         "again message visit rest open",
         "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads, lines, signal "
         "and visit: measured, docs/results.md"},
     .score = score,
-    .defaults = {KV_USUAL_DEFAULTS, .sinks = 4, .hard = 1, .soft = .75, .memory = 1,
-        .signal = KV_SIGNAL_REPLAY, .again = 256, .message = .5, .visit = .2, .rest = 1, .open = 16384},
+    .defaults = {KV_USUAL_DEFAULTS, .sinks = 4, .hard = 1, .memory = 1, .signal = KV_SIGNAL_REPLAY,
+        .again = 256, .message = .5, .visit = .2, .rest = 1, .open = 16384},
     .repair = -1,
 };
