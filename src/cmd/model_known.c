@@ -82,8 +82,7 @@ static void put_families(base_buf *out)
     base_buf_puts(out, "\nFormats:");
     for (size_t i = 0; (format = gguf_tensor_type_at(i)); i++)
         base_buf_printf(out, "%s %s", i ? "," : "", format);
-    base_buf_puts(out, " (MXFP4, Q2_K, IQ1, IQ2 and IQ3 on the CPU only)\n\nArchitectures that do not, and "
-                       "what they need:\n");
+    base_buf_puts(out, "\n\nArchitectures that do not, and what they need:\n");
     for (size_t i = 0; (r = model_arch_refused_at(i)); i++)
         base_buf_printf(out, "  %-14s %s: %s\n", r->name, r->families, r->lacks);
 }

@@ -36,6 +36,9 @@ typedef enum gpu_scales {
     GPU_SCALES_DM,
     GPU_SCALES_KM,
     GPU_SCALES_K16,
+    GPU_SCALES_K32,
+    GPU_SCALES_KM16,
+    GPU_SCALES_E,
     GPU_SCALES_F
 } gpu_scales;
 
@@ -48,13 +51,16 @@ typedef enum gpu_scales {
  *     extra    5 bits: 4 bytes, bit g of byte i = fifth bit of k 4g + i; 6 bits: 8 bytes, of word g / 4 the
  *         bits 2 (g % 4) and up
  *              of byte i = upper bits of k 4g + i
- *     fine     D: F16 d. DM: F16 d, F16 m. KM: bytes sc, mn. K16: int8 of each half. F: F32 d
- *     coarse   KM: F16 d, F16 dmin for 8 blocks. K16: F16 d for 8 blocks
+ *     fine     D: F16 d. DM: F16 d, F16 m. KM: bytes sc, mn. K16: int8 of each half. K32: int8. KM16: sc + 16 mn of each
+ *              half. E: a power. F: F32 d
+ *     coarse   KM, KM16: F16 d, F16 dmin for 8 blocks. K16, K32: F32 d for 8 blocks
  */
 typedef struct gpu_weight {
     const uint8_t *quants, *extra, *fine, *coarse;
     uint32_t n_in, n_out;
     int32_t bits, scales, offset; /* offset: taken off quants of fewer than 8 bits */
+    int32_t has_codes;            /* of 4 bits: a quant q stands for byte q of `codes`, signed */
+    uint32_t codes[4];
 } gpu_weight;
 
 /*

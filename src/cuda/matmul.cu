@@ -28,8 +28,8 @@ enum {
  * scale.
  */
 template <int bits>
-static __device__ __forceinline__ float multiply(const gpu_weight *w, const quants<bits> *q, float first,
-    float second, const int8_t *x, const int32_t *sums)
+static __device__ __forceinline__ float multiply(
+    const gpu_weight *w, const quants<bits> *q, const block_scale *s, const int8_t *x, const int32_t *sums)
 {
     const uint4 low = *(const uint4 *)(const void *)x, high = *(const uint4 *)(const void *)(x + 16);
     const int words[8] = {
@@ -43,13 +43,20 @@ static __device__ __forceinline__ float multiply(const gpu_weight *w, const quan
     if (bits == 16) {
         int upper = dot0 + dot1, lower = 0;
         for (int g = 0; g < 8; g++) lower = __dp4a(q->word[bits == 16 ? 8 + g : g], words[g], lower);
-        return (float)(upper * 256 + lower) * first;
+        return (float)(upper * 256 + lower) * s->first;
     }
     switch (w->scales) {
-    case GPU_SCALES_D: return (float)(dot0 + dot1 - w->offset * (sum0 + sum1)) * first;
+    case GPU_SCALES_D:
+    case GPU_SCALES_E:
+    case GPU_SCALES_K32: return (float)(dot0 + dot1 - w->offset * (sum0 + sum1)) * s->first;
     case GPU_SCALES_K16:
-        return fmaf((float)(dot1 - w->offset * sum1), second, (float)(dot0 - w->offset * sum0) * first);
-    default: return fmaf((float)(dot0 + dot1), first, second * (float)(sum0 + sum1));
+    case GPU_SCALES_KM16: {
+        const float value = fmaf(
+            (float)(dot1 - w->offset * sum1), s->second, (float)(dot0 - w->offset * sum0) * s->first);
+        if (w->scales == GPU_SCALES_K16) return value;
+        return fmaf((float)-sum1, s->least[1], fmaf((float)-sum0, s->least[0], value));
+    }
+    default: return fmaf((float)(dot0 + dot1), s->first, s->second * (float)(sum0 + sum1));
     }
 }
 
@@ -66,9 +73,8 @@ static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t 
     packed_quants<bits> next = load_quants<bits>(w, row_block + first);
     scale_bits next_scale = load_scale(w, row_block + first);
     for (uint32_t b = first; b < to; b += GPU_WARP) {
-        const quants<bits> weights = unpack_quants<bits>(&next);
-        float first_scale, second_scale;
-        make_scale(w->scales, next_scale, &first_scale, &second_scale);
+        const quants<bits> weights = unpack_quants<bits>(w, &next);
+        const block_scale scale = make_scale(w->scales, next_scale);
         if (b + GPU_WARP < to) { /* on its way while this one is multiplied */
             next = load_quants<bits>(w, row_block + b + GPU_WARP);
             next_scale = load_scale(w, row_block + b + GPU_WARP);
@@ -76,7 +82,7 @@ static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t 
         for (uint32_t c = 0; c < n_columns; c++) {
             const size_t at = (size_t)c * n_blocks + b;
             values[c * stride + b - from] =
-                multiply<bits>(w, &weights, first_scale, second_scale, q + at * GPU_BLOCK, sums + 2 * at);
+                multiply<bits>(w, &weights, &scale, q + at * GPU_BLOCK, sums + 2 * at);
         }
     }
 }

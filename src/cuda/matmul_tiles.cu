@@ -30,19 +30,24 @@ enum {
 };
 #define START 12582912.0f
 
-/* What is done with a block's integer sums: the words of gpu_scales, less DM, whose numbers are KM's. */
-typedef enum tail { TAIL_D, TAIL_M, TAIL_K16, TAIL_F } tail;
+/*
+ * What is done with a block's integer sums: the words of gpu_scales, less DM, whose numbers are KM's, and K32,
+ * whose number is D's. E's may be so large that the start's undoing would overflow.
+ */
+typedef enum tail { TAIL_D, TAIL_E, TAIL_M, TAIL_K16, TAIL_KM16, TAIL_F } tail;
 
 /* One of two sets of rows and columns in shared memory. */
 typedef struct tile {
     uint8_t *rows,
         *lower; /* [GPU_TILE_ROWS][ROW_BYTES] in pieces of 16 bytes, see piece_at; lower: of 16-bit quants */
-    uint8_t *columns; /* [columns][ROW_BYTES] the same */
-    float *scales;    /* [TILE_STEP][GPU_TILE_ROWS][2] */
-    /* [TILE_STEP][columns][2]: bits of d; where sums start, or the sum of the activations as float */
-    uint32_t *
-        numbers;
-    uint32_t *starts; /* [TILE_STEP][columns]: of the second half, where halves have scales of their own */
+    uint8_t *columns;    /* [columns][ROW_BYTES] the same */
+    block_scale *scales; /* [TILE_STEP][GPU_TILE_ROWS] */
+    /*
+     * [TILE_STEP][columns][2]: bits of d; where sums start, or the sum of the activations as float; of KM16 minus
+     * that of the first half
+     */
+    uint32_t *numbers;
+    uint32_t *starts; /* [TILE_STEP][columns]: the same of the second half, where halves have scales of their own */
 } tile;
 
 /* Where a thread finds again what it asked for; nobody else looks. */
@@ -67,7 +72,7 @@ typedef struct job {
 static __host__ __device__ uint32_t tile_bytes(uint32_t n_columns, bool is_wide)
 {
     return GPU_TILE_ROWS * ROW_BYTES * (is_wide ? 2 : 1) + n_columns * ROW_BYTES +
-           TILE_STEP * GPU_TILE_ROWS * 8 + TILE_STEP * n_columns * 12;
+           TILE_STEP * GPU_TILE_ROWS * (uint32_t)sizeof(block_scale) + TILE_STEP * n_columns * 12;
 }
 
 static __host__ __device__ uint32_t tiles_bytes(uint32_t n_columns, bool is_wide)
@@ -82,8 +87,8 @@ static __device__ tile tile_of(uint8_t *shared, uint32_t n_columns, bool is_wide
     s.rows = shared;
     s.lower = s.rows + (is_wide ? GPU_TILE_ROWS * ROW_BYTES : 0);
     s.columns = s.lower + GPU_TILE_ROWS * ROW_BYTES;
-    s.scales = (float *)(void *)(s.columns + n_columns * ROW_BYTES);
-    s.numbers = (uint32_t *)(void *)(s.scales + TILE_STEP * GPU_TILE_ROWS * 2);
+    s.scales = (block_scale *)(void *)(s.columns + n_columns * ROW_BYTES);
+    s.numbers = (uint32_t *)(void *)(s.scales + TILE_STEP * GPU_TILE_ROWS);
     s.starts = s.numbers + TILE_STEP * n_columns * 2;
     return s;
 }
@@ -165,13 +170,14 @@ static __device__ __forceinline__ void ask_step(const job *j, uint32_t from, con
 /* ---- to shared memory ---- */
 
 template <int bits>
-static __device__ __forceinline__ void place_quants(const asked *p, const tile *to, uint32_t row, uint32_t b)
+static __device__ __forceinline__ void place_quants(
+    const gpu_weight *w, const asked *p, const tile *to, uint32_t row, uint32_t b)
 {
     packed_quants<bits> packed;
     GPU_UNROLL
     for (int i = 0; i < quant_pieces(bits); i++) packed.quants[i] = p->quants[i * TILE_THREADS + threadIdx.x];
     if (bits == 5 || bits == 6) packed.extra = p->extra[threadIdx.x];
-    const quants<bits> q = unpack_quants<bits>(&packed);
+    const quants<bits> q = unpack_quants<bits>(w, &packed);
     GPU_UNROLL
     for (int i = 0; i < (bits == 16 ? 4 : 2); i++) {
         uint4 *at = (uint4 *)(void *)((i < 2 ? to->rows : to->lower) + piece_at(row, 2 * b + i % 2));
@@ -193,24 +199,28 @@ static __device__ __forceinline__ void place_step(const job *j, uint32_t from, c
         if (i % TILE_STEP >= n_here) continue;
         const int sum0 = (int)p->sums[i].x, sum1 = (int)p->sums[i].y;
         to->numbers[2 * at] = __float_as_uint(p->d[i] * unit);
-        if (kind == TAIL_D) to->numbers[2 * at + 1] = (uint32_t)(START_BITS - offset * (sum0 + sum1));
+        if (kind == TAIL_D || kind == TAIL_E)
+            to->numbers[2 * at + 1] = (uint32_t)(START_BITS - offset * (sum0 + sum1));
         if (kind == TAIL_M) to->numbers[2 * at + 1] = __float_as_uint((float)(sum0 + sum1));
         if (kind == TAIL_K16) {
             to->numbers[2 * at + 1] = (uint32_t)(START_BITS - offset * sum0);
             to->starts[at] = (uint32_t)(START_BITS - offset * sum1);
         }
+        if (kind == TAIL_KM16) {
+            to->numbers[2 * at + 1] = __float_as_uint((float)-sum0);
+            to->starts[at] = __float_as_uint((float)-sum1);
+        }
     }
     const uint32_t row = threadIdx.x / TILE_STEP, b = threadIdx.x % TILE_STEP;
     if (b >= n_here) return;
     switch (j->w->bits) {
-    case 4: place_quants<4>(p, to, row, b); break;
-    case 5: place_quants<5>(p, to, row, b); break;
-    case 6: place_quants<6>(p, to, row, b); break;
-    case 8: place_quants<8>(p, to, row, b); break;
-    default: place_quants<16>(p, to, row, b); break;
+    case 4: place_quants<4>(j->w, p, to, row, b); break;
+    case 5: place_quants<5>(j->w, p, to, row, b); break;
+    case 6: place_quants<6>(j->w, p, to, row, b); break;
+    case 8: place_quants<8>(j->w, p, to, row, b); break;
+    default: place_quants<16>(j->w, p, to, row, b); break;
     }
-    float *scale = to->scales + (b * GPU_TILE_ROWS + row) * 2;
-    make_scale(j->w->scales, p->scale, &scale[0], &scale[1]);
+    to->scales[b * GPU_TILE_ROWS + row] = make_scale(j->w->scales, p->scale);
 }
 
 /* ---- products ---- */
@@ -222,9 +232,10 @@ template <int n_matrices> struct sums {
     float s[2][n_matrices][4];
 };
 
-/* The two numbers of scale of the four rows of which a thread has elements. */
+/* The numbers of scale of the four rows of which a thread has elements. */
 typedef struct row_scales {
     float first[4], second[4], undo[4]; /* undo: what takes the start off again */
+    float least[2][4];                  /* of KM16 */
 } row_scales;
 
 /*
@@ -239,11 +250,13 @@ static __device__ __forceinline__ void multiply_block(const uint32_t w[4], const
     int start[4], dot[4], dot1[4];
     GPU_UNROLL
     for (int e = 0; e < 4; e++)
-        start[e] = kind == TAIL_F ? 0 : kind == TAIL_M ? START_BITS : (int)(e % 2 ? n.w : n.y);
-    if (kind == TAIL_K16) {
+        start[e] = kind == TAIL_F                          ? 0
+                   : kind == TAIL_M || kind == TAIL_KM16 ? START_BITS
+                                                         : (int)(e % 2 ? n.w : n.y);
+    if (kind == TAIL_K16 || kind == TAIL_KM16) {
         gpu_multiply_16(dot, w, x[0], start);
         GPU_UNROLL
-        for (int e = 0; e < 4; e++) start[e] = (int)(e % 2 ? starts.y : starts.x);
+        for (int e = 0; e < 4 && kind == TAIL_K16; e++) start[e] = (int)(e % 2 ? starts.y : starts.x);
         gpu_multiply_16(dot1, w + 2, x[1], start);
     } else {
         gpu_multiply_32(dot, w, x, start);
@@ -261,8 +274,13 @@ static __device__ __forceinline__ void multiply_block(const uint32_t w[4], const
         if (kind == TAIL_D) value = fmaf(m, r->first[i], r->undo[i]);
         if (kind == TAIL_M)
             value = fmaf(m - START, r->first[i], r->second[i] * __uint_as_float(e % 2 ? n.w : n.y));
-        if (kind == TAIL_K16)
+        if (kind == TAIL_E) value = (m - START) * r->first[i];
+        if (kind == TAIL_K16 || kind == TAIL_KM16)
             value = fmaf(__int_as_float(dot1[e]) - START, r->second[i], fmaf(m, r->first[i], r->undo[i]));
+        if (kind == TAIL_KM16) {
+            value = fmaf(__uint_as_float(e % 2 ? n.w : n.y), r->least[0][i], value);
+            value = fmaf(__uint_as_float(e % 2 ? starts.y : starts.x), r->least[1][i], value);
+        }
         if (kind == TAIL_F) value = (float)dot[e] * r->first[i];
         sum[e] = fmaf(d[e % 2], value, sum[e]);
     }
@@ -287,10 +305,12 @@ static __device__ __forceinline__ void multiply_step(const tile *from, uint32_t 
         }
         GPU_UNROLL
         for (uint32_t i = 0; i < 4; i++) {
-            const float *scale = from->scales + (b * GPU_TILE_ROWS + row + 8 * i + lane / 4) * 2;
-            r.first[i] = scale[0];
-            r.second[i] = scale[1];
-            r.undo[i] = -START * scale[0];
+            const block_scale *scale = from->scales + b * GPU_TILE_ROWS + row + 8 * i + lane / 4;
+            r.first[i] = scale->first;
+            r.second[i] = scale->second;
+            r.undo[i] = -START * scale->first;
+            r.least[0][i] = kind == TAIL_KM16 ? scale->least[0] : 0;
+            r.least[1][i] = kind == TAIL_KM16 ? scale->least[1] : 0;
         }
         GPU_UNROLL
         for (uint32_t c = 0; c < (uint32_t)n_matrices; c += 2) {
@@ -302,7 +322,8 @@ static __device__ __forceinline__ void multiply_step(const tile *from, uint32_t 
                 const uint32_t at = b * n_columns + column + 8 * (c + k) + 2 * (lane % 4);
                 const uint4 n = *(const uint4 *)(const void *)(from->numbers + 2 * at);
                 uint2 starts = {0, 0};
-                if (kind == TAIL_K16) starts = *(const uint2 *)(const void *)(from->starts + at);
+                if (kind == TAIL_K16 || kind == TAIL_KM16)
+                    starts = *(const uint2 *)(const void *)(from->starts + at);
                 GPU_UNROLL
                 for (uint32_t m = 0; m < 2; m++)
                     multiply_block<kind>(w[m], lower[m], x + 2 * k, n, starts, &r, 2 * m, sum->s[m][c + k]);
@@ -422,7 +443,10 @@ static __global__ __launch_bounds__(TILE_THREADS, 3) void multiply_tiles(const k
     for (uint32_t i = 0; i < a.n_parts; i++) j.is_wide = j.is_wide || a.parts[i].w.bits == 16;
     if (a.only && a.only[j.first_row / 64] == 0) return;
     switch (part->w.scales) {
-    case GPU_SCALES_D: multiply_tile<TAIL_D, n_matrices>(&j, part, shared); break;
+    case GPU_SCALES_D:
+    case GPU_SCALES_K32: multiply_tile<TAIL_D, n_matrices>(&j, part, shared); break;
+    case GPU_SCALES_E: multiply_tile<TAIL_E, n_matrices>(&j, part, shared); break;
+    case GPU_SCALES_KM16: multiply_tile<TAIL_KM16, n_matrices>(&j, part, shared); break;
     case GPU_SCALES_K16: multiply_tile<TAIL_K16, n_matrices>(&j, part, shared); break;
     case GPU_SCALES_F: multiply_tile<TAIL_F, n_matrices>(&j, part, shared); break;
     default: multiply_tile<TAIL_M, n_matrices>(&j, part, shared); break;

@@ -21,9 +21,14 @@ static const struct layout { gguf_tensor_type type; int bits, scales, offset; } 
     {GGUF_TENSOR_Q5_0,    5, GPU_SCALES_D,   16}, {GGUF_TENSOR_Q5_1, 5, GPU_SCALES_DM,   0},
     {GGUF_TENSOR_Q8_0,    8, GPU_SCALES_D,    0}, {GGUF_TENSOR_Q4_K, 4, GPU_SCALES_KM,   0},
     {GGUF_TENSOR_Q5_K,    5, GPU_SCALES_KM,   0}, {GGUF_TENSOR_Q6_K, 6, GPU_SCALES_K16, 32},
-    {GGUF_TENSOR_Q3_K,    4, GPU_SCALES_K16,  4}, {GGUF_TENSOR_IQ4_NL, 8, GPU_SCALES_D,  0},
-    {GGUF_TENSOR_IQ4_XS,  8, GPU_SCALES_K16,  0}, {GGUF_TENSOR_F32, 16, GPU_SCALES_F,    0},
-    {GGUF_TENSOR_F16,    16, GPU_SCALES_F,    0}, {GGUF_TENSOR_BF16, 16, GPU_SCALES_F,   0},
+    {GGUF_TENSOR_Q3_K,    4, GPU_SCALES_K16,  4}, {GGUF_TENSOR_Q2_K, 4, GPU_SCALES_KM16, 0},
+    {GGUF_TENSOR_MXFP4,   4, GPU_SCALES_E,    0}, {GGUF_TENSOR_IQ4_NL, 4, GPU_SCALES_D,  0},
+    {GGUF_TENSOR_IQ4_XS,  4, GPU_SCALES_K16,  0}, {GGUF_TENSOR_IQ3_S, 4, GPU_SCALES_K32, 0},
+    {GGUF_TENSOR_IQ3_XXS, 4, GPU_SCALES_K32,  0}, {GGUF_TENSOR_IQ2_S, 4, GPU_SCALES_K16, 0},
+    {GGUF_TENSOR_IQ2_XS,  4, GPU_SCALES_K16,  0}, {GGUF_TENSOR_IQ2_XXS, 4, GPU_SCALES_K32, 0},
+    {GGUF_TENSOR_IQ1_M,   4, GPU_SCALES_K16,  0}, {GGUF_TENSOR_IQ1_S, 4, GPU_SCALES_K32, 0},
+    {GGUF_TENSOR_F32,    16, GPU_SCALES_F,    0}, {GGUF_TENSOR_F16, 16, GPU_SCALES_F,    0},
+    {GGUF_TENSOR_BF16,   16, GPU_SCALES_F,    0},
 };
 /* clang-format on */
 
@@ -46,12 +51,20 @@ typedef struct pack_job {
 
 static planes planes_of(const struct layout *l, uint32_t n_in, uint32_t n_out)
 {
+    /* Bytes for a block, and for BLOCKS_OF_COARSE of them. */
     static const size_t fine[] = {[GPU_SCALES_D] = 2,
         [GPU_SCALES_DM] = 4,
         [GPU_SCALES_KM] = 2,
         [GPU_SCALES_K16] = 2,
+        [GPU_SCALES_K32] = 1,
+        [GPU_SCALES_KM16] = 2,
+        [GPU_SCALES_E] = 1,
         [GPU_SCALES_F] = 4};
-    static const size_t coarse[] = {[GPU_SCALES_KM] = 4, [GPU_SCALES_K16] = 2, [GPU_SCALES_F] = 0};
+    static const size_t coarse[] = {[GPU_SCALES_KM] = 4,
+        [GPU_SCALES_K16] = 4,
+        [GPU_SCALES_K32] = 4,
+        [GPU_SCALES_KM16] = 4,
+        [GPU_SCALES_F] = 0};
     const size_t n_blocks = n_in / GPU_BLOCK;
     planes p = {0};
     p.row_bytes[QUANTS] = n_blocks * (l->bits == 16 ? 64u : l->bits == 8 ? 32u : 16u);
@@ -66,10 +79,10 @@ static planes planes_of(const struct layout *l, uint32_t n_in, uint32_t n_out)
 }
 
 /* 32 quants (unsigned, natural order) to their bytes of the planes. */
-static void put_quants(int bits, const int8_t *codes, const uint8_t *q, uint8_t *quants, uint8_t *extra)
+static void put_quants(int bits, const uint8_t *q, uint8_t *quants, uint8_t *extra)
 {
     if (bits == 8) {
-        for (int i = 0; i < 32; i++) quants[i] = codes ? (uint8_t)codes[q[i]] : q[i] ^ 0x80;
+        for (int i = 0; i < 32; i++) quants[i] = q[i] ^ 0x80;
         return;
     }
     for (int i = 0; i < 16; i++) quants[i] = (uint8_t)((q[i] & 15) | (q[16 + i] & 15) << 4);
@@ -96,26 +109,39 @@ static void put_wide(gguf_tensor_type type, const uint8_t *src, uint8_t *quants,
     }
 }
 
-static void put_scales(
-    int scales, const quant_block *b, uint32_t block, uint32_t in_file_block, uint8_t *fine, uint8_t *coarse)
+/* The scales of block `block` of a row, which is number `at` in its block of the file. */
+static void put_scales(const struct layout *l, const quant_format *of, const quant_block *b, uint32_t block,
+    uint32_t at, uint8_t *fine, uint8_t *coarse)
 {
-    uint8_t *f = fine, *c = coarse + block / BLOCKS_OF_COARSE * (scales == GPU_SCALES_KM ? 4u : 2u);
-    switch (scales) {
+    const float d = ldexpf(quant_f16_to_f32(b->d), -of->down);
+    uint8_t *f = fine, *c = coarse + block / BLOCKS_OF_COARSE * 4u;
+    switch (l->scales) {
     case GPU_SCALES_D: memcpy(f + 2 * block, &b->d, 2); break;
     case GPU_SCALES_DM:
         memcpy(f + 4 * block, &b->d, 2);
         memcpy(f + 4 * block + 2, &b->m, 2);
         break;
     case GPU_SCALES_KM:
-        f[2 * block] = b->sc[in_file_block];
-        f[2 * block + 1] = b->mn[in_file_block];
+        f[2 * block] = b->sc[at];
+        f[2 * block + 1] = b->mn[at];
         memcpy(c, &b->d, 2);
         memcpy(c + 2, &b->m, 2);
         break;
     case GPU_SCALES_K16:
-        memcpy(f + 2 * block, b->sc + 2 * in_file_block, 2);
-        memcpy(c, &b->d, 2);
+        memcpy(f + 2 * block, b->sc + 2 * at, 2);
+        memcpy(c, &d, 4);
         break;
+    case GPU_SCALES_K32:
+        f[block] = b->sc[2 * at];
+        memcpy(c, &d, 4);
+        break;
+    case GPU_SCALES_KM16:
+        for (int half = 0; half < 2; half++)
+            f[2 * block + half] = (uint8_t)(b->sc[2 * at + half] | b->mn[2 * at + half] << 4);
+        memcpy(c, &b->d, 2);
+        memcpy(c + 2, &b->m, 2);
+        break;
+    case GPU_SCALES_E: f[block] = b->sc[0]; break;
     default: break;
     }
 }
@@ -135,9 +161,9 @@ static void pack_row(const pack_job *j, const uint8_t *src, uint8_t *const *to)
         }
         if (i % per_file_block == 0)
             quant_unpack(j->tensor->type, src + (size_t)(i / per_file_block) * f->n_bytes, &b);
-        put_quants(l->bits, f->codes, b.q + i % per_file_block * GPU_BLOCK, quants,
-            to[EXTRA] + i * (l->bits == 6 ? 8u : 4u));
-        put_scales(l->scales, &b, i, i % per_file_block, to[FINE], to[COARSE]);
+        put_quants(
+            l->bits, b.q + i % per_file_block * GPU_BLOCK, quants, to[EXTRA] + i * (l->bits == 6 ? 8u : 4u));
+        put_scales(l, f, &b, i, i % per_file_block, to[FINE], to[COARSE]);
     }
 }
 
@@ -237,8 +263,17 @@ int cuda_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *
         return rc;
     }
     const uint8_t *data = w->data;
-    w->w = (gpu_weight){data + p.at[QUANTS], data + p.at[EXTRA], data + p.at[FINE], data + p.at[COARSE], n_in,
-        n_out, l->bits, l->scales, l->offset};
+    w->w = (gpu_weight){.quants = data + p.at[QUANTS],
+        .extra = data + p.at[EXTRA],
+        .fine = data + p.at[FINE],
+        .coarse = data + p.at[COARSE],
+        .n_in = n_in,
+        .n_out = n_out,
+        .bits = l->bits,
+        .scales = l->scales,
+        .offset = l->offset,
+        .has_codes = f->codes != NULL};
+    if (f->codes) memcpy(w->w.codes, f->codes, sizeof w->w.codes);
     pack_job j = {.tensor = t, .layout = l, .planes = &p, .n_in = n_in, .bad_row = UINT32_MAX};
     j.file_row_bytes = (size_t)n_in / f->n * f->n_bytes;
     rc = send_matrix(c, &j, w, n_out, err);

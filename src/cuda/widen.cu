@@ -27,17 +27,17 @@ template <int bits> static __global__ void widen_weights(const k_widen a)
     const size_t block = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (block >= a.n_blocks) return;
     const packed_quants<bits> packed = load_quants<bits>(&a.w, block);
-    const quants<bits> q = unpack_quants<bits>(&packed);
-    const bool halves = a.w.scales == GPU_SCALES_K16;
-    float first, second;
-    make_scale(a.w.scales, load_scale(&a.w, block), &first, &second);
+    const quants<bits> q = unpack_quants<bits>(&a.w, &packed);
+    const bool halves = a.w.scales == GPU_SCALES_K16 || a.w.scales == GPU_SCALES_KM16;
+    const block_scale s = make_scale(a.w.scales, load_scale(&a.w, block));
     GPU_UNROLL
     for (int i = 0; i < GPU_BLOCK; i++) {
-        int v = byte_of(q.word, i, bits >= 8);
+        const int half = i / (GPU_BLOCK / 2);
+        int v = byte_of(q.word, i, bits >= 8 || a.w.has_codes);
         if (bits == 16) v = 256 * v + byte_of(q.word, GPU_BLOCK + i, true);
         if (bits < 8) v -= a.w.offset;
-        const float scale = halves && i >= GPU_BLOCK / 2 ? second : first;
-        a.out[block * GPU_BLOCK + i] = to_bf16(scale * (float)v + (halves ? 0.0f : second));
+        const float scale = halves && half ? s.second : s.first;
+        a.out[block * GPU_BLOCK + i] = to_bf16(scale * (float)v + (halves ? -s.least[half] : s.second));
     }
 }
 

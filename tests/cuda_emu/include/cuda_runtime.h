@@ -102,6 +102,15 @@ static inline int __dp4a(int a, int b, int c)
     return c;
 }
 
+/* The bytes of (y, x) that the lower three bits of each of four nibbles name. */
+static inline uint32_t __byte_perm(uint32_t x, uint32_t y, uint32_t selector)
+{
+    const uint64_t both = (uint64_t)y << 32 | x;
+    uint32_t ret = 0;
+    for (int i = 0; i < 4; i++) ret |= (uint32_t)(both >> 8 * (selector >> 4 * i & 7) & 0xFF) << 8 * i;
+    return ret;
+}
+
 static inline int __float2int_rn(float x)
 {
     return (int)lrintf(x);
