@@ -42,6 +42,7 @@ static __global__ void quant_rows(const k_quant a)
         float v = x[i];
         if (a.make == GPU_MAKE_NORM) v = v * scale * a.weight[i];
         if (a.make >= GPU_MAKE_SILU) v = gated(v, a.up.data[row * a.up.stride + i], a.make);
+        if (a.shares) v *= a.shares[row];
         quant_block(&a.out, row, block, n_blocks, v);
     }
     if (n) end_row(&a.out, row, n, n_blocks);

@@ -38,11 +38,18 @@ static __device__ float inverse_size(const float *x, uint32_t width, float eps, 
     return room[ROW_ROOM];
 }
 
+/* gate_row_ref of kernels_ref.c; the numbers are OPS_CLAMP and OPS_CLAMP_STEEP of ops.h. */
 static __device__ float gated(float x, float up, int make)
 {
     float u = x;
     if (make == GPU_MAKE_GELU) u = 2 * 0.79788456080286535588f * fmaf(0.044715f * x * x, x, x);
-    return x / (1.0f + gpu_exp(-u)) * up;
+    if (make == GPU_MAKE_CLAMPED) { /* what is no number stays none */
+        x = 7.0f < x ? 7.0f : x;
+        up = 7.0f < up ? 7.0f : up;
+        up = (-7.0f > up ? -7.0f : up) + 1.0f;
+        u = 1.702f * x;
+    }
+    return (make == GPU_MAKE_SIGMOID ? 1.0f : x) / (1.0f + gpu_exp(-u)) * up;
 }
 
 static __device__ int sum_of_half(int q)

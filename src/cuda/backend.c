@@ -79,7 +79,8 @@ static void cuda_close(model_ops *ops)
     cuda_pins_free(c);
     cuda_rows_free(c);
     cuda_queue_free(c);
-    cuda_free(c, c->states, c->states_bytes);
+    cuda_room *rooms[] = {&c->states, &c->scores, &c->pairs, &c->done};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) cuda_room_free(c, rooms[i]);
     cuda_free(c, c->arrived, CUDA_ARRIVED * sizeof *c->arrived);
     cuda_arena *arenas[] = {&c->arguments, &c->move, &c->patch_lists, &c->back};
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++) cuda_arena_free(c, arenas[i]);

@@ -5,6 +5,7 @@
  *     device.c      which device there is, its memory, and sentences for what goes wrong with it
  *     backend.c     opens and closes, buffers, the table of operations
  *     launch_queue.c launches that wait, graphs of them, and the pieces of memory that travel with them
+ *     room.c        memory of operations' own
  *     fuse.c        several launches become one
  *     weights.c     the file's matrices into planes (kernels.h)
  *     pins.c        which of the host's memory the device reads by itself
@@ -12,6 +13,7 @@
  *     lists.c       the live lists there, and the rows that they need
  *     operations.c  one function an operation: numbers into a kernel's struct
  *     products.c    matmul: which kernel
+ *     experts.c     a mixture's router and experts
  *     cublas.c      products of many columns by cuBLAS, where that is asked for
  *     score.c       score_rows
  *     visit.c       visit, on the host
@@ -41,6 +43,7 @@ enum {
     CUDA_PATCH_BYTES = 2 << 20,
     CUDA_BACK_BYTES = 64 << 20, /* rows and results on their way back */
     CUDA_COMPUTE_LEAST = 80,    /* sm_80: cp.async */
+    CUDA_SORT_BYTES = 48 << 10, /* of shared memory, for a mixture's pairs */
     CUDA_BF16_COLUMNS = 64,     /* cuda:bf16: products of at least so many columns are cuBLAS' */
     CUDA_BF16_OUTPUTS =
         1 << 16, /* matrices of more are a vocabulary's, which few columns meet: no copy of them */
@@ -106,6 +109,12 @@ typedef struct cuda_queue {
     uint64_t serial; /* counts flushes */
 } cuda_queue;
 
+/* Memory of the device that an operation keeps its own numbers in; it grows when more is asked for. */
+typedef struct cuda_room {
+    void *data;
+    size_t n_bytes;
+} cuda_room;
+
 typedef struct cuda_pinned {
     const uint8_t *host;
     uint8_t *device; /* the same memory, as the device names it */
@@ -137,8 +146,10 @@ typedef struct cuda_backend {
     model_ops *host;     /* the CPU backend, for what is computed there (visit.c); NULL: nothing was so far */
     cuda_cublas *cublas; /* NULL: products give the CPU's bits */
     uint32_t *arrived;   /* [CUDA_ARRIVED] zeros, for products that go on (k_then) */
-    float *states;       /* attention's, split over tiles */
-    size_t states_bytes;
+    cuda_room states;    /* attention's, split over tiles */
+    cuda_room scores;    /* a router's */
+    cuda_room pairs;     /* a mixture's pairs, and what is made of them on the way */
+    cuda_room done;      /* gpu_columns' counters of the hidden numbers among them: zeros between launches */
 } cuda_backend;
 
 /* ---- device.c ---- */
@@ -194,6 +205,16 @@ int cuda_flush(cuda_backend *c, base_err *err);
 /* Everything is through, rows that were written are in host memory, the arenas are empty. */
 int cuda_finish(cuda_backend *c, base_err *err);
 void cuda_queue_free(cuda_backend *c);
+
+/* ---- room.c ---- */
+
+/*
+ * Room for n_bytes; where there is less, `more` (at least as many) are taken anew, zeros all of them, and what was
+ * there is void. Waits for all that was begun then.
+ */
+int cuda_room_reserve(
+    cuda_backend *c, cuda_room *room, size_t n_bytes, size_t more, const char *what, base_err *err);
+void cuda_room_free(cuda_backend *c, cuda_room *room);
 
 /* ---- fuse.c ---- */
 
@@ -264,6 +285,14 @@ int cuda_cublas_open(cuda_backend *c, base_err *err);
 void cuda_cublas_close(cuda_backend *c);
 
 /* ---- operations.c ---- */
+
+/*
+ * Columns for n rows of `width` within `data`, every part aligned; *ret_bytes: what they take. With data NULL only
+ * that is wanted.
+ */
+gpu_columns cuda_columns_at(void *data, size_t n, size_t width, size_t *ret_bytes);
+/* What a gate does, by the kernel's word. */
+int32_t cuda_make_of(ops_gate kind);
 
 int cuda_check_cancel(const cuda_backend *c, base_err *err); /* 0, or BASE_E_CANCELLED */
 /* A launch that copies n rows of floats on the device. */

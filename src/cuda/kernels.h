@@ -87,11 +87,19 @@ typedef struct k_norm {
     float eps;
 } k_norm;
 
-typedef enum gpu_make { GPU_MAKE_PLAIN, GPU_MAKE_NORM, GPU_MAKE_SILU, GPU_MAKE_GELU } gpu_make;
+typedef enum gpu_make {
+    GPU_MAKE_PLAIN,
+    GPU_MAKE_NORM,
+    GPU_MAKE_SILU, /* from here on: gates, by ops.h's words */
+    GPU_MAKE_GELU,
+    GPU_MAKE_SIGMOID,
+    GPU_MAKE_CLAMPED
+} gpu_make;
 
 typedef struct k_quant {
     gpu_mat x, up;        /* up: of gates */
     const float *weight;  /* of norms */
+    const float *shares;  /* of gates, [n] what each row is multiplied by as well; NULL: nothing */
     const uint32_t *rows; /* [n] or NULL */
     uint32_t n, width;
     int32_t make; /* gpu_make */
@@ -133,14 +141,61 @@ typedef struct k_then {
     uint32_t unused;
 } k_then;
 
+/*
+ * A mixture's columns. A pair is a token and one of its experts; pairs lie in the order of experts, one expert's
+ * in that of their tokens. A cohort is a run of pairs that go to one expert, as many as a kernel takes columns
+ * together. Made on the device (pairs.cu): which expert a token goes to is known there only.
+ */
+#define GPU_NO_PLACE 0xFFFFFFFFu
+typedef struct gpu_cohort {
+    uint32_t expert, first, n;
+} gpu_cohort;
+typedef struct gpu_pairs {
+    gpu_cohort *cohorts; /* [n_most] */
+    uint32_t *n_cohorts;
+    uint32_t *token_of; /* [pairs] by place */
+    uint32_t *place_of; /* [n][n_used] GPU_NO_PLACE: of an expert that does not exist */
+    uint32_t n_most;    /* cohorts there can be */
+} gpu_pairs;
+
+/* Pairs by expert: 2 n_experts words and n_pairs halves of shared memory. */
+typedef struct k_sort {
+    const uint32_t *chosen; /* [n_pairs] */
+    gpu_pairs pairs;
+    uint32_t n_pairs, n_used, n_experts, columns; /* columns: of a cohort at most */
+} k_sort;
+
+/* y[t] = sum of weights[t][i] * products[place_of[t][i]], i ascending (+ add) */
+typedef struct k_sum_pairs {
+    const uint32_t *place_of;
+    const float *weights, *products; /* [n][n_used], [pairs][width] */
+    gpu_mat y, add;                  /* add.data NULL: none */
+    uint32_t n, n_used, width;
+} k_sum_pairs;
+
+typedef struct k_route {
+    gpu_mat x;
+    const float *router, *bias, *scales, *shared; /* as ops.h's; NULL where there is none */
+    float *scores;                                /* [n][n_experts], and one more where there is `shared` */
+    uint32_t *chosen;
+    float *weights, *shares;
+    uint32_t n, width, n_experts, n_used;
+} k_route;
+
+/*
+ * With `cohorts` (a mixture's) a matrix is its experts' below one another, each of w.n_out outputs, and column i
+ * is row row_of[i] of x.
+ */
 typedef struct k_matmul {
     gpu_columns x;
     const uint64_t
         *only; /* bits of the outputs that will be read; 16 of which none is are left alone. NULL: all are */
-    uint32_t n, n_parts;
+    const gpu_cohort *cohorts;           /* NULL: columns in order, GPU_COLUMNS (or a tile's) together */
+    const uint32_t *n_cohorts, *row_of;  /* row_of NULL: column i is row i */
+    uint32_t n, n_parts, n_most, unused; /* n_most: cohorts there can be */
     struct k_part {
         gpu_weight w;
-        const float *bias; /* NULL: none */
+        const float *bias; /* NULL: none; of all experts */
         gpu_mat y, add;    /* add.data NULL: none */
         uint32_t first;    /* the first block of threads of this part */
     } parts[GPU_PARTS];
@@ -251,10 +306,12 @@ extern "C" {
 typedef cudaError_t gpu_launch_fn(cudaStream_t stream, const void *params);
 
 gpu_launch_fn cuda_launch_norm, cuda_launch_quant, cuda_launch_matmul, cuda_launch_matmul_narrow,
-    cuda_launch_matmul_wide, cuda_launch_add, cuda_launch_rope, cuda_launch_rows_write, cuda_launch_attention,
-    cuda_launch_merge, cuda_launch_score_tiles, cuda_launch_score_totals, cuda_launch_score_mass,
-    cuda_launch_bound, cuda_launch_patch, cuda_launch_bring, cuda_launch_copy, cuda_launch_widen,
-    cuda_launch_widen_columns, cuda_launch_gemm, cuda_launch_attention_wide;
+    cuda_launch_matmul_wide, cuda_launch_cohorts, cuda_launch_cohorts_narrow, cuda_launch_score_experts,
+    cuda_launch_choose_experts, cuda_launch_sort_pairs, cuda_launch_sum_pairs, cuda_launch_add,
+    cuda_launch_rope, cuda_launch_rows_write, cuda_launch_attention, cuda_launch_merge,
+    cuda_launch_score_tiles, cuda_launch_score_totals, cuda_launch_score_mass, cuda_launch_bound,
+    cuda_launch_patch, cuda_launch_bring, cuda_launch_copy, cuda_launch_widen, cuda_launch_widen_columns,
+    cuda_launch_gemm, cuda_launch_attention_wide;
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,9 @@
  * under way while it multiplies the one before. What follows a product (activations of its results, heads
  * that turn) its last blocks of threads may do: k_then. Batches above 8 go through the weights again for
  * every 8 columns, and are bound by dp4a; larger ones go to matmul_tiles.cu.
+ *
+ * A mixture's products are the same with cohorts in the place of every 8 columns: a block of threads asks which
+ * expert its columns go to, and which row of x each of them is.
  */
 #include "cuda/activations.cuh"
 #include "cuda/turn.cuh"
@@ -60,13 +63,29 @@ static __device__ __forceinline__ float multiply(
     }
 }
 
-/*
- * Values of the row's blocks [from, to) with n_columns columns, each column's one place in `values` a block.
- */
-template <int bits>
-static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t from, uint32_t to,
-    const int8_t *q, const int32_t *sums, uint32_t n_columns, float *values, uint32_t stride)
+/* What a block of threads multiplies: rows of a matrix from `row` on, of which there are n_rows, and columns. */
+typedef struct piece {
+    const k_matmul *a;
+    const gpu_weight *w;
+    uint32_t row, n_rows, first_column, n_columns;
+} piece;
+
+/* The row of x that one of a piece's columns is. */
+template <bool mixed> static __device__ __forceinline__ size_t row_of(const piece *p, uint32_t column)
 {
+    const uint32_t at = p->first_column + column;
+    return mixed && p->a->row_of ? p->a->row_of[at] : at;
+}
+
+/*
+ * Values of the row's blocks [from, to) with all columns, each column's one place in `values` a block. q, sums:
+ * of all rows of x.
+ */
+template <int bits, bool mixed>
+static __device__ void multiply_row(const piece *p, uint32_t row, uint32_t from, uint32_t to, const int8_t *q,
+    const int32_t *sums, float *values, uint32_t stride)
+{
+    const gpu_weight *w = p->w;
     const uint32_t n_blocks = w->n_in / GPU_BLOCK, first = from + threadIdx.x % GPU_WARP;
     const size_t row_block = (size_t)row * n_blocks;
     if (first >= to) return;
@@ -79,52 +98,54 @@ static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t 
             next = load_quants<bits>(w, row_block + b + GPU_WARP);
             next_scale = load_scale(w, row_block + b + GPU_WARP);
         }
-        for (uint32_t c = 0; c < n_columns; c++) {
-            const size_t at = (size_t)c * n_blocks + b;
+        for (uint32_t c = 0; c < p->n_columns; c++) {
+            const size_t at = row_of<mixed>(p, c) * n_blocks + b;
             values[c * stride + b - from] =
                 multiply<bits>(w, &weights, &scale, q + at * GPU_BLOCK, sums + 2 * at);
         }
     }
 }
 
-static __device__ void multiply_row_of(const gpu_weight *w, uint32_t row, uint32_t from, uint32_t to,
-    const int8_t *q, const int32_t *sums, uint32_t n_columns, float *values, uint32_t stride)
+template <bool mixed>
+static __device__ void multiply_row_of(const piece *p, uint32_t row, uint32_t from, uint32_t to,
+    const int8_t *q, const int32_t *sums, float *values, uint32_t stride)
 {
-    switch (w->bits) {
-    case 4: multiply_row<4>(w, row, from, to, q, sums, n_columns, values, stride); break;
-    case 5: multiply_row<5>(w, row, from, to, q, sums, n_columns, values, stride); break;
-    case 6: multiply_row<6>(w, row, from, to, q, sums, n_columns, values, stride); break;
-    case 8: multiply_row<8>(w, row, from, to, q, sums, n_columns, values, stride); break;
-    default: multiply_row<16>(w, row, from, to, q, sums, n_columns, values, stride); break;
+    switch (p->w->bits) {
+    case 4: multiply_row<4, mixed>(p, row, from, to, q, sums, values, stride); break;
+    case 5: multiply_row<5, mixed>(p, row, from, to, q, sums, values, stride); break;
+    case 6: multiply_row<6, mixed>(p, row, from, to, q, sums, values, stride); break;
+    case 8: multiply_row<8, mixed>(p, row, from, to, q, sums, values, stride); break;
+    default: multiply_row<16, mixed>(p, row, from, to, q, sums, values, stride); break;
     }
 }
 
 /*
- * Sums of this block's rows and columns over all of k; thread (row, column) holds its own in *ret. unit: 1,
- * or 1/256.
+ * Sums of the piece's rows and columns over all of k; thread (row, column) holds its own in *ret. unit: 1, or
+ * 1/256.
  */
-static __device__ void multiply_columns(const k_matmul *a, const gpu_weight *w, uint32_t first_row,
-    uint32_t first_column, uint32_t n_columns, bool second, float *values, float *ret)
+template <bool mixed>
+static __device__ void multiply_piece(const piece *p, bool second, float *values, float *ret)
 {
-    const uint32_t n_blocks = w->n_in / GPU_BLOCK, warp = threadIdx.x / GPU_WARP;
-    const uint32_t chunk = SUMS / n_columns, stride = chunk + 1; /* + 1: rows begin in different banks */
+    const gpu_columns *x = &p->a->x;
+    const uint32_t n_blocks = p->w->n_in / GPU_BLOCK, warp = threadIdx.x / GPU_WARP;
+    const uint32_t chunk = SUMS / p->n_columns, stride = chunk + 1; /* + 1: rows begin in different banks */
     const uint32_t row = threadIdx.x % ROWS, column = threadIdx.x / ROWS;
-    const size_t at = (size_t)first_column * n_blocks;
-    const int8_t *q = (second ? a->x.q2 : a->x.q) + at * GPU_BLOCK;
-    const int32_t *sums = (second ? a->x.sum2 : a->x.sum) + 2 * at;
-    const float *d = a->x.d + at, unit = second ? 1.0f / 256 : 1.0f;
+    const bool mine = column < p->n_columns && row < p->n_rows;
+    const int8_t *q = second ? x->q2 : x->q;
+    const int32_t *sums = second ? x->sum2 : x->sum;
+    const float *d = x->d + (mine ? row_of<mixed>(p, column) * n_blocks : 0);
+    const float unit = second ? 1.0f / 256 : 1.0f;
     float sum = 0;
     for (uint32_t from = 0; from < n_blocks; from += chunk) {
         const uint32_t to = gpu_least(from + chunk, n_blocks);
-        if (first_row + warp < w->n_out)
-            multiply_row_of(w, first_row + warp, from, to, q, sums, n_columns,
-                values + (size_t)warp * n_columns * stride, stride);
+        if (warp < p->n_rows)
+            multiply_row_of<mixed>(p, p->row + warp, from, to, q, sums,
+                values + (size_t)warp * p->n_columns * stride, stride);
         __syncthreads();
-        if (column < n_columns && first_row + row < w->n_out) {
-            const float *v = values + ((size_t)row * n_columns + column) * stride;
-            const float *scale = d + (size_t)column * n_blocks + from;
+        if (mine) {
+            const float *v = values + ((size_t)row * p->n_columns + column) * stride;
             GPU_UNROLL_8
-            for (uint32_t b = 0; b < to - from; b++) sum = fmaf(scale[b] * unit, v[b], sum);
+            for (uint32_t b = 0; b < to - from; b++) sum = fmaf(d[from + b] * unit, v[b], sum);
         }
         __syncthreads();
     }
@@ -177,7 +198,8 @@ static __device__ void gate_columns(
     if (row >= first_column + n_columns) return;
     const float gate = __ldcg(a->x.data + row * a->x.stride + i),
                 up = __ldcg(a->up.data + row * a->up.stride + i);
-    quant_block(&a->out, row, block, n_blocks, gated(gate, up, a->make));
+    const float v = gated(gate, up, a->make);
+    quant_block(&a->out, row, block, n_blocks, a->shares ? v * a->shares[row] : v);
     end_row(&a->out, row, 1, n_blocks);
 }
 
@@ -228,41 +250,54 @@ static __device__ void fetch_row_ahead(const gpu_weight *w, uint32_t row)
         gpu_fetch_ahead(w->quants + (size_t)row * n_bytes, gpu_least(n_bytes, AHEAD_BYTES));
 }
 
+/* grid: rows of all parts; columns, 8 together, or cohorts */
+template <bool mixed>
 static __global__ __launch_bounds__(ROWS *GPU_WARP, 3) void multiply_parts(const k_matmul a)
 {
     GPU_SHARED(shared);
     float *values = (float *)(void *)shared;
-    uint32_t p = 0;
-    while (p + 1 < a.n_parts && blockIdx.x >= a.parts[p + 1].first) p++;
-    const gpu_weight *w = &a.parts[p].w;
-    const uint32_t first_row = (blockIdx.x - a.parts[p].first) * ROWS,
-                   first_column = blockIdx.y * GPU_COLUMNS;
-    fetch_row_ahead(w, first_row + threadIdx.x / GPU_WARP);
+    uint32_t part = 0;
+    while (part + 1 < a.n_parts && blockIdx.x >= a.parts[part + 1].first) part++;
+    const k_matmul::k_part *of = &a.parts[part];
+    const uint32_t first_row = (blockIdx.x - of->first) * ROWS;
+    piece p = {&a, &of->w, first_row, gpu_least(of->w.n_out - first_row, ROWS), blockIdx.y * GPU_COLUMNS, 0};
+    if (!mixed) fetch_row_ahead(&of->w, first_row + threadIdx.x / GPU_WARP);
     gpu_begin();
-    const uint32_t n_columns = gpu_least(a.n - first_column, GPU_COLUMNS);
-    const uint32_t row = first_row + threadIdx.x % ROWS, column = threadIdx.x / ROWS;
-    const bool mine = column < n_columns && row < w->n_out;
+    if (mixed) {
+        if (blockIdx.y >= *a.n_cohorts) return;
+        const gpu_cohort c = a.cohorts[blockIdx.y];
+        p.row += c.expert * of->w.n_out;
+        p.first_column = c.first;
+        p.n_columns = c.n;
+    } else {
+        p.n_columns = gpu_least(a.n - p.first_column, GPU_COLUMNS);
+    }
+    const uint32_t row = threadIdx.x % ROWS, column = threadIdx.x / ROWS;
+    const bool mine = column < p.n_columns && row < p.n_rows;
     if (a.only && !(a.only[first_row / 64] >> first_row / 16 * 16 % 64 & 0xFFFF)) return;
 
     bool any_fine = false;
-    for (uint32_t c = 0; c < n_columns; c++) any_fine = any_fine || a.x.is_fine[first_column + c];
+    for (uint32_t c = 0; c < p.n_columns; c++) any_fine = any_fine || a.x.is_fine[row_of<mixed>(&p, c)];
     float sum, rest;
-    multiply_columns(&a, w, first_row, first_column, n_columns, false, values, &sum);
+    multiply_piece<mixed>(&p, false, values, &sum);
     if (any_fine) {
-        multiply_columns(&a, w, first_row, first_column, n_columns, true, values, &rest);
-        if (mine && a.x.is_fine[first_column + column]) sum += rest;
+        multiply_piece<mixed>(&p, true, values, &rest);
+        if (mine && a.x.is_fine[row_of<mixed>(&p, column)]) sum += rest;
     }
 
     if (mine) {
-        const size_t t = first_column + column;
-        if (a.parts[p].bias) sum += a.parts[p].bias[row];
-        if (a.parts[p].add.data) sum += a.parts[p].add.data[t * a.parts[p].add.stride + row];
-        a.parts[p].y.data[t * a.parts[p].y.stride + row] = sum;
+        const size_t t = p.first_column + column;
+        const uint32_t out = first_row + row;
+        if (of->bias) sum += of->bias[p.row + row];
+        if (of->add.data) sum += of->add.data[t * of->add.stride + out];
+        of->y.data[t * of->y.stride + out] = sum;
     }
-    if (a.then.what != GPU_THEN_NOTHING) end_product(&a, p, first_row, n_columns, (uint32_t *)(void *)shared);
+    if (!mixed && a.then.what != GPU_THEN_NOTHING)
+        end_product(&a, part, first_row, p.n_columns, (uint32_t *)(void *)shared);
 }
 
-extern "C" cudaError_t cuda_launch_matmul(cudaStream_t stream, const void *params)
+static cudaError_t launch_parts(
+    cudaStream_t stream, const void *params, uint32_t n_groups, void (*kernel)(k_matmul))
 {
     k_matmul a = *(const k_matmul *)params;
     uint32_t n = 0;
@@ -271,7 +306,17 @@ extern "C" cudaError_t cuda_launch_matmul(cudaStream_t stream, const void *param
         n += (a.parts[p].w.n_out + ROWS - 1) / ROWS;
     }
     const size_t shared = (size_t)ROWS * (SUMS + GPU_COLUMNS) * sizeof(float);
-    GPU_LAUNCH(multiply_parts, dim3(n, (a.n + GPU_COLUMNS - 1) / GPU_COLUMNS), dim3(ROWS * GPU_WARP), shared,
-        stream, a);
+    GPU_LAUNCH(kernel, dim3(n, n_groups), dim3(ROWS * GPU_WARP), shared, stream, a);
     return cudaGetLastError();
+}
+
+extern "C" cudaError_t cuda_launch_matmul(cudaStream_t stream, const void *params)
+{
+    const uint32_t n = ((const k_matmul *)params)->n;
+    return launch_parts(stream, params, (n + GPU_COLUMNS - 1) / GPU_COLUMNS, multiply_parts<false>);
+}
+
+extern "C" cudaError_t cuda_launch_cohorts(cudaStream_t stream, const void *params)
+{
+    return launch_parts(stream, params, ((const k_matmul *)params)->n_most, multiply_parts<true>);
 }

@@ -63,6 +63,9 @@ typedef struct job {
     const k_matmul *a;
     const gpu_weight *w;
     uint32_t first_row, first_column, n_columns, n_blocks;
+    /* Of a mixture, else 0 and NULL: where the expert's outputs begin among all; k_matmul's. */
+    uint32_t expert_row;
+    const uint32_t *row_of;
     bool is_wide; /* some part has 16 bits */
     bool second;  /* the second column of 8 bits */
 } job;
@@ -110,6 +113,13 @@ static __device__ __forceinline__ uint32_t piece_at(uint32_t row, uint32_t piece
     return row * ROW_BYTES + (piece ^ (row / 2 % 4)) * 16;
 }
 
+/* The row of x that a column of the tile is; behind the last the last. */
+static __device__ __forceinline__ size_t row_of(const job *j, uint32_t column)
+{
+    const uint32_t at = j->first_column + gpu_least(column, j->n_columns - 1);
+    return j->row_of ? j->row_of[at] : at;
+}
+
 /* ---- from memory ---- */
 
 template <int bits>
@@ -137,16 +147,14 @@ static __device__ __forceinline__ void ask_step(const job *j, uint32_t from, con
     GPU_UNROLL
     for (uint32_t i = threadIdx.x; i < n_columns * TILE_STEP * 2; i += TILE_THREADS) {
         const uint32_t column = i / (2 * TILE_STEP), piece = i % (2 * TILE_STEP);
-        const size_t at =
-            (size_t)(j->first_column + gpu_least(column, j->n_columns - 1)) * j->n_blocks + from;
+        const size_t at = row_of(j, column) * j->n_blocks + from;
         if (piece / 2 < n_here)
             gpu_copy<16>(to->columns + piece_at(column, piece), q + at * GPU_BLOCK + 16 * piece);
     }
     GPU_UNROLL
     for (uint32_t i = threadIdx.x; i < n_columns * TILE_STEP; i += TILE_THREADS) {
         const uint32_t column = i / TILE_STEP, b = i % TILE_STEP;
-        const size_t at =
-            (size_t)(j->first_column + gpu_least(column, j->n_columns - 1)) * j->n_blocks + from + b;
+        const size_t at = row_of(j, column) * j->n_blocks + from + b;
         if (b >= n_here) continue;
         gpu_copy<4>(p->d + i, x->d + at);
         gpu_copy<8>(p->sums + i, sums + 2 * at);
@@ -154,7 +162,7 @@ static __device__ __forceinline__ void ask_step(const job *j, uint32_t from, con
     const uint32_t row = gpu_least(j->first_row + threadIdx.x / TILE_STEP, j->w->n_out - 1),
                    b = threadIdx.x % TILE_STEP;
     if (b < n_here) {
-        const size_t block = (size_t)row * j->n_blocks + from + b;
+        const size_t block = (size_t)(j->expert_row + row) * j->n_blocks + from + b;
         switch (j->w->bits) {
         case 4: ask_quants<4>(j->w, block, p); break;
         case 5: ask_quants<5>(j->w, block, p); break;
@@ -372,7 +380,7 @@ static __device__ __forceinline__ void write_sums(
         const uint32_t row = first_row + 16 * m + 4 * e;
         if (row >= j->w->n_out) continue;
         if (j->a->only && !(j->a->only[row / 64] >> row / 16 * 16 % 64 & 0xFFFF)) continue;
-        const float bias = part->bias ? part->bias[row] : 0;
+        const float bias = part->bias ? part->bias[j->expert_row + row] : 0;
         GPU_UNROLL
         for (uint32_t c = 0; c < (uint32_t)n_matrices; c++) GPU_UNROLL
         for (uint32_t k = 0; k < 2; k++) {
@@ -394,7 +402,7 @@ static __device__ __forceinline__ void multiply_tile(job *j, const k_matmul::k_p
     const uint32_t lane = threadIdx.x % GPU_WARP;
     bool any_fine = false;
     for (uint32_t c = lane; c < j->n_columns; c += GPU_WARP)
-        any_fine = any_fine || j->a->x.is_fine[j->first_column + c];
+        any_fine = any_fine || j->a->x.is_fine[row_of(j, c)];
     any_fine = __any_sync(GPU_ALL, any_fine);
 
     sums<n_matrices> sum;
@@ -410,20 +418,19 @@ static __device__ __forceinline__ void multiply_tile(job *j, const k_matmul::k_p
         multiply_all<kind, n_matrices>(j, shared, &sum);
     }
     if (any_fine) {
-        const uint32_t first_column =
-            j->first_column + threadIdx.x / GPU_WARP / 2 * (COLUMNS / 2) + 2 * (lane % 4);
+        const uint32_t first_column = threadIdx.x / GPU_WARP / 2 * (COLUMNS / 2) + 2 * (lane % 4);
         GPU_UNROLL
         for (uint32_t i = 0; i < 2 * n_matrices * 4; i++) {
             float *s = &sum.s[i / (4 * n_matrices)][i / 4 % n_matrices][i % 4];
-            const uint32_t column = gpu_least(first_column + 8 * (i / 4 % n_matrices) + i % 2, j->a->n - 1);
-            *s = j->a->x.is_fine[column] ? first[i] + *s : first[i];
+            const uint32_t column = first_column + 8 * (i / 4 % n_matrices) + i % 2;
+            *s = j->a->x.is_fine[row_of(j, column)] ? first[i] + *s : first[i];
         }
     }
     write_sums<n_matrices>(j, part, &sum);
 }
 
-/* grid: columns, so that those who read the same weights run together; rows of all parts */
-template <int n_matrices>
+/* grid: columns (or cohorts), so that those who read the same weights run together; rows of all parts */
+template <int n_matrices, bool mixed>
 static __global__ __launch_bounds__(TILE_THREADS, 3) void multiply_tiles(const k_matmul a)
 {
     GPU_SHARED(shared);
@@ -439,6 +446,15 @@ static __global__ __launch_bounds__(TILE_THREADS, 3) void multiply_tiles(const k
     j.first_column = blockIdx.x * COLUMNS;
     j.n_columns = gpu_least(a.n - j.first_column, COLUMNS);
     j.n_blocks = part->w.n_in / GPU_BLOCK;
+    j.expert_row = 0;
+    j.row_of = mixed ? a.row_of : NULL;
+    if (mixed) {
+        if (blockIdx.x >= *a.n_cohorts) return;
+        const gpu_cohort c = a.cohorts[blockIdx.x];
+        j.expert_row = c.expert * part->w.n_out;
+        j.first_column = c.first;
+        j.n_columns = c.n;
+    }
     j.is_wide = j.second = false;
     for (uint32_t i = 0; i < a.n_parts; i++) j.is_wide = j.is_wide || a.parts[i].w.bits == 16;
     if (a.only && a.only[j.first_row / 64] == 0) return;
@@ -467,16 +483,22 @@ static cudaError_t launch_products(
     const size_t shared = tiles_bytes(n_columns, is_wide);
     const cudaError_t e = gpu_allow_shared(kernel, shared);
     if (e != cudaSuccess) return e;
-    GPU_LAUNCH(kernel, dim3((a.n + n_columns - 1) / n_columns, n), dim3(TILE_THREADS), shared, stream, a);
+    const uint32_t n_groups = a.cohorts ? a.n_most : (a.n + n_columns - 1) / n_columns;
+    GPU_LAUNCH(kernel, dim3(n_groups, n), dim3(TILE_THREADS), shared, stream, a);
     return cudaGetLastError();
 }
 
 extern "C" cudaError_t cuda_launch_matmul_narrow(cudaStream_t stream, const void *params)
 {
-    return launch_products(stream, params, GPU_NARROW, multiply_tiles<GPU_NARROW / 16>);
+    return launch_products(stream, params, GPU_NARROW, multiply_tiles<GPU_NARROW / 16, false>);
 }
 
 extern "C" cudaError_t cuda_launch_matmul_wide(cudaStream_t stream, const void *params)
 {
-    return launch_products(stream, params, GPU_WIDE, multiply_tiles<GPU_WIDE / 16>);
+    return launch_products(stream, params, GPU_WIDE, multiply_tiles<GPU_WIDE / 16, false>);
+}
+
+extern "C" cudaError_t cuda_launch_cohorts_narrow(cudaStream_t stream, const void *params)
+{
+    return launch_products(stream, params, GPU_NARROW, multiply_tiles<GPU_NARROW / 16, true>);
 }

@@ -163,22 +163,22 @@ int cuda_op_quant(model_ops *ops, const ops_quant_args *a, base_err *err)
     return launch_quant(ops, &k, a->out, a->n, a->width, err);
 }
 
-static int refuse_recurrent(base_err *err)
+int32_t cuda_make_of(ops_gate kind)
 {
-    return base_fail(
-        err, BASE_E_UNSUPPORTED, "layers that keep a state are not computed on the GPU; use --backend cpu");
+    static const gpu_make makes[] = {[OPS_GATE_SILU] = GPU_MAKE_SILU,
+        [OPS_GATE_GELU_TANH] = GPU_MAKE_GELU,
+        [OPS_GATE_SIGMOID] = GPU_MAKE_SIGMOID,
+        [OPS_GATE_CLAMPED] = GPU_MAKE_CLAMPED};
+    return makes[kind];
 }
 
 int cuda_op_gate_quant(model_ops *ops, const ops_gate_quant_args *a, base_err *err)
 {
     CUDA_PARAMS(k_quant, k);
-    if (a->kind == OPS_GATE_SIGMOID || a->shares) return refuse_recurrent(err);
-    if (a->kind == OPS_GATE_CLAMPED)
-        return base_fail(
-            err, BASE_E_UNSUPPORTED, "clamped gates are not computed on the GPU; use --backend cpu");
     k.x = cuda_mat_of(a->gate);
     k.up = cuda_mat_of(a->up);
-    k.make = a->kind == OPS_GATE_GELU_TANH ? GPU_MAKE_GELU : GPU_MAKE_SILU;
+    k.make = cuda_make_of(a->kind);
+    k.shares = a->shares ? a->shares->data : NULL;
     return launch_quant(ops, &k, a->out, a->n, a->width, err);
 }
 
@@ -195,22 +195,34 @@ int cuda_op_add(model_ops *ops, const ops_add_args *a, base_err *err)
     return a->n ? cuda_launch(cuda_of(ops), cuda_launch_add, &k, sizeof k, a->n, err) : 0;
 }
 
-/* One piece of memory for both sets, every part aligned. */
+gpu_columns cuda_columns_at(void *data, size_t n, size_t width, size_t *ret_bytes)
+{
+    enum { ALIGN = 256, PARTS = 7 };
+    const size_t n_blocks = (width + GPU_BLOCK - 1) / GPU_BLOCK;
+    const size_t sizes[PARTS] = {
+        n_blocks * GPU_BLOCK, n_blocks * GPU_BLOCK, n_blocks * 4, n_blocks * 8, n_blocks * 8, 4, 4};
+    size_t at[PARTS], n_bytes = 0;
+    for (int i = 0; i < PARTS; i++) {
+        at[i] = n_bytes;
+        n_bytes += (sizes[i] * n + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    *ret_bytes = n_bytes;
+    if (!data) return (gpu_columns){0};
+    uint8_t *p = data;
+    return (gpu_columns){(int8_t *)p + at[0], (int8_t *)p + at[1], (float *)(void *)(p + at[2]),
+        (int32_t *)(void *)(p + at[3]), (int32_t *)(void *)(p + at[4]), (uint32_t *)(void *)(p + at[5]),
+        (uint32_t *)(void *)(p + at[6])};
+}
+
+/* One piece of memory for both sets. */
 int cuda_activations_new(
     model_ops *ops, ops_activations **ret, uint32_t n_max, uint32_t width_max, base_err *err)
 {
-    enum { ALIGN = 256, PARTS = 7 };
-    const size_t n_blocks = ((size_t)width_max + GPU_BLOCK - 1) / GPU_BLOCK;
-    const size_t sizes[PARTS] = {
-        n_blocks * GPU_BLOCK, n_blocks * GPU_BLOCK, n_blocks * 4, n_blocks * 8, n_blocks * 8, 4, 4};
-    size_t at[PARTS], set_bytes = 0;
     cuda_backend *c = cuda_of(ops);
+    size_t set_bytes;
     ops_activations *x = calloc(1, sizeof *x);
     if (!x) return base_fail(err, BASE_E_NOMEM, "no memory for activations");
-    for (int i = 0; i < PARTS; i++) {
-        at[i] = set_bytes;
-        set_bytes += (sizes[i] * n_max + ALIGN - 1) / ALIGN * ALIGN;
-    }
+    cuda_columns_at(NULL, n_max, width_max, &set_bytes);
     x->n_max = n_max;
     x->width_max = width_max;
     x->n_bytes = 2 * set_bytes + (c->cublas ? (size_t)n_max * width_max * sizeof *x->wide : 0);
@@ -220,12 +232,8 @@ int cuda_activations_new(
         free(x);
         return rc;
     }
-    for (int i = 0; i < 2; i++) {
-        uint8_t *p = (uint8_t *)x->data + i * set_bytes;
-        x->sets[i] = (gpu_columns){(int8_t *)p + at[0], (int8_t *)p + at[1], (float *)(void *)(p + at[2]),
-            (int32_t *)(void *)(p + at[3]), (int32_t *)(void *)(p + at[4]), (uint32_t *)(void *)(p + at[5]),
-            (uint32_t *)(void *)(p + at[6])};
-    }
+    for (size_t i = 0; i < 2; i++)
+        x->sets[i] = cuda_columns_at((uint8_t *)x->data + i * set_bytes, n_max, width_max, &set_bytes);
     x->columns = x->sets[0];
     if (c->cublas) x->wide = (uint16_t *)(void *)((uint8_t *)x->data + 2 * set_bytes);
     *ret = x;
@@ -302,17 +310,9 @@ int cuda_op_rows_write(model_ops *ops, const ops_rows_write_args *a, base_err *e
 /* Room for the states of all tiles; a longer list doubles it, and with it the graphs. */
 static int reserve_states(cuda_backend *c, size_t n_bytes, base_err *err)
 {
-    size_t more = c->states_bytes ? c->states_bytes : 1 << 20;
-    if (n_bytes <= c->states_bytes) return 0;
+    size_t more = c->states.n_bytes ? c->states.n_bytes : 1 << 20;
     while (more < n_bytes) more *= 2;
-    int rc = cuda_finish(c, err);
-    if (rc) return rc;
-    cuda_free(c, c->states, c->states_bytes);
-    c->states = NULL;
-    c->states_bytes = 0;
-    rc = cuda_alloc(c, (void **)&c->states, more, "states of attention", err);
-    if (!rc) c->states_bytes = more;
-    return rc;
+    return cuda_room_reserve(c, &c->states, n_bytes, more, "states of attention", err);
 }
 
 int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err)
@@ -346,7 +346,7 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
         const size_t n_states = (size_t)a->n * a->n_head * k.max_tiles;
         rc = reserve_states(c, n_states * (2 + s->head_dim) * sizeof(float), err);
         if (rc) return rc;
-        k.states = c->states;
+        k.states = c->states.data;
     }
     const bool wide = c->cublas && a->n >= CUDA_BF16_COLUMNS && (s->head_dim == 64 || s->head_dim == 128);
     rc = cuda_launch(c, wide ? cuda_launch_attention_wide : cuda_launch_attention, &k, sizeof k, a->n, err);
@@ -404,29 +404,13 @@ int cuda_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
     return rc;
 }
 
-/* ---- mixtures of experts ---- */
+/* ---- recurrent layers ---- */
 
-static int refuse_experts(base_err *err)
+static int refuse_recurrent(base_err *err)
 {
     return base_fail(
-        err, BASE_E_UNSUPPORTED, "a mixture of experts is not computed on the GPU; use --backend cpu");
+        err, BASE_E_UNSUPPORTED, "layers that keep a state are not computed on the GPU; use --backend cpu");
 }
-
-int cuda_op_route(model_ops *ops, const ops_route_args *a, base_err *err)
-{
-    (void)ops;
-    (void)a;
-    return refuse_experts(err);
-}
-
-int cuda_op_experts(model_ops *ops, const ops_experts_args *a, base_err *err)
-{
-    (void)ops;
-    (void)a;
-    return refuse_experts(err);
-}
-
-/* ---- recurrent layers ---- */
 
 int cuda_op_conv(model_ops *ops, const ops_conv_args *a, base_err *err)
 {

@@ -247,12 +247,15 @@ int cuda_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *
         return base_fail(err, BASE_E_UNSUPPORTED,
             "tensor %.*s: the GPU does not compute the format %s; use --backend cpu", n_name, t->name.ptr,
             gguf_tensor_type_name(t->type));
-    if (t->ne[0] == 0 || t->ne[0] % GPU_BLOCK || t->ne[0] > 1u << 18 || t->ne[1] == 0 || t->ne[1] > 1u << 24)
+    size_t rows = 0; /* of all matrices of a stack */
+    if (t->ne[0] == 0 || t->ne[0] % GPU_BLOCK || t->ne[0] > 1u << 18 ||
+        !base_mul(t->ne[1], t->ne[2], &rows) || rows == 0 || rows > 1u << 24)
         return base_fail(err, BASE_E_UNSUPPORTED,
-            "tensor %.*s: %llu x %llu cannot be packed (rows must be a multiple of 32, up to %u)", n_name,
-            t->name.ptr, (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], 1u << 18);
+            "tensor %.*s: %llu x %llu x %llu cannot be packed (rows must be a multiple of 32, up to %u)",
+            n_name, t->name.ptr, (unsigned long long)t->ne[0], (unsigned long long)t->ne[1],
+            (unsigned long long)t->ne[2], 1u << 18);
 
-    const uint32_t n_in = (uint32_t)t->ne[0], n_out = (uint32_t)t->ne[1];
+    const uint32_t n_in = (uint32_t)t->ne[0], n_out = (uint32_t)rows;
     const planes p = planes_of(l, n_in, n_out);
     ops_weight *w = calloc(1, sizeof *w);
     if (!w) return base_fail(err, BASE_E_NOMEM, "no memory for a matrix");
@@ -281,7 +284,7 @@ int cuda_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *
         rc = base_fail(err, BASE_E_FORMAT,
             "tensor %.*s: row %u holds a number that is not finite: the file is damaged", n_name, t->name.ptr,
             (unsigned)j.bad_row);
-    if (!rc && c->cublas && n_out <= CUDA_BF16_OUTPUTS) rc = widen(c, w, err);
+    if (!rc && c->cublas && n_out <= CUDA_BF16_OUTPUTS && t->ne[2] == 1) rc = widen(c, w, err);
     if (rc) {
         cuda_weight_free(ops, w);
         return rc;

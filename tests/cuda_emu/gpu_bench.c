@@ -3,8 +3,8 @@
  * Weights are random in the real formats (Q4_K, with Q6_K for values, down and head, as Q4_K_M has them), rows of the cache are
  * random too. Prints one JSON object a line: {"name":..., "value":..., "unit":..., ...}; exit status 1 when bits differ.
  *
- *     gpu_bench            1.5B and 7B shapes; 30 GB of the GPU's memory, 24 of the machine's
- *     gpu_bench --small    a shape of a few hundred kilobytes: on the emulator, so that this file itself is tested
+ *     gpu_bench            1.5B, 7B and 30B-A3B (128 experts) shapes; 30 GB of the GPU's memory, 24 of the machine's
+ *     gpu_bench --small    shapes of a few hundred kilobytes: on the emulator, so that this file itself is tested
  *
  * It fills a struct model by hand (model/forward/forward.h), so that model_forward itself is what runs.
  */
@@ -24,14 +24,19 @@ typedef struct shape {
     const char *name;
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab;
     uint32_t depths[4], n_prefill, budget, tokens, promoted;
-    bool on_cpu; /* small enough to compare with the CPU */
+    bool on_cpu;                /* small enough to compare with the CPU */
+    uint32_t n_experts, n_used; /* of a mixture, where n_ff is one expert's */
 } shape;
 
 static const shape shapes[] = {
     {"1.5B", 28, 1536, 8960, 12, 2, 128, 151936, {0, 4096, 32768, 131072}, 4096, 4096, 32, 192, true},
     {"7B", 28, 3584, 18944, 28, 4, 128, 152064, {0, 4096, 32768, 131072}, 4096, 4096, 32, 192, false},
+    {"30B-A3B", 48, 2048, 768, 32, 4, 128, 151936, {0, 4096, 32768}, 4096, 4096, 32, 192, false, 128, 8},
 };
-static const shape small = {"small", 2, 256, 512, 4, 2, 64, 640, {0, 300}, 80, 64, 4, 24, true};
+static const shape small_shapes[] = {
+    {"small", 2, 256, 512, 4, 2, 64, 640, {0, 300}, 80, 64, 4, 24, true},
+    {"small-moe", 2, 256, 256, 4, 2, 64, 640, {0, 300}, 80, 64, 4, 24, true, 8, 2},
+};
 
 static int n_failed;
 
@@ -76,9 +81,10 @@ static uint64_t random_u64(void)
 
 /* ---- a model by hand ---- */
 
-/* A matrix of random quants with scales that keep activations near 1. */
-static gguf_tensor tensor(gguf_tensor_type type, uint32_t n_in, uint32_t n_out)
+/* A matrix, or a stack of them, of random quants with scales that keep activations near 1. */
+static gguf_tensor stack(gguf_tensor_type type, uint32_t n_in, uint32_t n_rows, uint32_t n)
 {
+    const uint32_t n_out = n_rows * n;
     const quant_format *f = quant_format_of(type);
     const size_t n_bytes = (size_t)n_in / f->n * n_out * f->n_bytes;
     uint8_t *data = base_xmalloc(n_bytes + 8);
@@ -93,9 +99,14 @@ static gguf_tensor tensor(gguf_tensor_type type, uint32_t n_in, uint32_t n_out)
     return (gguf_tensor){.name = {"random", 6},
         .type = type,
         .n_dims = 2,
-        .ne = {n_in, n_out, 1, 1},
+        .ne = {n_in, n_rows, n, 1},
         .n_bytes = n_bytes,
         .data = data};
+}
+
+static gguf_tensor tensor(gguf_tensor_type type, uint32_t n_in, uint32_t n_out)
+{
+    return stack(type, n_in, n_out, 1);
 }
 
 /* One tensor of each shape, packed again for every layer: weights are alike, their memory is not. */
@@ -105,14 +116,15 @@ typedef struct tensors {
 
 static tensors make_tensors(const shape *s)
 {
-    const uint32_t n_q = s->n_head * s->head_dim, n_kv = s->n_head_kv * s->head_dim;
+    const uint32_t n_q = s->n_head * s->head_dim, n_kv = s->n_head_kv * s->head_dim,
+                   n = s->n_experts ? s->n_experts : 1;
     return (tensors){.q = tensor(GGUF_TENSOR_Q4_K, s->n_embd, n_q),
         .k = tensor(GGUF_TENSOR_Q4_K, s->n_embd, n_kv),
         .v = tensor(GGUF_TENSOR_Q6_K, s->n_embd, n_kv),
         .o = tensor(GGUF_TENSOR_Q4_K, n_q, s->n_embd),
-        .gate = tensor(GGUF_TENSOR_Q4_K, s->n_embd, s->n_ff),
-        .up = tensor(GGUF_TENSOR_Q4_K, s->n_embd, s->n_ff),
-        .down = tensor(GGUF_TENSOR_Q6_K, s->n_ff, s->n_embd),
+        .gate = stack(GGUF_TENSOR_Q4_K, s->n_embd, s->n_ff, n),
+        .up = stack(GGUF_TENSOR_Q4_K, s->n_embd, s->n_ff, n),
+        .down = stack(GGUF_TENSOR_Q6_K, s->n_ff, s->n_embd, n),
         .head = tensor(GGUF_TENSOR_Q6_K, s->n_embd, s->n_vocab)};
 }
 
@@ -134,14 +146,33 @@ static ops_buffer *vector(model_ops *ops, uint32_t n, float value)
     return b;
 }
 
-static const model_arch arch = {
-    .name = "qwen2", .rope = OPS_ROPE_NEOX, .gate = OPS_GATE_SILU, .qkv_bias = true};
+/* A router's: each expert takes most of what lies near a line of its own. */
+static ops_buffer *random_vector(model_ops *ops, size_t n, float largest)
+{
+    base_err err;
+    ops_buffer *b = NULL;
+    float *x = base_xmalloc(n * sizeof *x);
+    for (size_t i = 0; i < n; i++) x[i] = ((float)(random_u64() >> 40) * 0x1p-23f - 1) * largest;
+    must(ops->buffer_new(ops, &b, n * sizeof *x, &err), &err);
+    ops->upload(ops, b, 0, x, n * sizeof *x);
+    free(x);
+    return b;
+}
+
+static const model_arch
+    arch = {.name = "qwen2", .rope = OPS_ROPE_NEOX, .gate = OPS_GATE_SILU, .qkv_bias = true},
+    arch_mixed = {
+        .name = "mixed", .rope = OPS_ROPE_NEOX, .gate = OPS_GATE_SILU, .qkv_bias = true, .experts = true};
 
 static model *make_model(const shape *s, model_ops *ops, const tensors *t, const gguf_file *file)
 {
     base_err err;
     model *m = base_xcalloc(1, sizeof *m);
-    m->hyper = (model_hyper){.arch = &arch,
+    const uint64_t seed = random_state; /* both backends get the same routers */
+    random_state = 2463534242u;
+    m->hyper = (model_hyper){.arch = s->n_experts ? &arch_mixed : &arch,
+        .n_experts = s->n_experts,
+        .n_experts_used = s->n_used,
         .n_layer = s->n_layer,
         .n_rows_layers = s->n_layer,
         .n_embd = s->n_embd,
@@ -174,20 +205,27 @@ static model *make_model(const shape *s, model_ops *ops, const tensors *t, const
         l->q_bias = vector(ops, s->n_head * s->head_dim, 0.01f);
         l->k_bias = vector(ops, s->n_head_kv * s->head_dim, 0.01f);
         l->v_bias = vector(ops, s->n_head_kv * s->head_dim, 0.01f);
+        if (s->n_experts)
+            l->router = random_vector(ops, (size_t)s->n_experts * s->n_embd, 2 / sqrtf((float)s->n_embd));
     }
+    random_state = seed;
     must(ops->pack(ops, &m->output, &t->head, &err), &err);
     m->output_norm = vector(ops, s->n_embd, 1);
     must(forward_scratch_make(m, &err), &err);
     return m;
 }
 
-static double weight_bytes(const model *m)
+/* of_experts: the share of a mixture's that counts. */
+static double weight_bytes(const model *m, double of_experts)
 {
     double n = (double)m->ops->weight_bytes(m->output);
     for (uint32_t i = 0; i < m->hyper.n_layer; i++) {
         const forward_layer *l = &m->layers[i];
-        const ops_weight *all[] = {l->q, l->k, l->v, l->o, l->gate, l->up, l->down};
-        for (size_t k = 0; k < sizeof all / sizeof *all; k++) n += (double)m->ops->weight_bytes(all[k]);
+        const ops_weight *attention[] = {l->q, l->k, l->v, l->o}, *forward[] = {l->gate, l->up, l->down};
+        for (size_t k = 0; k < sizeof attention / sizeof *attention; k++)
+            n += (double)m->ops->weight_bytes(attention[k]);
+        for (size_t k = 0; k < sizeof forward / sizeof *forward; k++)
+            n += (double)m->ops->weight_bytes(forward[k]) * of_experts;
     }
     return n;
 }
@@ -198,9 +236,10 @@ static void free_model(model *m)
     for (uint32_t i = 0; i < m->hyper.n_layer; i++) {
         forward_layer *l = &m->layers[i];
         ops_weight *matrices[] = {l->q, l->k, l->v, l->o, l->gate, l->up, l->down};
-        ops_buffer *vectors[] = {l->attn_norm, l->ffn_norm, l->q_bias, l->k_bias, l->v_bias};
+        ops_buffer *vectors[] = {l->attn_norm, l->ffn_norm, l->q_bias, l->k_bias, l->v_bias, l->router};
         for (size_t k = 0; k < sizeof matrices / sizeof *matrices; k++) ops->weight_free(ops, matrices[k]);
-        for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) ops->buffer_free(ops, vectors[k]);
+        for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++)
+            if (vectors[k]) ops->buffer_free(ops, vectors[k]);
     }
     ops->weight_free(ops, m->output);
     ops->buffer_free(ops, m->output_norm);
@@ -479,7 +518,8 @@ static double decode_speed(const shape *s, model *m, cache *c, uint32_t depth, u
 /* Bytes that a token reads: weights, and rows of all lanes. */
 static double token_bytes(const shape *s, const model *m, double n_rows)
 {
-    return weight_bytes(m) + n_rows * s->n_layer * s->n_head_kv * s->head_dim * 4;
+    return weight_bytes(m, s->n_experts ? (double)s->n_used / s->n_experts : 1) +
+           n_rows * s->n_layer * s->n_head_kv * s->head_dim * 4;
 }
 
 static void bench_decode(const shape *s, model *m, const limits *l)
@@ -666,10 +706,10 @@ static void run_shape(const shape *s, bool is_small, const gguf_file *file)
     tensors t = make_tensors(s);
     const double from = now();
     model *m = make_model(s, ops, &t, file);
-    tell("load", s->name, 0, weight_bytes(m) / (now() - from) * 1e-9, "GB/s", 0);
+    tell("load", s->name, 0, weight_bytes(m, 1) / (now() - from) * 1e-9, "GB/s", 0);
     if (s->on_cpu) compare_with_cpu(s, m, &t, file);
     check_return(s, m);
-    bench_products(s, m, &l);
+    if (!s->n_experts) bench_products(s, m, &l);
     bench_decode(s, m, &l);
     float *last = base_xcalloc(s->n_vocab, sizeof *last);
     bench_prefill(s, m, "prefill", last);
@@ -691,10 +731,10 @@ int main(int argc, char **argv)
     must(gguf_parse(&file, bytes, sizeof bytes, &err), &err);
     must(cuda_ops_describe(text, sizeof text, &err), &err);
     printf("{\"name\":\"device\",\"text\":\"%s\"}\n", text);
-    if (is_small)
-        run_shape(&small, true, file);
-    else
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) run_shape(&shapes[i], false, file);
+    for (size_t i = 0; is_small && i < sizeof small_shapes / sizeof *small_shapes; i++)
+        run_shape(&small_shapes[i], true, file);
+    for (size_t i = 0; !is_small && i < sizeof shapes / sizeof *shapes; i++)
+        run_shape(&shapes[i], false, file);
     gguf_close(file);
     printf("{\"name\":\"verdict\",\"failed\":%d}\n", n_failed);
     return n_failed ? 1 : 0;

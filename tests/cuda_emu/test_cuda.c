@@ -101,11 +101,17 @@ static void check_bits(const tiny_gguf *spec)
 
 static void test_cuda__gives_the_cpus_logits(void **state)
 {
-    tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3, TINY_GGUF_GRANITE};
+    tiny_gguf specs[] = {
+        TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3, TINY_GGUF_GRANITE, TINY_GGUF_QWEN3MOE};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) check_bits(&specs[i]);
     tiny_gguf quantised = TINY_GGUF_QWEN2;
     quantised.type = TINY_Q8_0;
     check_bits(&quantised);
+    tiny_gguf mixed = TINY_GGUF_QWEN3MOE; /* experts with few columns and with many */
+    mixed.type = TINY_MXFP4;
+    mixed.n_experts = 4;
+    mixed.n_experts_used = 2;
+    check_bits(&mixed);
 }
 
 /* ---- cuda:bf16 ---- */
@@ -158,7 +164,7 @@ static void check_bf16(const tiny_gguf *spec)
 
 static void test_cuda__bf16_is_near_and_repeats(void **state)
 {
-    tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
+    tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3, TINY_GGUF_QWEN3MOE};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) check_bf16(&specs[i]);
     tiny_gguf quantised = TINY_GGUF_QWEN2;
     quantised.type = TINY_Q8_0;
@@ -401,10 +407,10 @@ static void test_cuda__brings_rows_from_where_they_lie(void **state)
 
 /* ---- graphs ---- */
 
-static void test_cuda__decodes_by_one_graph_while_the_context_grows(void **state)
+/* n_layer_launches: of a layer's; n_more: of the others. */
+static void check_graph(const tiny_gguf *spec, uint64_t n_layer_launches, uint64_t n_more)
 {
-    const tiny_gguf spec = TINY_GGUF_QWEN2;
-    pair p = open_pair(&spec);
+    pair p = open_pair(spec);
     model_dense *b = dense(p.cuda);
     float logits[N_VOCAB];
     compute(b, p.cuda, p.ids, 250, logits); /* tiles begin and end on the way: 256 ordinals */
@@ -415,11 +421,21 @@ static void test_cuda__decodes_by_one_graph_while_the_context_grows(void **state
     const emu_counts after = emu_get_counts();
     assert_int_equal(after.captures - before.captures, 0);
     assert_int_equal(after.graph_launches - before.graph_launches, 30);
-    /* Six launches a layer, and the patches of lists, angles, embedding, first and last norm, head (fuse.c). */
     const uint64_t n_layer = model_get_rows_shape(p.cuda).n_layer;
-    assert_int_equal(after.launches - before.launches, 30 * (6 * n_layer + 6));
+    assert_int_equal(after.launches - before.launches, 30 * (n_layer_launches * n_layer + n_more));
     model_dense_free(b);
     close_pair(&p);
+}
+
+static void test_cuda__decodes_by_one_graph_while_the_context_grows(void **state)
+{
+    /* The patches of lists, angles, embedding, first and last norm, head stand alone (fuse.c). */
+    check_graph(&TINY_GGUF_QWEN2, 6, 6);
+    /*
+     * A mixture: norm, QKV, two norms of heads, two turns, rows; attention, merge; output; norm, scores, choice,
+     * quantise, sort, gate and up, gate, down, sum.
+     */
+    check_graph(&TINY_GGUF_QWEN3MOE, 19, 5);
 }
 
 /* ---- no device ---- */
@@ -468,10 +484,10 @@ static void expect_cpu(const char *words)
     expect_cpu_for(&TINY_GGUF_QWEN2, words);
 }
 
-static void test_cuda__leaves_mixtures_to_the_cpu(void **state)
+static void test_cuda__leaves_models_to_the_cpu(void **state)
 {
-    expect_refusal_of(&TINY_GGUF_QWEN3MOE, "cuda", BASE_E_UNSUPPORTED, "use --backend cpu");
-    expect_cpu_for(&TINY_GGUF_QWEN3MOE, "mixture of experts");
+    expect_refusal_of(&TINY_GGUF_GEMMA4, "cuda", BASE_E_UNSUPPORTED, "use --backend cpu");
+    expect_cpu_for(&TINY_GGUF_GEMMA4, "two sizes");
     expect_cpu_for(&TINY_GGUF_QWEN35, "keep a state");
     assert_int_equal(emu_get_counts().allocated, 0);
 }
@@ -570,7 +586,7 @@ int main(void)
         cmocka_unit_test_setup(test_cuda__keeps_rows_while_there_is_memory, reset_machine),
         cmocka_unit_test_setup(test_cuda__brings_rows_from_where_they_lie, reset_machine),
         cmocka_unit_test_setup(test_cuda__decodes_by_one_graph_while_the_context_grows, reset_machine),
-        cmocka_unit_test_setup(test_cuda__leaves_mixtures_to_the_cpu, reset_machine),
+        cmocka_unit_test_setup(test_cuda__leaves_models_to_the_cpu, reset_machine),
         cmocka_unit_test_setup(test_cuda__without_a_device_says_so, reset_machine),
         cmocka_unit_test_setup(test_cuda__bf16_without_cublas_says_so, reset_machine),
         cmocka_unit_test_setup(test_cuda__too_little_memory_is_refused_with_numbers, reset_machine),

@@ -154,8 +154,7 @@ static void cases_quant(check *c)
 static void cases_gate_quant(check *c)
 {
     static const char *const kinds[] = {"silu", "gelu", "sigmoid, and shares", "clamped"};
-    /* The last two are of models that a GPU leaves to the CPU. */
-    for (int kind = 0; kind < (strncmp(c->b->backend, "cuda", 4) == 0 ? 2 : 4); kind++)
+    for (int kind = 0; kind < (int)COUNT(kinds); kind++)
         for (size_t i = 0; i < COUNT(batches); i++) {
             uint32_t n = batches[i], width = 320;
             c->what = kinds[kind];

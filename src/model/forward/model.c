@@ -280,9 +280,6 @@ static int open_cuda(model *m, const model_options *o, base_err *err)
 #ifdef KVIST_CUDA
     const bool bf16 = o->backend && strcmp(o->backend, "cuda:bf16") == 0;
     int rc = cuda_ops_open(&m->ops, (int)m->info.n_threads, o->gpu_bytes, bf16, err);
-    if (!rc && m->hyper.n_experts)
-        rc = base_fail(
-            err, BASE_E_UNSUPPORTED, "a mixture of experts is not computed on the GPU; use --backend cpu");
     if (!rc && (m->hyper.arch->apart || m->hyper.head_dim > 256))
         rc = base_fail(err, BASE_E_UNSUPPORTED,
             "heads of two sizes, or of more than 256, are not computed on the GPU; use --backend cpu");
