@@ -172,8 +172,7 @@ static __global__ __launch_bounds__(ATTEND_THREADS, 2) void attend(const k_atten
     }
     if (threadIdx.x < n_q) {
         attention_visible(&a, lane, (first_q + threadIdx.x) / group, &r.lo[threadIdx.x], &r.hi[threadIdx.x]);
-        r.m[threadIdx.x] = gpu_minus_infinity();
-        r.l[threadIdx.x] = 0;
+        start_sums(&a, blockIdx.x * group + (first_q + threadIdx.x) % group, &r.m[threadIdx.x], &r.l[threadIdx.x]);
     }
     __syncthreads();
 
@@ -250,7 +249,8 @@ static __global__ void merge_states(const k_attention a)
     const uint32_t first = lo / GPU_TILE, last = (hi + GPU_TILE - 1) / GPU_TILE;
     const size_t state = 2 + d;
     const float *at = a.states + ((size_t)blockIdx.x * a.n * group + m) * state * a.max_tiles;
-    float max = gpu_minus_infinity(), sum = 0, o = 0;
+    float max, sum, o = 0;
+    start_sums(&a, head, &max, &sum);
     for (uint32_t from = first; from < last; from += MERGE_TILES) {
         const uint32_t n = gpu_least(last - from, MERGE_TILES);
         if (threadIdx.x < GPU_WARP) max = merge_factors(at + from * state, state, n, max, before, now, sums);

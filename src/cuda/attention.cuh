@@ -50,6 +50,13 @@ static __device__ void attention_visible(
     if (index >= a->window) *lo = ordinal_of(indices, n_rows, index - a->window + 1);
 }
 
+/* What a head's maximum and sum begin with: its sink, where it has one, is merged before any tile. */
+static __device__ void start_sums(const k_attention *a, uint32_t head, float *max, float *sum)
+{
+    *max = a->sinks ? a->sinks[head] : gpu_minus_infinity();
+    *sum = a->sinks ? 1 : 0;
+}
+
 static __device__ void put_sums(const k_attention *a, uint32_t token, uint32_t head, float max, float sum)
 {
     if (!a->sums.data) return;

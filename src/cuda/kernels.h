@@ -238,7 +238,8 @@ typedef struct gpu_lists {
 typedef struct k_attention {
     gpu_lists lists;
     gpu_mat q, out;
-    gpu_mat sums; /* [n][n_head][2] largest score, sum; NULL: not asked for */
+    gpu_mat sums;       /* [n][n_head][2] largest score, sum; NULL: not asked for */
+    const float *sinks; /* [n_head] a score in each head's denominator, of no row; NULL: none */
     float
         *states; /* split: [lane][query row][tile][2 + head_dim]; NULL: a block of threads walks all tiles */
     uint32_t n, n_head, window, n_splits, max_tiles;

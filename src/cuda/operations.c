@@ -323,15 +323,15 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
     int rc = cuda_check_cancel(c, err);
     if (rc) return rc;
     if (a->n == 0) return 0;
-    if (a->sinks)
-        return base_fail(
-            err, BASE_E_UNSUPPORTED, "attention with sinks is not computed on the GPU; use --backend cpu");
+    if (a->sinks && a->sinks->n_bytes < a->n_head * sizeof(float))
+        return base_fail(err, BASE_E_LIMIT, "sinks of fewer than %u heads", a->n_head);
     if ((rc = cuda_check_heads(s, a->n_head, err))) return rc;
     rc = cuda_lists_prepare(c, a->rows, a->layer, &k.lists, err);
     if (rc) return rc;
     k.q = cuda_mat_of(a->q);
     k.out = cuda_mat_of(a->out);
     k.sums = cuda_mat_of(a->sums);
+    k.sinks = a->sinks ? a->sinks->data : NULL;
     k.n = a->n;
     k.n_head = a->n_head;
     k.window = a->window;
@@ -348,7 +348,8 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
         if (rc) return rc;
         k.states = c->states.data;
     }
-    const bool wide = c->cublas && a->n >= CUDA_BF16_COLUMNS && (s->head_dim == 64 || s->head_dim == 128);
+    const bool wide =
+        c->cublas && a->n >= CUDA_BF16_COLUMNS && !a->sinks && (s->head_dim == 64 || s->head_dim == 128);
     rc = cuda_launch(c, wide ? cuda_launch_attention_wide : cuda_launch_attention, &k, sizeof k, a->n, err);
     if (!rc && k.states) rc = cuda_launch(c, cuda_launch_merge, &k, sizeof k, a->n, err);
     return rc ? rc : cuda_rows_done(c, a->rows, err);
