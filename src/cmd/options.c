@@ -124,6 +124,12 @@ static const common_row common_rows[] = {
     {"--gpu-mem", OPTION_NUMBER, IN(gpu_mem), PUT_PLAIN, "GIB",
         "of the GPU's memory at most, for weights and rows", "what is free",
         {.25, 4096, "left out, what is free is used"}},
+    {"--gpu-layers", OPTION_INTEGER, IN(gpu_layers), PUT_PLAIN, "N",
+        "layers whose matrices lie in the GPU's memory; the others' stay in the machine's and are multiplied "
+        "with there",
+        "all", {1, 1 << 12, "left out, all do"}},
+    {"--cpu-moe", OPTION_FLAG, IN(cpu_moe), PUT_FLAG, NULL,
+        "a mixture's experts stay in the machine's memory, the rest is on the GPU", "off"},
     {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, "N", "of the processor", "every core, up to 16",
         {1, 64, "left out, every core is used, up to 16"}},
     {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, "N", "tokens of context", "the model's own",
@@ -172,6 +178,8 @@ model_options options_to_model(const common_options *o)
     return (model_options){.n_threads = (int)o->threads,
         .backend = o->backend,
         .gpu_bytes = (uint64_t)(o->gpu_mem * 0x1p30),
+        .gpu_layers = (uint32_t)o->gpu_layers,
+        .cpu_moe = o->cpu_moe,
         .thinking = o->thinking};
 }
 

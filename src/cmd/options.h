@@ -62,7 +62,9 @@ typedef struct common_options {
     const char *model;        /* as given: a file or a name; NULL: KVIST_MODEL, else the default model */
     bool is_model_configured; /* a configuration names it, not the command line */
     const char *backend;
-    double gpu_mem;       /* GiB; 0: what is free */
+    double gpu_mem;     /* GiB; 0: what is free */
+    int64_t gpu_layers; /* 0: all */
+    bool cpu_moe;
     int64_t threads, ctx; /* 0: not given */
     bool thinking;
     const char *budget; /* as kv/core/budget.h reads it; NULL: "auto" */

@@ -32,6 +32,7 @@ static void cuda_buffer_free(model_ops *ops, ops_buffer *b)
 {
     if (!b) return;
     cuda_finish(cuda_of(ops), NULL);
+    cuda_mirror_free(cuda_of(ops), b);
     cuda_free(cuda_of(ops), b->data, b->n_bytes);
     free(b);
 }
@@ -40,6 +41,7 @@ static void cuda_upload(model_ops *ops, ops_buffer *to, size_t at_bytes, const v
 {
     cuda_backend *c = cuda_of(ops);
     int rc = cuda_finish(c, NULL);
+    cuda_mirror_free(c, to);
     for (size_t at = 0; at < n_bytes && !rc;) {
         const size_t now = n_bytes - at < c->move.size ? n_bytes - at : c->move.size;
         memcpy(c->move.host, (const uint8_t *)from + at, now);
@@ -85,7 +87,7 @@ static void cuda_close(model_ops *ops)
     cuda_arena *arenas[] = {&c->arguments, &c->move, &c->patch_lists, &c->back};
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++) cuda_arena_free(c, arenas[i]);
     if (c->stream) cudaStreamDestroy(c->stream);
-    if (c->host) c->host->close(c->host);
+    cuda_host_close(c);
     base_pool_free(c->pool);
     free(c);
 }
@@ -122,6 +124,7 @@ int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, bool bf
         .activations_new = cuda_activations_new,
         .activations_free = cuda_activations_free,
         .pack = cuda_pack,
+        .pack_host = cuda_pack_host,
         .weight_free = cuda_weight_free,
         .weight_bytes = cuda_weight_bytes,
         .weight_outputs = cuda_weight_outputs,

@@ -15,6 +15,7 @@
  *     products.c    matmul: which kernel
  *     experts.c     a mixture's router and experts
  *     cublas.c      products of many columns by cuBLAS, where that is asked for
+ *     host.c        products with matrices that stay in the host's memory
  *     score.c       score_rows
  *     visit.c       visit, on the host
  *
@@ -52,12 +53,15 @@ enum {
 struct ops_buffer {
     void *data; /* on the device */
     size_t n_bytes;
+    struct ops_buffer *mirror; /* the CPU backend's, with what was uploaded last (host.c); NULL: none */
 };
 
 struct ops_weight {
     gpu_weight w;
     void *data, *wide; /* wide: BF16 [n_out][n_in], for cuBLAS; NULL: none */
     size_t n_bytes, wide_bytes;
+    /* The CPU backend's, of a matrix that stays in the host's memory: then of w only the shape holds. Or NULL. */
+    struct ops_weight *on_host;
 };
 
 /*
@@ -127,6 +131,16 @@ typedef struct cuda_pins {
     bool is_refused; /* the system pins no more */
 } cuda_pins;
 
+/* What the CPU backend computes for this one (host.c, visit.c). */
+typedef struct cuda_host {
+    model_ops *ops; /* NULL: nothing so far */
+    ops_activations *x;
+    uint32_t n_max, width_max; /* x's room */
+    ops_buffer *numbers[3];    /* a mixture's choice and weights, and results: each in the CPU's memory */
+    size_t n_bytes[3];
+    base_buf rows; /* what came down */
+} cuda_host;
+
 typedef struct cuda_rows cuda_rows;
 typedef struct cuda_cublas cuda_cublas;
 
@@ -143,7 +157,7 @@ typedef struct cuda_backend {
     cuda_queue queue;
     cuda_pins pins;
     cuda_rows *rows;
-    model_ops *host;     /* the CPU backend, for what is computed there (visit.c); NULL: nothing was so far */
+    cuda_host host;
     cuda_cublas *cublas; /* NULL: products give the CPU's bits */
     uint32_t *arrived;   /* [CUDA_ARRIVED] zeros, for products that go on (k_then) */
     cuda_room states;    /* attention's, split over tiles */
@@ -296,13 +310,27 @@ int32_t cuda_make_of(ops_gate kind);
 
 int cuda_check_cancel(const cuda_backend *c, base_err *err); /* 0, or BASE_E_CANCELLED */
 /* A launch that copies n rows of floats on the device. */
+int cuda_add_rows(
+    cuda_backend *c, gpu_mat a, gpu_mat b, gpu_mat out, uint32_t n, uint32_t width, base_err *err);
 int cuda_copy_rows(cuda_backend *c, gpu_mat from, gpu_mat to, uint32_t n, uint32_t width, base_err *err);
 /* A kernel's struct of zeros in all its bytes, padding too: structs are compared as bytes (launch_queue.c). */
 #define CUDA_PARAMS(type, name)                                                                              \
     type name;                                                                                               \
     memset(&name, 0, sizeof name)
 
+/* ---- host.c ---- */
+
+/* The CPU backend, opened when it is asked for. */
+int cuda_host_open(cuda_backend *c, model_ops **ret, base_err *err);
+void cuda_host_close(cuda_backend *c);
+void cuda_mirror_free(cuda_backend *c, ops_buffer *b);
+/* ops.h's operations, of matrices that stay there. */
+int cuda_host_matmul(cuda_backend *c, const ops_matmul_args *a, base_err *err);
+int cuda_host_experts(cuda_backend *c, const ops_experts_args *a, base_err *err);
+
 /* ---- weights.c, operations.c, score.c: what the table holds ---- */
+
+int cuda_pack_host(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
 
 int cuda_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
 void cuda_weight_free(model_ops *ops, ops_weight *w);

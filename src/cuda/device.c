@@ -73,9 +73,9 @@ int cuda_alloc(cuda_backend *c, void **ret, size_t n_bytes, const char *what, ba
     if (e == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
         return base_fail(err, BASE_E_NOMEM,
-            "the %s need %.2f GB of the GPU's memory, and %.2f of %.2f GB are left; raise --gpu-mem, take a "
-            "smaller model, "
-            "context or --kv-budget, or compute on the CPU (--backend cpu)",
+            "the %s need %.2f GB of the GPU's memory, and %.2f of %.2f GB are left; raise --gpu-mem, leave a "
+            "mixture's experts (--cpu-moe) or some layers (--gpu-layers) in the machine's, take a smaller "
+            "model, context or --kv-budget, or compute on the CPU (--backend cpu)",
             what, (double)n_bytes / 1e9, (double)(c->limit_bytes - c->used_bytes) / 1e9,
             (double)c->limit_bytes / 1e9);
     }

@@ -160,6 +160,7 @@ int cuda_op_experts(model_ops *ops, const ops_experts_args *a, base_err *err)
     cuda_backend *c = cuda_of(ops);
     CUDA_PARAMS(rooms, r);
     int rc = cuda_check_cancel(c, err);
+    if (!rc && a->gate->on_host) return cuda_host_experts(c, a, err);
     if (!rc) rc = check_experts(a, err);
     if (rc || a->x->n == 0) return rc;
     const uint32_t n = a->x->n;

@@ -18,6 +18,20 @@ int cuda_check_cancel(const cuda_backend *c, base_err *err)
     return base_fail(err, BASE_E_CANCELLED, "cancelled");
 }
 
+/* b.stride 0: the same for every row. */
+int cuda_add_rows(
+    cuda_backend *c, gpu_mat a, gpu_mat b, gpu_mat out, uint32_t n, uint32_t width, base_err *err)
+{
+    CUDA_PARAMS(k_add, k);
+    k.a = a;
+    k.b = b;
+    k.out = out;
+    k.scale_a = k.scale_b = 1;
+    k.n = n;
+    k.width = width;
+    return cuda_launch(c, cuda_launch_add, &k, sizeof k, n, err);
+}
+
 int cuda_copy_rows(cuda_backend *c, gpu_mat from, gpu_mat to, uint32_t n, uint32_t width, base_err *err)
 {
     CUDA_PARAMS(k_copy, k);

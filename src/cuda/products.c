@@ -32,17 +32,6 @@ static gpu_launch_fn *way_of(const cuda_backend *c, const k_matmul *k)
     }
 }
 
-static int add_bias(cuda_backend *c, const float *bias, gpu_mat y, uint32_t n, uint32_t width, base_err *err)
-{
-    CUDA_PARAMS(k_add, k);
-    k.a = k.out = y;
-    k.b.data = (float *)(uintptr_t)bias; /* the same for every row */
-    k.scale_a = k.scale_b = 1;
-    k.n = n;
-    k.width = width;
-    return cuda_launch(c, cuda_launch_add, &k, sizeof k, n, err);
-}
-
 static bool takes_cublas(const cuda_backend *c, const ops_matmul_args *a)
 {
     if (!c->cublas || a->only || a->x->n < CUDA_BF16_COLUMNS) return false;
@@ -73,7 +62,9 @@ static int multiply_by_cublas(cuda_backend *c, const ops_matmul_args *a, const k
         if (g.adds && part->add.data != part->y.data)
             rc = cuda_copy_rows(c, part->add, part->y, k->n, g.n_out, err);
         if (!rc) rc = cuda_launch(c, cuda_launch_gemm, &g, sizeof g, k->n, err);
-        if (!rc && part->bias) rc = add_bias(c, part->bias, part->y, k->n, g.n_out, err);
+        if (!rc && part->bias)
+            rc = cuda_add_rows(
+                c, part->y, (gpu_mat){(float *)(uintptr_t)part->bias, 0}, part->y, k->n, g.n_out, err);
     }
     return rc;
 }
@@ -96,6 +87,8 @@ int cuda_op_matmul(model_ops *ops, const ops_matmul_args *a, base_err *err)
     }
     if (a->only && a->n_parts != 1)
         return base_fail(err, BASE_E_USAGE, "some outputs of %u matrices at once", a->n_parts);
+    if (a->x->n == 0 || a->n_parts == 0) return 0;
+    if (a->parts[0].weight->on_host) return cuda_host_matmul(c, a, err);
     k.x = a->x->columns;
     k.n = a->x->n;
     k.n_parts = a->n_parts;
@@ -104,7 +97,7 @@ int cuda_op_matmul(model_ops *ops, const ops_matmul_args *a, base_err *err)
         const size_t n_words = (a->parts[0].weight->w.n_out + 63) / 64;
         rc = cuda_give(c, a->only, n_words * sizeof *a->only, &k.only, err);
     }
-    if (rc || k.n == 0 || k.n_parts == 0) return rc;
+    if (rc) return rc;
     if (takes_cublas(c, a)) return multiply_by_cublas(c, a, &k, err);
     return cuda_launch(c, way_of(c, &k), &k, sizeof k, k.n, err);
 }

@@ -16,7 +16,7 @@ static size_t extent(ops_mat m, uint32_t n, uint32_t width)
 /* A copy in the host backend's memory. */
 static int bring_down(cuda_backend *c, ops_mat from, size_t n_floats, ops_mat *ret, base_err *err)
 {
-    model_ops *host = c->host;
+    model_ops *host = c->host.ops;
     float *floats = malloc(n_floats * sizeof *floats);
     *ret = (ops_mat){.stride = from.stride};
     if (!floats) return base_fail(err, BASE_E_NOMEM, "no memory for %zu numbers of the device", n_floats);
@@ -33,7 +33,7 @@ static int take_up(cuda_backend *c, ops_mat from, size_t n_floats, ops_mat to, b
 {
     float *floats = malloc(n_floats * sizeof *floats);
     if (!floats) return base_fail(err, BASE_E_NOMEM, "no memory for %zu numbers of the device", n_floats);
-    c->host->download(c->host, floats, from.buffer, 0, n_floats * sizeof *floats);
+    c->host.ops->download(c->host.ops, floats, from.buffer, 0, n_floats * sizeof *floats);
     c->ops.upload(&c->ops, to.buffer, to.first * sizeof *floats, floats, n_floats * sizeof *floats);
     free(floats);
     return 0;
@@ -44,7 +44,8 @@ int cuda_op_visit(model_ops *ops, const ops_visit_args *a, base_err *err)
     cuda_backend *c = cuda_of(ops);
     if (a->n == 0) return 0;
     int rc = cuda_finish(c, err); /* the batch's rows are in host memory */
-    if (!rc && !c->host) rc = cpu_ops_open(&c->host, base_pool_threads(c->pool), 0, err);
+    model_ops *host = NULL;
+    if (!rc) rc = cuda_host_open(c, &host, err);
     if (rc) return rc;
     const uint32_t width = a->n_head * a->visit->rows->shape.head_dim;
     const size_t n_q = extent(a->q, a->n, width), n_out = extent(a->out, a->n, width),
@@ -54,12 +55,12 @@ int cuda_op_visit(model_ops *ops, const ops_visit_args *a, base_err *err)
     rc = bring_down(c, a->q, n_q, &here.q, err);
     if (!rc) rc = bring_down(c, a->out, n_out, &here.out, err);
     if (!rc) rc = bring_down(c, a->sums, n_sums, &here.sums, err);
-    c->host->cancel = ops->cancel;
-    if (!rc) rc = c->host->visit(c->host, &here, err);
-    c->host->cancel = NULL;
+    host->cancel = ops->cancel;
+    if (!rc) rc = host->visit(host, &here, err);
+    host->cancel = NULL;
     if (!rc) rc = take_up(c, here.out, n_out, a->out, err);
-    c->host->buffer_free(c->host, here.q.buffer);
-    c->host->buffer_free(c->host, here.out.buffer);
-    c->host->buffer_free(c->host, here.sums.buffer);
+    host->buffer_free(host, here.q.buffer);
+    host->buffer_free(host, here.out.buffer);
+    host->buffer_free(host, here.sums.buffer);
     return rc;
 }

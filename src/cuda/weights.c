@@ -296,9 +296,11 @@ int cuda_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *
 void cuda_weight_free(model_ops *ops, ops_weight *w)
 {
     if (!w) return;
-    cuda_finish(cuda_of(ops), NULL); /* launches that wait may read it */
-    cuda_free(cuda_of(ops), w->data, w->n_bytes);
-    cuda_free(cuda_of(ops), w->wide, w->wide_bytes);
+    cuda_backend *c = cuda_of(ops);
+    cuda_finish(c, NULL); /* launches that wait may read it */
+    if (w->on_host) c->host.ops->weight_free(c->host.ops, w->on_host);
+    cuda_free(c, w->data, w->n_bytes);
+    cuda_free(c, w->wide, w->wide_bytes);
     free(w);
 }
 

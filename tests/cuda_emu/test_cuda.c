@@ -114,6 +114,44 @@ static void test_cuda__gives_the_cpus_logits(void **state)
     check_bits(&mixed);
 }
 
+/* ---- matrices that stay in the host's memory ---- */
+
+/* The CPU's bits, with so many layers on the device, or without the experts; less of its memory is taken. */
+static void check_left(const tiny_gguf *spec, uint32_t gpu_layers, bool cpu_moe)
+{
+    static const uint32_t steps[] = {7, 1, 40, 17, 1, 1};
+    pair p = open_pair(spec);
+    const size_t whole = emu_get_counts().allocated;
+    model_dense *a = dense(p.cpu), *b = dense(p.cuda);
+    float want[N_VOCAB], got[N_VOCAB];
+    base_err err = {0};
+    model_close(p.cuda);
+    const model_options options = {
+        .n_threads = 2, .backend = "cuda", .gpu_layers = gpu_layers, .cpu_moe = cpu_moe};
+    if (model_open(&p.cuda, p.path, &options, &err)) fail_msg("%s", err.msg);
+    assert_true(emu_get_counts().allocated < whole);
+    for (size_t i = 0, at = 0; i < sizeof steps / sizeof *steps; at += steps[i++]) {
+        compute(a, p.cpu, p.ids + at, steps[i], want);
+        compute(b, p.cuda, p.ids + at, steps[i], got);
+        if (memcmp(want, got, sizeof want) != 0)
+            fail_msg("%s, %u layers: other logits at token %zu", spec->architecture, gpu_layers, at);
+    }
+    assert_string_equal(model_get_info(p.cuda)->backend, "cuda");
+    model_dense_free(a);
+    model_dense_free(b);
+    close_pair(&p);
+    assert_int_equal(emu_get_counts().allocated, 0);
+}
+
+static void test_cuda__multiplies_with_what_stays_on_the_host(void **state)
+{
+    check_left(&TINY_GGUF_QWEN2, 1, false); /* its biases and residuals are added on the device */
+    check_left(&TINY_GGUF_QWEN3MOE, 0, true);
+    check_left(&TINY_GGUF_QWEN3MOE, 2, true);
+    check_left(&TINY_GGUF_GPT_OSS, 0, true); /* experts with biases */
+    check_left(&TINY_GGUF_GPT_OSS, 3, false);
+}
+
 /* ---- cuda:bf16 ---- */
 
 /* Of the probabilities, against those of exact logits. */
@@ -580,6 +618,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_cuda__gives_the_cpus_logits, reset_machine),
+        cmocka_unit_test_setup(test_cuda__multiplies_with_what_stays_on_the_host, reset_machine),
         cmocka_unit_test_setup(test_cuda__bf16_is_near_and_repeats, reset_machine),
         cmocka_unit_test_setup(test_cuda__decides_what_the_cpu_decides, reset_machine),
         cmocka_unit_test_setup(test_cuda__rows_that_return_are_what_they_were, reset_machine),

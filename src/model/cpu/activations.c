@@ -125,13 +125,18 @@ static void phase(job *j, base_pool_fn *fn)
         base_pool_share(j->cpu->pool, fn, j);
 }
 
+static int check_room(const ops_activations *a, uint32_t n, uint32_t width, base_err *err)
+{
+    if (n <= a->n_max && width <= a->width_max && width % CPU_BLOCK == 0) return 0;
+    return base_fail(err, BASE_E_LIMIT, "%u rows of %u do not fit activations for %u rows of %u", n, width,
+        a->n_max, a->width_max);
+}
+
 static int make_activations(job *j, uint32_t n, uint32_t width, base_err *err)
 {
     ops_activations *a = j->out;
-    if (n > a->n_max || width > a->width_max || width % CPU_BLOCK)
-        return base_fail(err, BASE_E_LIMIT, "%u rows of %u do not fit activations for %u rows of %u", n,
-            width, a->n_max, a->width_max);
-    int rc = cpu_scratch_reserve(j->cpu, width * sizeof(float), 0, err);
+    int rc = check_room(a, n, width, err);
+    if (!rc) rc = cpu_scratch_reserve(j->cpu, width * sizeof(float), 0, err);
     if (rc < 0) return rc;
     a->n = n;
     a->width = width;
@@ -139,6 +144,26 @@ static int make_activations(job *j, uint32_t n, uint32_t width, base_err *err)
     phase(j, make_rows);
     list_fine(a);
     phase(j, interleave_rows);
+    return 0;
+}
+
+int cpu_take_quantised(model_ops *ops, ops_activations *x, const ops_quantised *rows, base_err *err)
+{
+    const size_t n_blocks = rows->width / CPU_BLOCK, n_bytes = (size_t)rows->n * rows->width;
+    job j = {.cpu = (cpu_ops *)ops, .out = x};
+    int rc = check_room(x, rows->n, rows->width, err);
+    if (rc) return rc;
+    x->n = rows->n;
+    x->width = rows->width;
+    x->n_blocks = cpu_padded_blocks(rows->width);
+    memcpy(x->row_q, rows->q, n_bytes);
+    memcpy(x->row_q2, rows->q2, n_bytes);
+    for (uint32_t i = 0; i < rows->n; i++) {
+        memcpy(x->row_d + (size_t)i * x->n_blocks, rows->d + i * n_blocks, n_blocks * sizeof *x->row_d);
+        x->row_fine[i] = rows->is_fine[i] != 0;
+    }
+    list_fine(x);
+    phase(&j, interleave_rows);
     return 0;
 }
 

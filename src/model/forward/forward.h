@@ -127,8 +127,11 @@ typedef struct forward_loader {
     model *m;
     const model_options *options;
     uint64_t done, total; /* bytes of the file */
+    uint32_t layer;       /* whose tensors these are; n_layer: no layer's */
 } forward_loader;
 int forward_load_weights(forward_loader *l, base_err *err);
+/* What those take that stay in the host's memory though a GPU computes (model_options). */
+uint64_t forward_bytes_on_host(const forward_loader *l);
 void forward_free_weights(model *m);
 /* turn.c: the turns by which the view's rows are read, until the next call; *ret NULL: nothing is folded. */
 int forward_turns_of(model *m, const model_rows_view *rows, const ops_turns **ret, base_err *err);

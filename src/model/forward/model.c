@@ -130,16 +130,23 @@ uint64_t model_memory_available(void)
     return least_of(available, least_of(left_in_groups(), left_of_address_space()));
 }
 
-static int check_memory(const model *m, base_err *err)
+/* Of all weights, packed for the CPU. */
+static uint64_t weights_bytes(const model *m)
 {
-    uint64_t weights = 0, scratch = forward_scratch_bytes(&m->hyper), available = model_memory_available();
-    uint64_t rows = (uint64_t)ROWS_AT_LEAST * m->info.row_bytes;
+    uint64_t weights = 0;
     for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) {
         const gguf_tensor *t = gguf_tensor_at(m->file, i);
         if (model_arch_is_left_out(&m->hyper, t) || t == m->tensors.own_embd) continue;
         const uint64_t packed = cpu_packed_bytes(t), least = t->n_bytes + t->n_bytes / 16;
         weights += packed > least ? packed : least; /* a little wider than the file's; of some formats much */
     }
+    return weights;
+}
+
+static int check_memory(const model *m, uint64_t weights, base_err *err)
+{
+    uint64_t scratch = forward_scratch_bytes(&m->hyper), available = model_memory_available();
+    uint64_t rows = (uint64_t)ROWS_AT_LEAST * m->info.row_bytes;
     rows += STATES_AT_LEAST * m->info.state_bytes;
     uint64_t need = weights + scratch + rows + REST_BYTES;
     if (need > available)
@@ -297,7 +304,7 @@ static int open_cpu(model *m, const model_options *o, base_err *err)
     unsigned mask = o->cpu_mask;
     int rc = 0;
     if (o->backend && strncmp(o->backend, "cpu:", 4) == 0) rc = mask_for_level(o->backend + 4, &mask, err);
-    if (!rc) rc = check_memory(m, err);
+    if (!rc) rc = check_memory(m, weights_bytes(m), err);
     return rc ? rc : cpu_ops_open(&m->ops, (int)m->info.n_threads, mask, err);
 }
 
@@ -313,6 +320,8 @@ static int start(model *m, const model_options *o, bool cuda, base_err *err)
     m->info.kernel_version = m->ops->kernel_version;
     m->info.folds = m->ops->turns;
     forward_loader l = {.m = m, .options = o};
+    const uint64_t on_host = forward_bytes_on_host(&l);
+    if (on_host && (rc = check_memory(m, on_host, err))) return rc;
     for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++)
         if (!model_arch_is_left_out(&m->hyper, gguf_tensor_at(m->file, i)))
             l.total += gguf_tensor_at(m->file, i)->n_bytes;

@@ -24,6 +24,12 @@ typedef struct model_options {
     unsigned cpu_mask;   /* ISA levels to leave out (tests); 0: none. Bits: model/ops/ops.h */
     const char *backend; /* "cpu", "cpu:LEVEL" (cpu_ops_level), "cuda", "cuda:bf16", "auto"; NULL is auto */
     uint64_t gpu_bytes;  /* of the GPU's memory at most; 0: what is free */
+    /*
+     * What lies in the GPU's memory where one computes: the matrices of so many layers, the first ones (0: of all),
+     * without the experts' with cpu_moe. What stays in the host's is multiplied with there. The bits are the same.
+     */
+    uint32_t gpu_layers;
+    bool cpu_moe;
     void (*notice)(
         void *user, const char *sentence); /* another backend than was asked for, and why; may be NULL */
     bool thinking;                         /* let a model that can think aloud do so (template.h) */

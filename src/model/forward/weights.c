@@ -33,6 +33,26 @@ static void release_pages(const gguf_tensor *t)
     if (to > from) madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
+/* Where a layer's matrices lie: what is not left to the GPU's memory stays in the host's. */
+static bool stays_on_host(const forward_loader *l, bool of_experts)
+{
+    const model_options *o = l->options;
+    if (!l->m->ops->pack_host || l->layer >= l->m->hyper.n_layer) return false;
+    return (o->gpu_layers && l->layer >= o->gpu_layers) || (o->cpu_moe && of_experts);
+}
+
+static bool is_stack(const gguf_tensor *t)
+{
+    return t->ne[2] > 1;
+}
+
+static int pack_where_it_lies(
+    forward_loader *l, const gguf_tensor *t, bool of_experts, ops_weight **ret, base_err *err)
+{
+    model_ops *ops = l->m->ops;
+    return (stays_on_host(l, of_experts) ? ops->pack_host : ops->pack)(ops, ret, t, err);
+}
+
 static int pack(forward_loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
 {
     model *m = l->m;
@@ -42,11 +62,11 @@ static int pack(forward_loader *l, const gguf_tensor *t, ops_weight **ret, base_
             "tensor %.*s has rows of %" PRIu64 "; kvist needs a multiple of 32",
             (int)(t->name.len < 64 ? t->name.len : 64), t->name.ptr, t->ne[0]);
     madvise((void *)((uintptr_t)t->data / 4096 * 4096), t->n_bytes, MADV_WILLNEED);
-    int rc = m->ops->pack(m->ops, ret, t, err); /* its sentence names the tensor */
+    int rc = pack_where_it_lies(l, t, is_stack(t), ret, err); /* its sentence names the tensor */
     if (rc) return rc;
     /* Of a stack of experts a token reads those that it goes to. */
     m->info.weight_bytes_per_token +=
-        m->ops->weight_bytes(*ret) * (t->ne[2] > 1 ? m->hyper.n_experts_used : 1) / t->ne[2];
+        m->ops->weight_bytes(*ret) * (is_stack(t) ? m->hyper.n_experts_used : 1) / t->ne[2];
     release_pages(t);
     return load_step(l, t, err);
 }
@@ -131,7 +151,8 @@ static int pack_parts(
     sorted.data = rows;
     sorted.n_bytes = (uint64_t)(to - rows);
     sorted.ne[1] = sorted.n_bytes / row_bytes;
-    int rc = l->m->ops->pack(l->m->ops, ret, &sorted, err);
+    sorted.ne[2] = 1;
+    int rc = pack_where_it_lies(l, &sorted, is_stack(t), ret, err);
     free(rows);
     if (rc) return rc;
     l->m->info.weight_bytes_per_token += l->m->ops->weight_bytes(*ret);
@@ -165,7 +186,6 @@ static int pack_half(forward_loader *l, const gguf_tensor *t, uint64_t first, op
     if (!t) return 0;
     gguf_tensor all = *t; /* the experts' matrices one below another */
     all.ne[1] *= all.ne[2];
-    all.ne[2] = 1;
     const uint64_t n = t->ne[1] / 2, before = l->m->info.weight_bytes_per_token;
     int rc = pack_parts(l, &all, (part){2 * n, first * n, n}, (part){0}, ret, err);
     /* Of a stack of experts a token reads those that it goes to. */
@@ -276,6 +296,23 @@ static int make_ones(model *m, base_err *err)
     return 0;
 }
 
+uint64_t forward_bytes_on_host(const forward_loader *l)
+{
+    forward_loader at = *l;
+    const gguf_tensor *before = NULL; /* of some two matrices are made, one after the other */
+    uint64_t n_bytes = 0;
+    for (at.layer = 0; at.layer < l->m->hyper.n_layer; at.layer++) {
+        const model_layer_tensors *t = &l->m->tensors.layers[at.layer];
+#define COUNT(tensor, field, maker)                                                                          \
+    if (t->tensor && t->tensor != before && stays_on_host(&at, is_stack(t->tensor)))                         \
+        n_bytes += cpu_packed_bytes(t->tensor);                                                              \
+    before = t->tensor;
+        LAYER_FIELDS(COUNT)
+#undef COUNT
+    }
+    return n_bytes;
+}
+
 int forward_load_weights(forward_loader *l, base_err *err)
 {
     model *m = l->m;
@@ -283,13 +320,16 @@ int forward_load_weights(forward_loader *l, base_err *err)
     int rc = 0;
 
     m->layers = base_xcalloc(m->hyper.n_layer, sizeof *m->layers);
+    l->layer = m->hyper.n_layer;
     rc = pack(l, t->output, &m->output, err); /* the largest first: its file pages go before the rest comes */
     for (uint32_t i = 0; i < m->hyper.n_layer && !rc; i++) {
+        l->layer = i;
 #define LOAD(tensor, field, maker)                                                                           \
     if (!rc) rc = maker(l, t->layers[i].tensor, &m->layers[i].field, err);
         LAYER_FIELDS(LOAD)
 #undef LOAD
     }
+    l->layer = m->hyper.n_layer;
     if (!rc) rc = copy_vector(l, t->output_norm, &m->output_norm, err);
     if (!rc) rc = pack(l, t->own_model, &m->own_model, err);
     if (!rc) rc = copy_vector(l, t->own_norm, &m->own_norm, err);

@@ -346,6 +346,11 @@ struct model_ops {
      * afterwards.
      */
     int (*pack)(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
+    /*
+     * The same into the host's memory: products with such a matrix are computed there, whatever computes the rest.
+     * All matrices of one call lie in the same place. NULL for a backend whose memory is the host's.
+     */
+    int (*pack_host)(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
     void (*weight_free)(model_ops *ops, ops_weight *w);
     size_t (*weight_bytes)(const ops_weight *w); /* what a product with one row reads */
     uint32_t (*weight_outputs)(const ops_weight *w);
@@ -376,6 +381,18 @@ int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *er
 
 /* What a matrix of the file takes in memory when it is packed for the CPU, by its format alone. */
 uint64_t cpu_packed_bytes(const gguf_tensor *t);
+
+/*
+ * Rows that another backend has quantised, as the CPU's activations: x = d * q in blocks of 32, and where
+ * is_fine, d * (q + q2 / 256). What quant and its kin would have made of the same floats.
+ */
+typedef struct ops_quantised {
+    uint32_t n, width;
+    const int8_t *q, *q2;    /* [n][width] */
+    const float *d;          /* [n][width / 32] */
+    const uint32_t *is_fine; /* [n] */
+} ops_quantised;
+int cpu_take_quantised(model_ops *cpu, ops_activations *x, const ops_quantised *rows, base_err *err);
 
 /*
  * The GPU's operations (src/cuda, where the build has it), with the CPU's bits; with `bf16` batches of 64
