@@ -237,7 +237,10 @@ int whatif_arm_do(whatif_arm *a, const whatif_step *t, base_err *err)
     a->step = t;
     a->turn = t->turn;
     switch (t->kind) {
-    case WHATIF_TURN: kv_session_set_turn(a->session, t->turn); break;
+    case WHATIF_TURN:
+        kv_session_set_turn(a->session, t->turn);
+        kv_session_ids(a->session, &a->sums.n_before);
+        break;
     case WHATIF_TEXT: rc = t->text.n ? append_text(a, t, err) : 0; break;
     case WHATIF_REPAIR:
         a->has_next = false;
@@ -299,6 +302,7 @@ int whatif_arm_force(
         done += taken;
     }
     a->has_next = !rc;
+    a->sums.n_written += n;
     free(rows);
     a->sums.ns += base_clock_ns() - start;
     return rc;
@@ -322,6 +326,7 @@ int whatif_arm_write(whatif_arm *a, kv_origin origin, int32_t id, bool is_last, 
     a->step = NULL;
     const int rc = kv_session_append(a->session, &g, &id, 1, is_last ? NULL : a->next, &done, a->cancel, err);
     a->has_next = !rc && !is_last;
+    a->sums.n_written += kv_origin_is_written(origin);
     a->sums.ns += base_clock_ns() - start;
     return rc;
 }

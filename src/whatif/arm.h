@@ -42,11 +42,12 @@ model_grammar *whatif_model_grammar(model *m);
 /* What a turn cost and did; counted since the turn before ended. */
 typedef struct whatif_sums {
     agent_moved moved;
-    uint64_t visiting, visited; /* tokens that could visit; row-lanes that they visited */
-    uint64_t ns;                /* spent in the cache and the engine */
-    double nll;                 /* -log p of the answers' tokens, nats */
-    uint32_t n_plans, n_other;  /* plans made; of them those that the record has otherwise, or not at all */
-    base_buf notes;             /* orders that could not be followed, a sentence each */
+    uint64_t visiting, visited;   /* tokens that could visit; row-lanes that they visited */
+    uint64_t ns;                  /* spent in the cache and the engine */
+    double nll;                   /* -log p of the answers' tokens, nats */
+    uint32_t n_before, n_written; /* tokens: of the session when the turn began; of answers */
+    uint32_t n_plans, n_other;    /* plans made; of them those that the record has otherwise, or not at all */
+    base_buf notes;               /* orders that could not be followed, a sentence each */
 } whatif_sums;
 
 typedef struct whatif_arm {

@@ -158,7 +158,11 @@ static void emit_ledger(run *r, uint32_t turn, const agent_side_row *side)
     kv_stats s;
     kv_session_get_stats(r->arms[CHANGED].session, &s);
     agent_event e = agent_ledger_of(&s);
+    const whatif_sums *sums = &r->arms[CHANGED].sums;
     e.ledger.turn = turn;
+    e.ledger.reused = sums->n_before < s.n_tokens ? sums->n_before : s.n_tokens;
+    e.ledger.new = s.n_tokens - e.ledger.reused;
+    e.ledger.generated = sums->n_written;
     e.ledger.evicted = side->evicted;
     e.ledger.promoted = side->promoted;
     e.ledger.why = side->why;

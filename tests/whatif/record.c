@@ -334,6 +334,11 @@ void record_see(void *user, const agent_event *e)
         s->n_own = e->append.from + e->append.n;
         assert_int_equal(e->append.ids.n, e->append.n);
     }
+    if (e->type == AGENT_EVENT_ledger) {
+        assert_int_equal(e->ledger.new + e->ledger.reused, e->ledger.n);
+        assert_true(e->ledger.new > e->ledger.generated);
+        s->n_generated += (uint32_t)e->ledger.generated;
+    }
     if (e->type == AGENT_EVENT_token) assert_int_equal(e->token.index, s->n_own++);
     if (e->type == AGENT_EVENT_what_if_answer) {
         base_buf_printf(

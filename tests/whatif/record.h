@@ -28,7 +28,7 @@ typedef struct recorder {
 typedef struct seen {
     base_buf turns; /* a line each: every number but times */
     base_buf end, checks;
-    uint32_t n_turns, n_differ, n_plans, n_said, n_tokens;
+    uint32_t n_turns, n_differ, n_plans, n_said, n_tokens, n_generated;
     double kl;
     int64_t evicted[2];
     base_buf

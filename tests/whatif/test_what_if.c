@@ -72,6 +72,7 @@ static void test_what_if__equal_settings_differ_nowhere(void **state)
     assert_int_equal(s.checks.len, 0);
     assert_true(s.evicted[0] > 0);
     assert_int_equal(s.evicted[0], s.evicted[1]);
+    assert_int_equal(s.n_generated, TURNS * ANSWER);
     assert_int_equal(s.first_done, SYSTEM / 2); /* one of two sides has read the first text */
     assert_false(s.went_back);
     assert_int_equal(s.done, s.total);
