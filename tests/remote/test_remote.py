@@ -531,8 +531,8 @@ class Remote(unittest.TestCase):
                     self.assertEqual(bytes_of(scored), b"{\n    echo $(($1 - $2))\n}")
                 begun = [bytes_of(r["prompt"]) for r in s.requests]
                 self.assertTrue(any(b.endswith(b"echo $(($3") for b in begun) and any(b.endswith(b"echo $(($1 +") for b in begun), (kind, words))
-                for r in self.of(events, "request"):
-                    self.assertIn(r["cached"] - r["predicted"], (0, 1), (kind, words, r))  # 1: behind a call, as ever
+                for r in self.of(events, "request"):  # one more: behind a call, as ever; -1: vLLM tells it too late for a busy machine
+                    self.assertTrue(r["cached"] == -1 or r["cached"] - r["predicted"] in (0, 1), (kind, words, r))
 
     def test_an_engine_that_tells_no_doubts(self):
         """Said once, and attempts go on without."""

@@ -19,6 +19,13 @@ static int give_up(remote *r, base_err *why)
     return why->code = BASE_E_UNSUPPORTED;
 }
 
+/* It may take as long as writing the text does, and nothing of it streams. */
+static void show_work(const remote *r, uint32_t done, uint32_t n)
+{
+    const kv_observer *o = &r->base.observer;
+    if (o->prefill) o->prefill(o->user, done, n);
+}
+
 /* stream.sent and stream.came become what the request is, so that its report says so. */
 static int ask(remote *r, uint32_t n_read, const model_ids *all, remote_score *ret, base_err *err)
 {
@@ -32,11 +39,13 @@ static int ask(remote *r, uint32_t n_read, const model_ids *all, remote_score *r
     r->stream.sent.n = 0;
     for (uint32_t i = 0; i < n_prompt; i++) model_ids_add(&r->stream.sent, all->ids[i]);
     remote__report_begins(r, most_found);
+    show_work(r, 0, request.n_ids - n_read);
     const int rc = remote_score_ask(r->endpoint, &request, n_read, ret, &cost, err);
     if (rc) {
         remote__report_failed(r);
         return rc;
     }
+    show_work(r, request.n_ids - n_read, request.n_ids - n_read);
     engine_request *q = remote__report(r);
     q->cached = cost.cached;
     q->computed = cost.computed;
