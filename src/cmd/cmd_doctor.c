@@ -164,7 +164,11 @@ static const struct {
     {"candidates of --tries", {"in branches", "in branches", "one after the other", "one after the other"}},
     {"an answer that broke off",
         {"goes on by itself", "goes on by itself", "stands as it came", "stands as it came"}},
+    {"text that went stale leaves what is sent",
+        {"with the next cut", "with the next cut", "at once", "at once"}},
     {"a budget in spans", {"yes", "yes", "no", "no"}},
+    {"several calls in a strong model's message", {"yes", "yes", "yes", "yes, by tool_calls"}},
+    {"thoughts", {"in the text", "in the text", "shown, not sent back", "shown, not sent back"}},
     {"rows, lanes and scores", {"not visible", "not visible", "not visible", "not visible"}},
 };
 
