@@ -77,8 +77,7 @@ static void put_families(base_buf *out)
     const char *format;
     base_buf_puts(out, "\nArchitectures that run:\n");
     for (size_t i = 0; (a = model_arch_at(i)); i++)
-        base_buf_printf(out, "  %-14s %s%s\n", a->name, a->families,
-            a->rows_every || a->apart ? " (on the CPU only)" : "");
+        base_buf_printf(out, "  %-14s %s%s\n", a->name, a->families, a->apart ? " (on the CPU only)" : "");
     base_buf_puts(out, "\nFormats:");
     for (size_t i = 0; (format = gguf_tensor_type_at(i)); i++)
         base_buf_printf(out, "%s %s", i ? "," : "", format);

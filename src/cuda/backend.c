@@ -81,7 +81,7 @@ static void cuda_close(model_ops *ops)
     cuda_pins_free(c);
     cuda_rows_free(c);
     cuda_queue_free(c);
-    cuda_room *rooms[] = {&c->states, &c->scores, &c->pairs, &c->done};
+    cuda_room *rooms[] = {&c->states, &c->scores, &c->pairs, &c->done, &c->convolved, &c->factors};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) cuda_room_free(c, rooms[i]);
     cuda_free(c, c->arrived, CUDA_ARRIVED * sizeof *c->arrived);
     cuda_arena *arenas[] = {&c->arguments, &c->move, &c->patch_lists, &c->back};

@@ -15,6 +15,7 @@
  *     products.c    matmul: which kernel
  *     experts.c     a mixture's router and experts
  *     cublas.c      products of many columns by cuBLAS, where that is asked for
+ *     recurrent.c   layers that keep a state
  *     host.c        products with matrices that stay in the host's memory
  *     score.c       score_rows
  *     visit.c       visit, on the host
@@ -158,12 +159,13 @@ typedef struct cuda_backend {
     cuda_pins pins;
     cuda_rows *rows;
     cuda_host host;
-    cuda_cublas *cublas; /* NULL: products give the CPU's bits */
-    uint32_t *arrived;   /* [CUDA_ARRIVED] zeros, for products that go on (k_then) */
-    cuda_room states;    /* attention's, split over tiles */
-    cuda_room scores;    /* a router's */
-    cuda_room pairs;     /* a mixture's pairs, and what is made of them on the way */
-    cuda_room done;      /* gpu_columns' counters of the hidden numbers among them: zeros between launches */
+    cuda_cublas *cublas;          /* NULL: products give the CPU's bits */
+    uint32_t *arrived;            /* [CUDA_ARRIVED] zeros, for products that go on (k_then) */
+    cuda_room states;             /* attention's, split over tiles */
+    cuda_room scores;             /* a router's */
+    cuda_room pairs;              /* a mixture's pairs, and what is made of them on the way */
+    cuda_room convolved, factors; /* a recurrent layer's, between its launches */
+    cuda_room done; /* gpu_columns' counters of the hidden numbers among them: zeros between launches */
 } cuda_backend;
 
 /* ---- device.c ---- */
@@ -212,6 +214,8 @@ int cuda_launch(cuda_backend *c, gpu_launch_fn *launch, const void *params, size
 int cuda_patch(cuda_backend *c, void *to_device, const void *from_device, uint32_t n_words, base_err *err);
 /* When all is through (cuda_finish), n_bytes of the back arena's host side go to `to`; where that fails they are dropped. */
 void cuda_expect(cuda_backend *c, void *to, const void *from, size_t n_bytes);
+/* Whether something is on its way to this memory of the host. */
+bool cuda_is_expected(const cuda_backend *c, const void *to);
 /* At once, in front of everything that waits; what the move arena holds goes first. */
 int cuda_run_now(cuda_backend *c, gpu_launch_fn *launch, const void *params, base_err *err);
 /* Begins everything that waits, and does not wait for it. */

@@ -27,7 +27,8 @@ enum {
     GPU_TILE_ROWS = 64,
     GPU_NARROW = 32,
     GPU_WIDE = 128,
-    GPU_GRID_MAX = 65535, /* of a grid's second number */
+    GPU_GRID_MAX = 65535,   /* of a grid's second number */
+    GPU_DELTA_COLUMNS = 32, /* of a state that lie together: OPS_DELTA_COLUMNS */
 };
 
 /* How a block's value comes from its quants: the words and formulas of model/cpu/formats.def. */
@@ -271,6 +272,26 @@ typedef struct k_bound {
     float scale;
 } k_bound;
 
+/* A recurrent layer's convolution (ops.h, conv), whose results lie apart from x. */
+typedef struct k_conv {
+    gpu_mat x, out;
+    const float *taps, *before; /* before NULL: zeros */
+    float *after;
+    uint32_t n, n_channels, n_taps, head_dim, n_query, n_unit;
+    float eps;
+    uint32_t unused;
+} k_conv;
+
+/* And its state (ops.h, delta). factors: [n][n_value_heads][2] decay, beta. */
+typedef struct k_delta {
+    gpu_mat q, k, v, out, alpha, beta;
+    const float *a, *dt, *before; /* before NULL: zeros */
+    float *after, *factors;
+    uint32_t n, n_key_heads, n_value_heads, head_dim;
+    int32_t neighbours;
+    uint32_t unused;
+} k_delta;
+
 /* Words from one place to several: lists, numbers of rows. */
 typedef struct gpu_patch {
     uint64_t to, from; /* device addresses */
@@ -308,11 +329,11 @@ typedef cudaError_t gpu_launch_fn(cudaStream_t stream, const void *params);
 
 gpu_launch_fn cuda_launch_norm, cuda_launch_quant, cuda_launch_matmul, cuda_launch_matmul_narrow,
     cuda_launch_matmul_wide, cuda_launch_cohorts, cuda_launch_cohorts_narrow, cuda_launch_score_experts,
-    cuda_launch_choose_experts, cuda_launch_sort_pairs, cuda_launch_sum_pairs, cuda_launch_add,
-    cuda_launch_rope, cuda_launch_rows_write, cuda_launch_attention, cuda_launch_merge,
-    cuda_launch_score_tiles, cuda_launch_score_totals, cuda_launch_score_mass, cuda_launch_bound,
-    cuda_launch_patch, cuda_launch_bring, cuda_launch_copy, cuda_launch_widen, cuda_launch_widen_columns,
-    cuda_launch_gemm, cuda_launch_attention_wide;
+    cuda_launch_choose_experts, cuda_launch_sort_pairs, cuda_launch_conv, cuda_launch_delta_factors,
+    cuda_launch_delta, cuda_launch_sum_pairs, cuda_launch_add, cuda_launch_rope, cuda_launch_rows_write,
+    cuda_launch_attention, cuda_launch_merge, cuda_launch_score_tiles, cuda_launch_score_totals,
+    cuda_launch_score_mass, cuda_launch_bound, cuda_launch_patch, cuda_launch_bring, cuda_launch_copy,
+    cuda_launch_widen, cuda_launch_widen_columns, cuda_launch_gemm, cuda_launch_attention_wide;
 
 #ifdef __cplusplus
 }

@@ -204,6 +204,14 @@ void cuda_expect(cuda_backend *c, void *to, const void *from, size_t n_bytes)
     q->deliveries[q->n_deliveries++] = (cuda_delivery){to, from, n_bytes};
 }
 
+bool cuda_is_expected(const cuda_backend *c, const void *to)
+{
+    const cuda_queue *q = &c->queue;
+    size_t i = 0;
+    while (i < q->n_deliveries && q->deliveries[i].to != to) i++;
+    return i < q->n_deliveries;
+}
+
 int cuda_finish(cuda_backend *c, base_err *err)
 {
     cuda_queue *q = &c->queue;

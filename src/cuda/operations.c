@@ -418,25 +418,3 @@ int cuda_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
     if (!rc) join_heads(a, bounds, k.group);
     return rc;
 }
-
-/* ---- recurrent layers ---- */
-
-static int refuse_recurrent(base_err *err)
-{
-    return base_fail(
-        err, BASE_E_UNSUPPORTED, "layers that keep a state are not computed on the GPU; use --backend cpu");
-}
-
-int cuda_op_conv(model_ops *ops, const ops_conv_args *a, base_err *err)
-{
-    (void)ops;
-    (void)a;
-    return refuse_recurrent(err);
-}
-
-int cuda_op_delta(model_ops *ops, const ops_delta_args *a, base_err *err)
-{
-    (void)ops;
-    (void)a;
-    return refuse_recurrent(err);
-}

@@ -5,6 +5,7 @@
 #include "cuda/matmul.cu"
 #include "cuda/matmul_tiles.cu"
 #include "cuda/pairs.cu"
+#include "cuda/recurrent.cu"
 #include "cuda/rope.cu"
 #include "cuda/route.cu"
 #include "cuda/score.cu"

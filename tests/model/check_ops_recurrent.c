@@ -10,20 +10,6 @@
 
 #include "base/mem.h"
 
-/* The GPU has neither operation, and says so. */
-static bool has_states(check *c)
-{
-    base_err err = {0};
-    if (strncmp(c->b->backend, "cuda", 4) != 0) return true;
-    c->what = "refusal";
-    if (c->b->conv(c->b, NULL, &err) != BASE_E_UNSUPPORTED || !strstr(err.msg, "--backend cpu"))
-        fail(c, "was not refused", "conv", 0, 0, 0);
-    if (c->b->delta(c->b, NULL, &err) != BASE_E_UNSUPPORTED || !strstr(err.msg, "--backend cpu"))
-        fail(c, "was not refused", "delta", 0, 0, 0);
-    c->n_cases++;
-    return false;
-}
-
 static float *copy_of(const float *x, size_t n)
 {
     return memcpy(base_xmalloc(n * sizeof *x), x, n * sizeof *x);
@@ -117,7 +103,6 @@ static void check_conv(check *c, uint32_t n, uint32_t n_taps, uint32_t head_dim,
 
 void cases_conv(check *c)
 {
-    if (!has_states(c)) return;
     c->what = "at a sequence's start";
     check_conv(c, 1, 4, 32, 3, true);
     check_conv(c, 2, 4, 128, 8, true);
@@ -261,7 +246,6 @@ static void check_delta(check *c, uint32_t n, uint32_t n_key_heads, uint32_t n_v
 
 void cases_delta(check *c)
 {
-    if (!has_states(c)) return;
     c->what = "at a sequence's start";
     check_delta(c, 1, 1, 1, 32, true, false);
     check_delta(c, 5, 2, 4, 64, true, false);

@@ -290,9 +290,6 @@ static int open_cuda(model *m, const model_options *o, base_err *err)
     if (!rc && (m->hyper.arch->apart || m->hyper.head_dim > 256))
         rc = base_fail(err, BASE_E_UNSUPPORTED,
             "heads of two sizes, or of more than 256, are not computed on the GPU; use --backend cpu");
-    if (!rc && m->hyper.n_taps)
-        rc = base_fail(err, BASE_E_UNSUPPORTED,
-            "layers that keep a state are not computed on the GPU; use --backend cpu");
     return rc;
 #else
     return base_fail(err, BASE_E_DEVICE, "this build has no CUDA backend; use --backend cpu");
