@@ -1,9 +1,12 @@
 /*
- * Folding (core/fold.h): when the phases that the next tokens would read come close to the end of the model's
- * context, old rows move up. Each block of KV_FOLD_BLOCK tokens becomes as wide as the rows of it that are
- * active, mean over the lanes that read everything, rounded as a sum from the newest block on; it ends where
- * the next one begins, so its rows keep their order and their distances among each other, and none lies
- * ahead of a token that comes. The newest KV_FOLD_NEAR tokens and what begins their block stay.
+ * Folding (core/fold.h): old rows move up to where their evicted neighbours were. Each block of KV_FOLD_BLOCK tokens
+ * becomes as wide as the rows of it that are active, mean over the lanes that read everything, rounded as a sum from the
+ * newest block on; it ends where the next one begins, so its rows keep their order and their distances among each
+ * other, and none lies ahead of a token that comes. The newest KV_FOLD_NEAR tokens and what begins their block stay.
+ *
+ * This is due from half of the model's context on, whenever an eighth of it is holes again: read over tens of thousands
+ * of places that are nearly empty, a fact behind them is misread although its row is there (docs/results.md, "Does a
+ * session go on behind the context?").
  *
  * This happens between batches and between tokens, so whatever is computed together sees one table.
  */
@@ -16,7 +19,15 @@
 #include "kv/plan/apply.h"
 #include "kv/plan/plan.h"
 
-enum { GROUPS = KV_FOLD_BLOCK / MODEL_ROWS_GROUP };
+enum {
+    GROUPS = KV_FOLD_BLOCK / MODEL_ROWS_GROUP,
+    HOLES = 8, /* that part of the context may be holes, beside those of the newest tokens */
+};
+
+static bool has_window(const kv_session *s, uint32_t lane)
+{
+    return s->compute.has_window && s->compute.has_window(s->compute.user, lane / s->compute.shape.n_head_kv);
+}
 
 /* Active rows of each block below `to`, all lanes that read everything together; how many such lanes. */
 static uint32_t count_active(const kv_session *s, uint32_t to, uint64_t *active)
@@ -24,8 +35,7 @@ static uint32_t count_active(const kv_session *s, uint32_t to, uint64_t *active)
     uint32_t n_lanes = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         const model_lane_list *list = &s->lists.view[lane];
-        const uint32_t layer = lane / s->compute.shape.n_head_kv;
-        if (s->compute.has_window && s->compute.has_window(s->compute.user, layer)) continue;
+        if (has_window(s, lane)) continue;
         n_lanes++;
         /* A run never crosses a block. */
         for (uint32_t r = 0; r < list->n_runs && list->runs[r].index < to; r++)
@@ -52,9 +62,25 @@ static void find_changes(
     }
 }
 
+/* Rows that a lane reads, mean over the lanes that read everything. */
+static uint32_t mean_active(const kv_session *s)
+{
+    uint64_t sum = 0;
+    uint32_t n_lanes = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        if (has_window(s, lane)) continue;
+        sum += s->lists.view[lane].n_rows;
+        n_lanes++;
+    }
+    return n_lanes ? (uint32_t)(sum / n_lanes) : s->n;
+}
+
 static bool is_due(const kv_session *s)
 {
-    return kv__is_endless(s) && kv__extent(s) + 3 * KV_BATCH > s->compute.n_ctx;
+    if (!kv__is_endless(s)) return false;
+    const uint32_t extent = kv__extent(s), n_ctx = s->compute.n_ctx;
+    const bool has_begun = s->fold.n || extent > n_ctx / 2, ends = extent + 3 * KV_BATCH > n_ctx;
+    return ends || (has_begun && extent > mean_active(s) + KV_FOLD_NEAR + n_ctx / HOLES);
 }
 
 int kv__fold(kv_session *s, const atomic_bool *cancel, base_err *err)
