@@ -195,6 +195,8 @@ code_grammars *tool_workspace_grammars(tool_workspace *w);
  * files, ...
  */
 void tool_workspace_notes(const tool_workspace *w, base_buf *out);
+/* Such sentences that came to hold since, at a refresh or a command: each is given once. */
+void tool_workspace_take_news(tool_workspace *w, base_buf *out);
 /*
  * Source files of this tree are not in the index (too many, too large): what it does not find may still be
  * there.

@@ -116,6 +116,7 @@ void tool_workspace_close(tool_workspace *w)
     git_pathspec_free(w->ignored);
     tool__git_close(w);
     base_buf_free(&w->notes);
+    base_buf_free(&w->news);
     free(w->root.path);
     free(w->store);
     free(w);

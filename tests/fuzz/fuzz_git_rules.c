@@ -1,4 +1,4 @@
-/* Any bytes as rules of git: what a line says does not hang on the lines around it, and more of a line makes it no less. */
+/* Any bytes as rules of git: lines weigh what they weigh alone, and more folders or another line make them no cheaper. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +10,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     const char *text = (const char *)bytes;
-    bool any = false;
+    tool_git_rules all, sum = {0};
+    tool__git_rules_weigh(text, n, &all);
     for (size_t at = 0; at < n;) {
         const char *end = memchr(text + at, '\n', n - at);
         const size_t len = end ? (size_t)(end - text) - at : n - at;
-        const bool is_endless = tool__git_rules_are_endless(text + at, len);
-        if (tool__git_rules_are_endless(text + at, len / 2) && !is_endless) abort();
-        any |= is_endless;
+        tool_git_rules line;
+        tool__git_rules_weigh(text + at, len, &line);
+        for (unsigned i = 0; i <= TOOL_GIT_MOST_STARS; i++) sum.weights[i] += line.weights[i];
+        if (tool__git_rules_steps(&line, 9) > tool__git_rules_steps(&all, 9)) abort();
         at += len + 1;
     }
-    if (any != tool__git_rules_are_endless(text, n)) abort();
+    if (memcmp(&all, &sum, sizeof all)) abort();
+    for (unsigned folders = 0; folders < 130; folders++)
+        if (tool__git_rules_steps(&all, folders) > tool__git_rules_steps(&all, folders + 1)) abort();
     return 0;
 }

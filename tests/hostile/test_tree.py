@@ -138,6 +138,35 @@ class Tree(Hostile):
         run, _, results = self.ask(script, "plan")
         self.assertEqual([r["status"] for r in results], ["ok"] * 2, results)
 
+    def test_rules_that_cost_more_than_anybody_waits_for(self):
+        """Few stars a line, but many lines for many paths, and rules written in their place further down, by whomever."""
+        deep = "src/" + "a/" * 60
+        bomb = "".join("**/a/**/a/**/a/**/no%d\n" % i for i in range(400))
+        for i in range(300):
+            self.put(deep + f"f{i}", "x")
+        self.put("src/a/a/.gitignore", "# nothing\n")
+        self.git("ls-files", "-o", "--exclude-standard")
+        self.put(".gitignore", bomb)
+        with self.assertRaises(subprocess.TimeoutExpired):  # the control
+            subprocess.run(["git", "-C", self.tree, "ls-files", "-o", "--exclude-standard"], stdout=subprocess.DEVNULL, timeout=2)
+        look = call("list") + call("git", op="status") + "answer Done.\n"
+        run, _, results = self.ask(look, "plan")
+        self.assertEqual(results[0]["status"], "ok", results)
+        self.assertIn("patterns that never end", run.stdout + run.stderr)
+        os.remove(self.path(".gitignore"))
+        run, _, results = self.ask(look, "plan")
+        self.assertEqual([r["status"] for r in results], ["ok"] * 2, results)
+        self.assertNotIn("patterns that never end", run.stdout + run.stderr)
+        write = "python3 -c \"open('src/a/a/.gitignore', 'w').write(''.join('**/a/**/a/**/a/**/no%d\\n' % i for i in range(400)))\""
+        _, _, results = self.ask(call("shell", command=write) + look, "all")
+        self.assertEqual([r["status"] for r in results], ["ok"] * 3, results)
+        self.assertIn("src/a/a/.gitignore", results[0]["text"])
+        self.assertFalse(self.has("src/a/a/.gitignore"))
+        script = self.script(call("write", bomb, path="src/a/.gitignore") + "answer One.\nanswer Two.\n")
+        run = self.kvist("--linear", "--mode", "edits", "--context", "off", "--fake-script", script, stdin="go\ngo on\n")
+        self.assertIn("kvist goes on without git", run.stdout)
+        self.assertIn("Two.", run.stdout)
+
     def test_undo_behind_what_was_planted_meanwhile(self):
         """Between the writing and the undoing links, pipes and folders come to stand in the way: nothing outside is written or waited for."""
         new = "int twice(int x)\n{\n    return x + x;\n}"

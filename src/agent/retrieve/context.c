@@ -78,8 +78,13 @@ void agent__mark_stale(agent *a, const char *path)
 void agent__notice_changes(agent *a, base_buf *told)
 {
     char **changed = NULL;
+    base_buf news = {0};
     base_err err = {0};
-    if (tool_workspace_refresh(a->workspace, &changed, a->cancel, &err)) {
+    const int failed = tool_workspace_refresh(a->workspace, &changed, a->cancel, &err);
+    tool_workspace_take_news(a->workspace, &news);
+    if (news.len) agent__notice(a, "%.*s", (int)news.len - 1, news.data);
+    base_buf_free(&news);
+    if (failed) {
         if (err.code != BASE_E_CANCELLED) agent__notice(a, "the tree could not be read again: %s", err.msg);
         return;
     }

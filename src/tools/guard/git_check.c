@@ -18,6 +18,7 @@
 #include "tools/guard/git_repos.h"
 #include "tools/guard/git_worktrees.h"
 #include "tools/guard/orders.h"
+#include "tools/tree/git_obstacles.h"
 
 /* ---- files ---- */
 
@@ -152,54 +153,69 @@ static void check_indexes(tool_git_check *c)
     }
 }
 
-/* ---- pipes ---- */
+/* ---- what git would wait for ---- */
 
-static bool set_pipe_aside(tool_git_check *c, const char *path)
+/* By the clock of ctime, which nobody can set. */
+static bool is_since(const tool_git_check *c, int64_t ctime_ns)
 {
-    return tool__git_set_aside(c, path, "made",
-        ", a pipe, a device, a file or a pattern without an end where git has a text, and git would wait for "
-        "it: it was moved aside.");
+    return ctime_ns >= c->g->taken_ns - tool__coarse_ns;
 }
 
-/* In a folder whose entries changed; the clock of ctime nobody can set. */
-static bool check_rules(tool_git_check *c, const tool_walked *folder)
+static bool changed_since(const tool_git_check *c, const char *path)
 {
-    static const char *const names[] = {".gitignore", ".gitattributes", ".gitmodules", ".mailmap"};
-    bool done = true;
-    /* The first one may be written in its place, which its folder's clock does not tell. */
-    if (*folder->path && folder->ctime_ns < c->g->taken_ns - tool__coarse_ns) return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names && done; i++) {
-        char *path = base_fs_join(folder->path, names[i]);
-        struct stat st;
-        char *whole = base_fs_join(c->w->root.path, path);
-        if (!fstatat(c->w->root.fd, path, &st, 0) &&
-            (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode) ||
-                st.st_size > TOOL_GIT_MOST_TEXT || tool__git_rules_file_is_endless(whole)))
-            done = set_pipe_aside(c, path);
-        free(whole);
-        free(path);
+    struct stat st;
+    return tool__look(&c->w->root, path, &st) && is_since(c, tool__ns_of(st.st_ctim));
+}
+
+/* Entries of a folder, or rules that were written in their place: what git is asked about costs other steps than before. */
+static bool changed_what_rules_cost(const tool_git_check *c)
+{
+    bool is_changed = changed_since(c, ".git/info/exclude") || changed_since(c, ".git/info/attributes");
+    for (size_t i = 0; i < c->now.n_folders && !is_changed; i++) {
+        const tool_walked *folder = &c->now.folders[i];
+        is_changed = is_since(c, folder->ctime_ns);
+        for (const char *const *name = tool__git_rules_names; folder->has_rules && *name && !is_changed;
+             name++) {
+            char *path = base_fs_join(folder->path, *name);
+            is_changed = changed_since(c, path);
+            free(path);
+        }
     }
-    return done;
+    return is_changed;
 }
 
 /* There was none when the repository was opened (git.c), so each is the command's. kvist itself would wait for it first. */
-static void check_pipes(tool_git_check *c)
+static char *find_obstacle(const tool_git_check *c, bool looks_at_tree)
+{
+    char *found = tool__git_find_pipe(git_repository_path(c->w->repo));
+    return found || !looks_at_tree
+               ? found
+               : tool__git_find_in_tree(c->w->root.path, git_repository_commondir(c->w->repo));
+}
+
+static void check_obstacles(tool_git_check *c)
 {
     enum { MOST_ROUNDS = 64 };
-    bool done = true;
     if (!c->w->repo || c->w->root.is_bare) return;
-    for (int rounds = 0; done; rounds++) {
-        char *found = tool__git_find_pipe(git_repository_path(c->w->repo));
-        if (!found) break;
+    const bool looks_at_tree = changed_what_rules_cost(c);
+    for (int rounds = 0;; rounds++) {
+        char *found = find_obstacle(c, looks_at_tree);
+        if (!found) return;
         char *path = tool__git_path_below(&c->w->root, "", found);
-        done = path && rounds < MOST_ROUNDS && set_pipe_aside(c, path);
+        /* Rules that stood there before may cost too much by what the command made below them. */
+        const bool done = path && rounds < MOST_ROUNDS && changed_since(c, path) &&
+                          tool__git_set_aside(c, path, "made",
+                              ", a pipe, a device, a file or a pattern without an end where git has a text, "
+                              "and git would wait for it: it was moved aside.");
+        if (!done) {
+            tool__git_obstacle_say(c->out, found);
+            base_buf_puts(c->out, ", and it is still there: kvist goes on without git.\n");
+            tool__git_close(c->w);
+        }
         free(path);
         free(found);
+        if (!done) return;
     }
-    for (size_t i = 0; i < c->now.n_folders && done; i++) done = check_rules(c, &c->now.folders[i]);
-    if (done) return;
-    tool__git_close(c->w);
-    base_buf_puts(c->out, "It is still there, so kvist goes on without git.\n");
 }
 
 /* ---- what the next session obeys ---- */
@@ -248,7 +264,7 @@ void tool__git_guard_check(tool_workspace *w, base_buf *told)
     tool__git_links_check(&c);
     check_indexes(&c);
     tool__git_conflicts_check(&c);
-    check_pipes(&c);
+    check_obstacles(&c);
     check_orders(&c);
     /* A rebase that this command began is the session's: the next command may go on with it. */
     tool__git_states_add(&w->root, &c.now, &g->states, &g->own_states);

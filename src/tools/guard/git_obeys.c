@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "tools/file/git_includes.h"
+#include "tools/file/git_pointers.h"
 #include "tools/file/safe_path.h"
 #include "base/path.h"
 #include "tools/tree/workspace.h"

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "tools/file/git_rules.h"
 #include "tools/guard/below.h"
 #include "base/path.h"
 
@@ -32,7 +33,8 @@ enum {
     HAS_REFS = 8,
     HAS_COMMONDIR = 16,
     HAS_OTHER_CASE = 32,
-    HAS_ODD = 64
+    HAS_ODD = 64,
+    HAS_RULES = 128
 };
 static const struct {
     const char *name;
@@ -99,6 +101,7 @@ static void note_entry(int fd, const struct dirent *e, tool_repo_part part, list
         is_folder = !fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
     for (size_t i = 0; i < sizeof names_of_git / sizeof *names_of_git; i++)
         if (!strcmp(e->d_name, names_of_git[i].name)) ret->has |= names_of_git[i].bit;
+    if (tool__git_rules_is_name(e->d_name)) ret->has |= HAS_RULES;
     if (is_folder) base_buf_add(&ret->folders, e->d_name, strlen(e->d_name) + 1);
 }
 
@@ -244,6 +247,7 @@ static void walk(walker *k, tool_repo_part part, bool is_repo)
         .ctime_ns = tool__ns_of(st.st_ctim),
         .has = in.has,
         .part = part,
+        .has_rules = (in.has & HAS_RULES) != 0,
         .has_odd = (in.has & HAS_ODD) != 0,
         .is_settled = k->now_ns - tool__ns_of(st.st_ctim) > tool__coarse_ns};
     if (in.has & HAS_GIT) meet_git(k, in.git.data);

@@ -45,6 +45,7 @@ typedef struct tool_walked {
     uint32_t n_below; /* folders that stand behind this one and lie in it */
     uint8_t has;      /* which names of git's it holds */
     tool_repo_part part;
+    bool has_rules;  /* .gitignore and the like */
     bool has_odd;    /* entries that tool__git_walk_is_odd is true for */
     bool is_settled; /* an equal ctime means equal entries */
 } tool_walked;

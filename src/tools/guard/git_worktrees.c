@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "tools/file/git_pointers.h"
 #include "tools/guard/git_obeys.h"
 
 static char *folder_of(const char *path)

@@ -6,9 +6,8 @@
  * there (NO_SEARCH), with libgit2's check of the owner on, and with the found folder as its working tree: a
  * core.worktree in the repository's configuration cannot move us elsewhere.
  */
-#include "tools/file/git_includes.h"
-#include "tools/file/git_rules.h"
 #include "tools/file/safe_path.h"
+#include "tools/tree/git_obstacles.h"
 #include "tools/tree/workspace.h"
 
 #include <dirent.h>
@@ -51,171 +50,6 @@ static bool is_of_another(const char *folder, const char *name)
     bool is_foreign = lstat(path.data, &st) || (st.st_uid != geteuid() && st.st_uid);
     base_buf_free(&path);
     return is_foreign;
-}
-
-/* ---- what would hold libgit2 up ---- */
-
-/*
- * Named pipes and devices in a tree that came in an archive: whoever opens one waits for ever. And holes of gigabytes in the place of a
- * text: libgit2 reads a HEAD, a ref, a .gitignore whole.
- */
-typedef struct odd_search {
-    size_t left;     /* entries that are still looked at */
-    bool only_rules; /* in the working tree libgit2 opens .gitignore and the like unseen */
-    bool skips_refs; /* thousands of refs cost as many calls: their sizes are looked at once */
-    char *found;     /* NULL: none */
-} odd_search;
-
-enum { MOST_IN_GIT = 200000 };
-
-static bool is_object_folder(const char *name)
-{
-    return strlen(name) == 2 && strspn(name, "0123456789abcdef") == 2;
-}
-
-/* A text that libgit2 reads whole, where it is a ref or has one of these names. */
-static bool is_text(const odd_search *s, const char *name, bool in_refs)
-{
-    static const char *const names[] = {"commondir", "gitdir", "exclude", "attributes", "alternates"};
-    if (s->only_rules) return !strncmp(name, ".git", 4);
-    if (in_refs || base_ends_with(name, "HEAD")) return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i])) return true;
-    return false;
-}
-
-/* Larger than libgit2 should read, or rules that it would be matching for ever. */
-static bool is_too_much(const char *folder, const char *name, const struct stat *st)
-{
-    if (st->st_size > TOOL_GIT_MOST_TEXT) return true;
-    char *path = base_fs_join(folder, name);
-    const bool is_endless = tool__git_rules_file_is_endless(path);
-    free(path);
-    return is_endless;
-}
-
-static void find_odd(odd_search *s, const char *folder, int depth, bool in_refs)
-{
-    enum { MOST_DEPTH = 128 }; /* more than libgit2 goes down */
-    DIR *dir = depth < MOST_DEPTH ? opendir(folder) : NULL;
-    for (const struct dirent *e; dir && !s->found && s->left && (e = readdir(dir));) {
-        struct stat st;
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-        s->left--;
-        bool is_folder = e->d_type == DT_DIR;
-        if (e->d_type == DT_REG) {
-            if (!is_text(s, e->d_name, in_refs) || fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-                !is_too_much(folder, e->d_name, &st))
-                continue;
-        } else if (!is_folder) {
-            if (fstatat(dirfd(dir), e->d_name, &st, 0)) continue;
-            bool is_link = e->d_type == DT_LNK || (e->d_type == DT_UNKNOWN && S_ISDIR(st.st_mode));
-            is_folder = S_ISDIR(st.st_mode) && !is_link;
-            bool is_odd = (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) &&
-                          (!s->only_rules || !strncmp(e->d_name, ".git", 4));
-            if (!is_odd && !is_folder) continue;
-        }
-        base_buf path = {0};
-        base_buf_printf(&path, "%s/%s", folder, e->d_name);
-        if (!is_folder)
-            s->found = base_buf_take(&path);
-        else if (s->only_rules || !is_object_folder(e->d_name))
-            find_odd(
-                s, path.data, depth + 1, in_refs || (!depth && !s->skips_refs && !strcmp(e->d_name, "refs")));
-        base_buf_free(&path);
-    }
-    if (dir) closedir(dir);
-}
-
-char *tool__git_pointed_to(const char *at)
-{
-    base_buf path = {0}, text = {0};
-    struct stat st;
-    char *to = NULL;
-    base_buf_printf(&path, "%s/.git", at);
-    if (!stat(path.data, &st) && S_ISREG(st.st_mode) &&
-        !base_fs_read(path.data, TOOL_MAX_PATH + 16, &text, NULL) && text.len > 8 &&
-        !strncmp(text.data, "gitdir: ", 8)) {
-        text.data[strcspn(text.data, "\r\n")] = '\0';
-        base_buf_clear(&path);
-        base_buf_printf(
-            &path, "%s%s%s", text.data[8] == '/' ? "" : at, text.data[8] == '/' ? "" : "/", text.data + 8);
-        to = base_buf_take(&path);
-    }
-    base_buf_free(&path);
-    base_buf_free(&text);
-    return to;
-}
-
-char *tool__git_shared_by(const char *git_folder)
-{
-    base_buf path = {0}, text = {0};
-    struct stat st;
-    char *to = NULL;
-    base_buf_printf(&path, "%s/commondir", git_folder);
-    if (!stat(path.data, &st) && S_ISREG(st.st_mode) &&
-        !base_fs_read(path.data, TOOL_MAX_PATH, &text, NULL) && text.len) {
-        text.data[strcspn(text.data, "\r\n")] = '\0';
-        base_buf_clear(&path);
-        if (*text.data != '/') base_buf_printf(&path, "%s/", git_folder);
-        base_buf_puts(&path, text.data);
-        to = base_buf_take(&path);
-    }
-    base_buf_free(&path);
-    base_buf_free(&text);
-    return to;
-}
-
-char *tool__git_find_pipe(const char *git_folder)
-{
-    odd_search s = {.left = MOST_IN_GIT, .skips_refs = true};
-    find_odd(&s, git_folder, 0, false);
-    return s.found;
-}
-
-/* What one of these files of configuration leads to. */
-static char *find_included(const char *folder, const char *const names[])
-{
-    char *found = NULL;
-    for (size_t i = 0; names[i] && !found; i++) {
-        base_buf path = {0};
-        base_buf_printf(&path, "%s/%s", folder, names[i]);
-        found = tool__git_includes(path.data, NULL, NULL);
-        base_buf_free(&path);
-    }
-    return found;
-}
-
-/* What stands in a repository's folder, or is named by its configuration. */
-static void find_in_git(odd_search *s, const char *folder)
-{
-    static const char *const names[] = {"config", "config.worktree", NULL};
-    if (!s->found) find_odd(s, folder, 0, false);
-    if (!s->found) s->found = find_included(folder, names);
-}
-
-/* What libgit2 would wait for, or be long at; NULL: nothing. The caller frees. */
-static char *find_obstacle(const char *at, bool is_bare)
-{
-    enum { MOST_IN_TREE = 200000, MOST_POINTER = 1 << 16 };
-    static const char *const modules[] = {".gitmodules", NULL};
-    odd_search of_git = {.left = MOST_IN_GIT}, of_tree = {.left = MOST_IN_TREE, .only_rules = true};
-    base_buf path = {0};
-    struct stat st;
-    char *to = tool__git_pointed_to(at);
-    base_buf_printf(&path, "%s%s", at, is_bare ? "" : "/.git");
-    if (!stat(path.data, &st) && !S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || st.st_size > MOST_POINTER))
-        of_git.found = base_xstrdup(path.data);
-    if (!of_git.found) of_git.found = tool__git_includes_of_person(NULL, NULL);
-    find_in_git(&of_git, to ? to : path.data);
-    char *shared = of_git.found ? NULL : tool__git_shared_by(to ? to : path.data);
-    if (shared) find_in_git(&of_git, shared);
-    if (!of_git.found) of_git.found = find_included(at, modules);
-    free(shared);
-    if (!of_git.found && !is_bare) find_odd(&of_tree, at, 0, false);
-    free(to);
-    base_buf_free(&path);
-    return of_git.found ? of_git.found : of_tree.found;
 }
 
 /* git_repository_state's answers that a person should know of, in order of that enum. */
@@ -263,7 +97,7 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
         slash[slash == at] = '\0';
     }
     unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH | (is_bare ? GIT_REPOSITORY_OPEN_BARE : 0u);
-    char *obstacle = is_tree || is_bare ? find_obstacle(at, is_bare) : NULL;
+    char *obstacle = is_tree || is_bare ? tool__git_find_obstacle(at, is_bare) : NULL;
     bool is_opened = (is_tree || is_bare) && !obstacle && !git_repository_open_ext(&w->repo, at, flags, NULL);
     if (!is_opened && (is_tree || is_bare) && strcmp(at, start) &&
         is_of_another(at, is_tree ? ".git" : "HEAD")) {
@@ -291,9 +125,7 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
     if (!is_opened) {
         base_buf why = {0};
         if (obstacle) {
-            tool__path_show(&why, obstacle);
-            base_buf_puts(
-                &why, " is a pipe or a device, no file that git makes, or has patterns that never end");
+            tool__git_obstacle_say(&why, obstacle);
         }
         base_buf_printf(&w->notes,
             "git cannot be used here (%s): files are found by walking the folder, the git tool is off.\n",

@@ -19,6 +19,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "tools/tree/git_obstacles.h"
 
 #define INDEX_NS (3 * (uint64_t)1000000000)
 
@@ -62,6 +63,12 @@ void tool_workspace_notes(const tool_workspace *w, base_buf *out)
             w->listing.n, indexed);
     if (!w->sandbox.is_confining)
         base_buf_puts(out, "Shell commands cannot be confined on this machine; see kvist doctor.\n");
+}
+
+void tool_workspace_take_news(tool_workspace *w, base_buf *out)
+{
+    if (w->news.len) base_buf_add(out, w->news.data, w->news.len);
+    base_buf_clear(&w->news);
 }
 
 bool tool_workspace_is_partial(const tool_workspace *w)
@@ -237,6 +244,18 @@ static void check_marks(tool_workspace *w, char ***ret_changed)
     free(changed);
 }
 
+/* Whoever changed the tree: libgit2 could not be stopped any more. Before the first listing it was looked at already (git.c). */
+static void look_for_obstacles(tool_workspace *w)
+{
+    if (!w->repo || w->root.is_bare || !w->is_listed) return;
+    char *found = tool__git_find_in_tree(w->root.path, git_repository_commondir(w->repo));
+    if (!found) return;
+    tool__git_obstacle_say(&w->news, found);
+    base_buf_puts(&w->news, ": kvist goes on without git.\n");
+    tool__git_close(w);
+    free(found);
+}
+
 /* Lists again, unless nothing that a listing rests on has changed. */
 static int list_again(tool_workspace *w, const atomic_bool *cancel, base_err *err)
 {
@@ -244,6 +263,7 @@ static int list_again(tool_workspace *w, const atomic_bool *cancel, base_err *er
     if (w->is_listed && tool__folders_are_same(&w->root, &w->folders)) return BASE_OK;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
+    look_for_obstacles(w);
     int code = tool__listing_make(&w->root, w->repo, cancel, &fresh, err);
     if (code) return code;
     if (w->ignored) tool__listing_leave_out(&fresh, w->ignored);

@@ -24,6 +24,7 @@ struct tool_workspace {
     tool_root root;
     git_repository *repo; /* NULL: not a git tree, or unreadable */
     base_buf notes;
+    base_buf news;             /* for tool_workspace_take_news */
     char *store;               /* undo objects, spilled results */
     tool_den *tmp;             /* the children's; NULL until one runs */
     struct tool_scratch *kept; /* the copy in which builds judge; NULL until one does */
@@ -81,13 +82,6 @@ int tool__git_open(
  * The caller frees.
  */
 char *tool__git_outside(const tool_workspace *w);
-/* The folder that the ".git" file in this one names; NULL: it is none. The caller frees. */
-char *tool__git_pointed_to(const char *at);
-/* The folder that a worktree's own shares with others; NULL: it shares none. The caller frees. */
-char *tool__git_shared_by(const char *git_folder);
-enum { TOOL_GIT_MOST_TEXT = 16 << 20 }; /* of a file that libgit2 reads whole */
-/* A pipe, a device or a text too large among git's own files, which libgit2 would wait for: an absolute path that the caller frees; NULL: none. */
-char *tool__git_find_pipe(const char *git_folder);
 void tool__git_close(tool_workspace *w);
 
 #endif
