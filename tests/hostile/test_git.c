@@ -562,6 +562,48 @@ static const struct attack {
         FIRST "mkdir t; printf '[user]\\nname = A\\nemail = a@b\\n' > t/config",
         "printf '[core]\\nfsmonitor = touch $CANARY; false\\n' > t/config", "git status",
         .variables = {"GIT_CONFIG_GLOBAL", "t/config"}},
+    {"a sed of an active environment, for git's scripts", FIRST MODULE "mkdir -p .venv/bin",
+        "printf '#!/bin/sh\ntouch $CANARY\nexec /bin/sed \"$@\"\n' > .venv/bin/sed; chmod +x .venv/bin/sed",
+        "git submodule status"},
+    {"a strategy of an active environment",
+        FIRST "mkdir -p .venv/bin; echo b > f; git commit -qam b; git checkout -q -b t HEAD~1; echo c > f; "
+              "git commit -qam c; "
+              "echo d > g; git add g; git commit -qm d",
+        HOOK(".venv/bin/git-merge-evil") "git rebase -q main; echo x > f; git add f; echo evil > "
+                                         ".git/rebase-merge/strategy",
+        "GIT_EDITOR=true git rebase --continue", .holds = "true"},
+    {"a git in the folder itself, by PATH", FIRST, HOOK("git"), "git status",
+        .variables = {"PATH", ".:/usr/bin:/bin"}},
+    {"a git in the folder itself, by an empty PATH", FIRST, HOOK("git"), "git status",
+        .variables = {"PATH", ":/usr/bin:/bin"}},
+    {"signers", FIRST "git config gpg.ssh.allowedSignersFile signers; echo a > signers",
+        "echo evil > signers", "grep -q evil signers && touch $CANARY"},
+    {"a configuration in the tree by XDG", FIRST "mkdir -p xdg/git; echo > xdg/git/config",
+        "printf '[core]\nfsmonitor = touch $CANARY; false\n' > xdg/git/config", "git status",
+        .variables = {"XDG_CONFIG_HOME", "@/xdg"}},
+    {"a configuration in the tree by XDG, new", FIRST,
+        "mkdir -p xdg/git; printf '[core]\nfsmonitor = touch $CANARY; false\n' > xdg/git/config",
+        "git status", .variables = {"XDG_CONFIG_HOME", "@/xdg"}},
+    {"a configuration in the tree by HOME", FIRST "cp ~/.gitconfig .gitconfig; ",
+        "printf '[core]\nfsmonitor = touch $CANARY; false\n' >> .gitconfig", "git status",
+        .variables = {"HOME", "@"}},
+    {"a configuration in the tree by HOME, new", FIRST,
+        "printf '[core]\nfsmonitor = touch $CANARY; false\n' >> .gitconfig", "git status",
+        .variables = {"HOME", "@"}},
+    {"a worktree to be mended elsewhere", FIRST "mkdir ../precious",
+        "git worktree add -q w; echo $(dirname \"$PWD\")/precious/.git > .git/worktrees/w/gitdir",
+        "git worktree repair; test -e ../precious/.git && touch $CANARY", .holds = "true"},
+    {"a worktree made by hand to be mended elsewhere", FIRST "mkdir ../precious",
+        "mkdir -p .git/worktrees/x; echo ../.. > .git/worktrees/x/commondir; cp .git/HEAD .git/worktrees/x; "
+        "echo $(dirname \"$PWD\")/precious/.git > .git/worktrees/x/gitdir",
+        "git worktree repair; test -e ../precious/.git && touch $CANARY", .holds = "true"},
+    {"strategies of picks",
+        FIRST
+        "mkdir -p .venv/bin; echo b > f; git commit -qam b; git checkout -q -b t HEAD~1; echo c > f; git "
+        "commit -qam c; git checkout -q main; echo d > g; git add g; git commit -qm d; git checkout -q t",
+        HOOK(".venv/bin/git-merge-evil") "git cherry-pick main~1 main; echo x > f; git add f; git config -f "
+                                         ".git/sequencer/opts options.strategy evil",
+        "GIT_EDITOR=true git cherry-pick --continue", .holds = "true"},
     {"a hook among folders that are too deep", FIRST "git config core.hooksPath h; mkdir h; echo > h/x",
         "for i in a b c d e f g h; do mkdir -p h/$i/$(seq -s/ 40); done; " HOOK("h/pre-commit"), COMMIT},
 };
@@ -576,9 +618,22 @@ static bool fired(tree *t)
     return tree_has(t, "../canary");
 }
 
+static char *former[4]; /* values of an attack's variables */
+
+static void set_variable(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
 static void end(tree *t, const struct attack *a)
 {
-    for (size_t i = 0; i < 8 && a->variables[i]; i += 2) unsetenv(a->variables[i]);
+    for (size_t i = 0; i < 8 && a->variables[i]; i += 2) {
+        set_variable(a->variables[i], former[i / 2]);
+        free(former[i / 2]);
+    }
     outside(t,
         "chmod -R u+rwx .; git config --global --unset core.hooksPath"); /* the home folder is all tests' */
     tree_remove(t);
@@ -602,7 +657,11 @@ static void begin(tree *t, const struct attack *a)
     setenv("CANARY", canary, 1);
     setenv("PATH", path_with_environment(t), 1);
     outside(t, a->setup);
-    for (size_t i = 0; i + 1 < 8 && a->variables[i]; i += 2) setenv(a->variables[i], a->variables[i + 1], 1);
+    for (size_t i = 0; i + 1 < 8 && a->variables[i]; i += 2) {
+        const char *value = a->variables[i + 1], *now = getenv(a->variables[i]);
+        former[i / 2] = base_xstrdup(now);
+        set_variable(a->variables[i], *value == '@' ? tree_path(t, value + 1) : value);
+    }
     assert_false(fired(t));
 }
 

@@ -164,7 +164,7 @@ static bool names_nothing(const tool_kept *config)
     static const char *const words[] = {"path", "file", "fsmonitor", "command", "editor", "pager", "askpass",
         "proxy", "external", "helper", "program", "filter", "textconv", "driver", "clean", "smudge",
         "process", "cmd", "pack", "vcs", "alias", "template", "update", "hook", "prog", "tunnel", "browser",
-        "smtpserver", "httpd"};
+        "smtpserver", "httpd", "ssl"};
     if (!config || !config->is_held) return !config || !config->st.st_mode;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (config->bytes.data && strcasestr(config->bytes.data, words[i])) return false;

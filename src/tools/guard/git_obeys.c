@@ -6,6 +6,7 @@
 #include "tools/guard/git_obeys.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <git2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,16 +106,19 @@ static const char *take_home(const char **p)
     return NULL;
 }
 
-/* An active environment of the tree (.venv/bin, node_modules/.bin) comes first in PATH: what stands there is run in a program's place. */
+/*
+ * An active environment of the tree (.venv/bin, node_modules/.bin) comes first in PATH: what stands there is run in a program's place.
+ * An empty entry and "." are the folder that somebody stands in; here it is looked at as the root.
+ */
 static void find_searched(finder *f)
 {
     const char *list = getenv("PATH");
-    for (const char *at = list; at && *at;) {
-        const size_t n = strcspn(at, ":");
-        char *entry = base_xstrndup(at, n), *spelled = join(f->root->path, entry),
+    for (const char *at = list; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
+        char *entry = base_xstrndup(at, strcspn(at, ":")), *spelled = join(f->root->path, entry),
              *real = realpath(spelled, NULL), *both[] = {spelled, real};
         for (size_t i = 0; i < 2; i++) {
-            const char *inner = both[i] && (!i || strcmp(spelled, real)) ? below(f->root, both[i]) : NULL;
+            if (!both[i] || (i && !strcmp(spelled, real))) continue;
+            const char *inner = strcmp(both[i], f->root->path) ? below(f->root, both[i]) : "";
             if (!inner) continue;
             base_grow(&f->searched, &f->cap_searched, f->n_searched + 1, sizeof *f->searched);
             f->searched[f->n_searched++] = base_xstrdup(inner);
@@ -122,7 +126,6 @@ static void find_searched(finder *f)
         free(entry);
         free(spelled);
         free(real);
-        at += n + (at[n] == ':');
     }
 }
 
@@ -130,18 +133,38 @@ static void offer_program(finder *f, const char *prefix, const char *name)
 {
     for (size_t i = 0; i < f->n_searched; i++) {
         base_buf path = {0};
-        base_buf_printf(&path, "%s/%s%s", f->searched[i], prefix, name);
+        const char *folder = f->searched[i];
+        base_buf_printf(&path, "%s%s%s%s", folder, *folder ? "/" : "", prefix, name);
         f->fn(f->user, path.data, false);
         base_buf_free(&path);
     }
 }
 
-/* What the person types, and git starts unasked. */
+/* `git lfs` is a program of its own, by that name. */
+static void offer_extensions(finder *f, const char *folder)
+{
+    DIR *dir = opendir(folder);
+    for (const struct dirent *e; dir && (e = readdir(dir));)
+        if (!strncmp(e->d_name, "git-", 4)) offer_program(f, "", e->d_name);
+    if (dir) closedir(dir);
+}
+
+/* What the person types, git starts unasked, and its scripts call (git submodule, git bisect, git mergetool). */
 static void offer_usual_programs(finder *f)
 {
     static const char *const names[] = {"git", "git-lfs", "gpg", "gpg2", "gpgsm", "ssh", "ssh-keygen",
-        "ssh-askpass", "sh", "bash", "env", "less", "more", "pager", "editor", "vi", "vim", "nano"};
+        "ssh-askpass", "sh", "bash", "env", "less", "more", "pager", "editor", "vi", "vim", "nano", "awk",
+        "basename", "cat", "chmod", "cmp", "cp", "cut", "date", "diff", "dirname", "echo", "egrep", "expr",
+        "find", "gettext", "envsubst", "grep", "head", "hostname", "id", "ln", "ls", "mkdir", "mktemp", "mv",
+        "od", "patch", "perl", "printf", "ps", "pwd", "rm", "rmdir", "sed", "sleep", "sort", "stty", "tail",
+        "tar", "test", "touch", "tput", "tr", "uname", "uniq", "wc", "which", "xargs"};
+    if (!f->n_searched) return;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) offer_program(f, "", names[i]);
+    for (const char *at = getenv("PATH"); at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
+        char *folder = base_xstrndup(at, strcspn(at, ":"));
+        if (*folder == '/') offer_extensions(f, folder);
+        free(folder);
+    }
 }
 
 /* Every word of a command that names something in the tree: a file that is there, or a path that may come to be one. */
@@ -211,6 +234,17 @@ static bool is_program(const char *name)
     return false;
 }
 
+/* Files whose text git takes for true: attributes, who may sign, whose certificates are good, what a server is told. */
+static bool is_believed(const char *name)
+{
+    static const char *const ends[] = {"core.attributesfile", "ssh.allowedsignersfile", "ssh.revocationfile",
+        ".sslcainfo", ".sslcapath", ".sslcert", ".sslkey", ".proxysslcainfo", ".proxysslcert", ".proxysslkey",
+        ".cookiefile"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (base_ends_with(name, ends[i])) return true;
+    return false;
+}
+
 static void add_folder(finder *f, const char *path, size_t n)
 {
     base_grow(&f->folders, &f->cap, f->n + 1, sizeof *f->folders);
@@ -252,7 +286,7 @@ static void read_value(finder *f, const char *key, const char *value, int depth)
     if (is_condition) read_included(f, value, depth);
     if (!strcmp(name, "core.hookspath") || !strcmp(name, "init.templatedir"))
         offer_path(f, value, true);
-    else if (is_include || !strcmp(name, "core.attributesfile"))
+    else if (is_include || is_believed(name))
         offer_path(f, value, false);
     else if (is_program(name))
         offer_words(f, value, !may_be_text(name) || *value == '!');
@@ -283,6 +317,22 @@ static void add_folders_of(finder *f, const char *file, git_config *config)
         free(whole);
     }
     git_config_entry_free(worktree);
+}
+
+/* The person's own configuration, where the tree is their home folder or holds it. */
+static void offer_own_configuration(finder *f)
+{
+    static const char *const names[] = {"git/config", "git/attributes"};
+    const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");
+    if (home) offer(f, home, ".gitconfig", false);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *inner = xdg && *xdg ? base_xstrdup(names[i]) : base_fs_join(".config", names[i]);
+        if (xdg && *xdg)
+            offer(f, xdg, inner, false);
+        else if (home)
+            offer(f, home, inner, false);
+        free(inner);
+    }
 }
 
 /*
@@ -346,6 +396,7 @@ void tool__git_obeyed(
         find_searched(&f);
         if (!path) {
             offer_usual_programs(&f);
+            offer_own_configuration(&f);
             offer_environment(&f);
         }
         read_entries(&f, entries, 0);

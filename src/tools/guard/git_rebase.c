@@ -103,10 +103,39 @@ const char *tool__git_todo_refused(const base_buf *now, const base_buf *before)
     return NULL;
 }
 
+/*
+ * A strategy is a program's name, `git-merge-NAME`, which git looks for in PATH. In sequencer/opts it stands as a value, beside the
+ * options of one ("strategy-option").
+ */
+static bool names_strange_strategy(const char *text, bool is_value)
+{
+    static const char *const known[] = {"ort", "recursive", "resolve", "octopus", "ours", "subtree"};
+    static const char blanks[] = " \t\r\n";
+    for (const char *p = is_value ? text : strcasestr(text, "strategy"); p; p = strcasestr(p, "strategy")) {
+        if (!is_value) {
+            p += strlen("strategy");
+            if (!strncasecmp(p, "-option", 7)) continue;
+            p += strspn(p, blanks);
+            p += *p == '=';
+        }
+        p += strspn(p, blanks);
+        const size_t n = strcspn(p, blanks);
+        bool is_known = is_value && !n;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            is_known |= strlen(known[i]) == n && !strncmp(p, known[i], n);
+        if (!is_known) return true;
+        p += n;
+    }
+    return false;
+}
+
 bool tool__git_steps_refused(const tool_kept *now, const tool_kept *before)
 {
     if (!now->is_held || !S_ISREG(now->st.st_mode)) return true;
     if (base_ends_with(now->path, "todo"))
         return tool__git_todo_refused(&now->bytes, before && before->is_held ? &before->bytes : NULL) != NULL;
-    return now->bytes.data && strchr(now->bytes.data, '/');
+    if (!now->bytes.data) return false;
+    if (base_ends_with(now->path, "/strategy") && names_strange_strategy(now->bytes.data, true)) return true;
+    if (base_ends_with(now->path, "/opts") && names_strange_strategy(now->bytes.data, false)) return true;
+    return strlen(now->bytes.data) != now->bytes.len || strchr(now->bytes.data, '/');
 }

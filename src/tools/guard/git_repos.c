@@ -120,6 +120,23 @@ static bool holds_text(const tool_root *root, const char *path, const char *text
     return same;
 }
 
+/* `git worktree repair` writes a .git to the place that gitdir names. */
+static bool names_place_below(const tool_root *root, const char *path)
+{
+    char *file = base_fs_join(path, "gitdir");
+    tool_file f = {0};
+    bool is_below = !tool__file_read(root, file, 8192, &f, NULL) && f.text.len > 1 && *f.text.data == '/';
+    if (is_below) {
+        f.text.data[strcspn(f.text.data, "\n")] = '\0';
+        char *to = tool__git_path_below(root, "", f.text.data);
+        is_below = to && base_ends_with(to, "/.git");
+        free(to);
+    }
+    tool__file_free(&f);
+    free(file);
+    return is_below;
+}
+
 /*
  * What `git worktree add` makes of a repository that was there: REPO/worktrees/NAME holds nothing but a position and leads to
  * that repository's configuration and hooks, and the folder's .git leads there.
@@ -134,7 +151,7 @@ static bool is_plain_worktree(const tool_git_check *c, const char *path)
     if (!name || n < 10 || strncmp(name - 10, "/worktrees", 10)) return false;
     char *owner = base_xstrndup(path, n - 10), *file = base_fs_join(path, "commondir");
     const tool_repo *r = tool__git_walk_find(&c->now, owner);
-    bool is_plain = r && is_known(c, r) && holds_text(root, file, "../..\n");
+    bool is_plain = r && is_known(c, r) && holds_text(root, file, "../..\n") && names_place_below(root, path);
     tool_kept_list all = {0};
     tool__kept_add(root, path, NULL, NULL, &all);
     for (size_t i = 0; i < all.n && is_plain; i++) {
