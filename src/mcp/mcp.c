@@ -205,6 +205,15 @@ static size_t find_bare(const mcp *m, const char *name, mcp_server **ret_server,
     return n;
 }
 
+/* A message is a line, so line breaks between values become blanks; in a string there are none. Else byte for byte, as it was asked about. */
+static void put_line(base_buf *out, base_str text)
+{
+    base_buf_add(out, text.ptr, text.len);
+    for (size_t i = 0; i < out->len; i++)
+        if (out->data[i] == '\n' || out->data[i] == '\r') out->data[i] = ' ';
+    while (out->len && out->data[out->len - 1] == ' ') out->data[--out->len] = 0;
+}
+
 /* The arguments as strict JSON; NULL: they are no object. The caller frees. *ret_mended: what was given is none. */
 static char *arguments_of(base_str payload, base_json_doc **ret, bool *ret_mended)
 {
@@ -215,7 +224,7 @@ static char *arguments_of(base_str payload, base_json_doc **ret, bool *ret_mende
     if (!payload.len) {
         base_buf_puts(&strict, "{}");
     } else if (!base_json_parse(payload.ptr, payload.len, ret, NULL)) {
-        base_json_put(&strict, base_json_root(*ret));
+        put_line(&strict, payload);
     } else {
         *ret_mended = true;
         base_json_repair(payload.ptr, payload.len, &strict, &complete);

@@ -8,6 +8,7 @@
 #include "tools/guard/git_check.h"
 #include "tools/guard/git_guard.h"
 #include "tools/result/result.h"
+#include "tools/run/served.h"
 #include "tools/tree/workspace.h"
 
 /* The fenced block; a model that knows no payload writes them as an argument. `held` keeps such bytes. */
@@ -66,6 +67,7 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     const int code = w->outside->call(
         w->outside_user, w, name, arguments_of(call, &held), limits, &ret->text, &failed, &mine);
     tool__git_guard_check(w, &told);
+    tool__served_move(w);
     if (told.len) ret->notice = base_xstrdup(told.data);
     if (code == BASE_E_CANCELLED) {
         tool__say(ret, TOOL_CANCELLED, "cancelled by the person\n");

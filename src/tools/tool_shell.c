@@ -7,6 +7,7 @@
 #include "tools/guard/git_guard.h"
 #include "tools/run/box.h"
 #include "tools/run/scratch.h"
+#include "tools/run/served.h"
 #include "tools/confine/shell.h"
 #include "tools/confine/supervise.h"
 
@@ -137,6 +138,7 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     if (may_run) {
         code = tool__child_run(&plan, command, limits, ms, &c, err);
         tool__git_guard_check(w, &told);
+        tool__served_move(w);
         if (!code && c.is_stuck)
             base_buf_printf(&told,
                 "A process of the command was killed and has not ended within %d s: the kernel keeps it, as "

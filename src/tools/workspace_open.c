@@ -100,6 +100,7 @@ void tool_workspace_close(tool_workspace *w)
     if (w->store_is_temporary && w->store) base_fs_remove(w->store, NULL);
     tool__scratch_drop_kept(w);
     tool__den_free(w->tmp);
+    free(w->served);
     tool__git_guard_free(w->git_guard);
     tool__git_since_free(w->git_since);
     for (char **path = w->allow_read; *path; path++) free(*path);

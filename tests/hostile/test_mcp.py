@@ -137,6 +137,28 @@ class Mcp(Hostile):
         self.assertNotIn("and no more", shown)
         shown = self.talk(call_("s.where", '{"to": "me"}') + "answer One.\n", ["go", "y"], "ask")
         self.assertIn('s.where {"to": "me"}', shown)  # what is JSON is shown as it was written
+        # ... and sent as it was written, where another reader of it would say something else.
+        self.serve("def call(arguments):\n    return 'got ' + line\n")
+        for written in ('{"path\\u0000x": 1, "to": "a\\u0000b"}', '{"n": 12345678901234567890123, "f": 1e400, "g": 1E5, "z": -0}', '{"a": 1, "a": 2}', '{"s": "\\ud800"}'):
+            _, _, results = self.ask(call_("s.where", written.replace(", ", ",\n")) + "answer One.\n", "all")
+            if not results or results[0]["status"] == "denied":
+                self.skipTest("mode all needs a sandbox")
+            self.assertIn('"arguments":' + written + "}", results[0]["text"])
+
+    def test_where_its_tmp_lies(self):
+        """It reads that from its mounts; a command that it tells may leave a link there for the person's git."""
+        place = "next((x.split()[3] for x in open('/proc/self/mountinfo') if x.split()[4] == os.environ['TMPDIR']), '')"
+        self.serve(f"import os\ndef call(arguments):\n    return {place}\n")
+        of_command = call("shell", command="awk -v t=$TMPDIR '$5 == t {print $4}' /proc/self/mountinfo")
+        _, _, results = self.ask(call_("s.where", "{}") + of_command + call_("s.where", "{}") + "answer One.\n", "all")
+        texts = [r["text"] for r in results]
+        if "kvist-tmp-" not in "".join(texts):
+            self.skipTest("without mounts it has the same name as long as it runs")
+        self.assertEqual(texts[0].count("kvist-tmp-") + texts[2].count("kvist-tmp-"), 2, texts)
+        self.assertNotEqual(texts[0], texts[2])  # what it knew leads nowhere any more
+        folder = texts[0].split("kvist-tmp-")[1][:6]
+        self.assertIn(folder, texts[2])
+        self.assertNotIn(folder, texts[1])  # and it is none of the commands'
 
 
 main()

@@ -65,7 +65,7 @@ static void free_paths(char **paths)
 int tool__box_prepare(tool_workspace *w, const tool_box_wishes *wishes, tool_sandbox_plan *ret, base_err *err)
 {
     tool_git_binds binds = {0};
-    int code = tool__box_tmp(w, err);
+    int code = wishes->tmp ? BASE_OK : tool__box_tmp(w, err);
     if (code) return code;
     tool__git_binds_make(w, &binds);
     char **paths = protected_paths(w, binds.read_only), **readable = readable_paths(w, wishes->readable);
@@ -73,7 +73,7 @@ int tool__box_prepare(tool_workspace *w, const tool_box_wishes *wishes, tool_san
         .root_is_writable = wishes->writes && !w->root.is_bare,
         .shows_home = wishes->shows_home,
         .has_network = wishes->has_network,
-        .session = w->tmp,
+        .session = wishes->tmp ? wishes->tmp : w->tmp,
         .readable = (const char *const *)readable,
         .read_only = (const char *const *)paths};
     code = tool_sandbox_prepare(&w->sandbox, &all, ret, err);

@@ -11,6 +11,7 @@ typedef struct tool_box_wishes {
     bool writes;                 /* to the tree; else only to a tmp of its own */
     bool shows_home;             /* the person's own home, as its own commands see it */
     bool has_network;            /* the person opened it for this program */
+    tool_den *tmp;               /* its own; NULL: w->tmp */
     const char *const *readable; /* beside what commands may read, NULL-terminated; may be NULL */
 } tool_box_wishes;
 

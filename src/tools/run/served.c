@@ -26,18 +26,51 @@ struct tool_served {
     uint64_t next_look_ns;
     base_buf errors; /* the end of what came on the second stream */
     base_buf complaint;
-    tool_den *den; /* the session's tmp, open while it runs where it has no mounts; else NULL */
+    tool_workspace *w;
+    tool_den *tmp;
+    bool holds_tmp; /* open while it runs: it has no mounts */
 };
+
+/* In the workspace's list as long as it lives: see tool__served_move. */
+static void add_tmp(tool_served *s)
+{
+    tool_workspace *w = s->w;
+    base_grow(&w->served, &w->cap_served, w->n_served + 1, sizeof *w->served);
+    w->served[w->n_served++] = s->tmp;
+}
+
+static void drop_tmp(tool_served *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->w->n_served; i++)
+        if (s->w->served[i] != s->tmp) s->w->served[n++] = s->w->served[i];
+    s->w->n_served = n;
+    if (s->holds_tmp) tool__den_close(s->tmp);
+    tool__den_free(s->tmp);
+}
+
+void tool__served_move(tool_workspace *w)
+{
+    for (size_t i = 0; i < w->n_served; i++) tool__den_move(w->served[i]);
+}
 
 int tool_served_start(tool_workspace *w, const tool_served_options *options, tool_served **ret, base_err *err)
 {
     tool_sandbox_plan plan = {.ruleset = -1};
+    tool_den *tmp;
     tool__git_guard_take(w);
-    int code = tool__box_prepare(w,
-        &(tool_box_wishes){
-            .writes = options->writes, .has_network = options->has_network, .readable = options->readable},
-        &plan, err);
+    int code = tool__den_make("tmp", &tmp, err);
     if (code) return code;
+    code = tool__box_prepare(w,
+        &(tool_box_wishes){.writes = options->writes,
+            .has_network = options->has_network,
+            .tmp = tmp,
+            .readable = options->readable},
+        &plan, err);
+    if (code) {
+        tool__den_free(tmp);
+        return code;
+    }
     base_buf command = {0};
     base_buf_puts(&command, "exec");
     for (const char *const *word = options->argv; *word; word++) {
@@ -45,15 +78,19 @@ int tool_served_start(tool_workspace *w, const tool_served_options *options, too
         tool__quote_shell(&command, *word);
     }
     tool_served *s = base_xcalloc(1, sizeof *s);
+    s->w = w;
+    s->tmp = tmp;
+    add_tmp(s);
     tool__meter_start(&s->meter, NULL);
     code = tool__supervise(&plan, command.data,
         &(tool_supervise_options){.talks = true, .env = options->env, .group = s->meter.group.procs},
         &s->child, err);
     base_buf_free(&command);
-    if (!code && !plan.use_mounts && !tool__den_open(w->tmp, NULL)) s->den = w->tmp;
+    if (!code && !plan.use_mounts) s->holds_tmp = !tool__den_open(tmp, NULL);
     tool_sandbox_plan_free(&plan);
     if (code) {
         tool__meter_end(&s->meter);
+        drop_tmp(s);
         free(s);
         return code;
     }
@@ -68,7 +105,7 @@ void tool_served_stop(tool_served *s)
     if (!s) return;
     tool__supervise_end(&s->child, &(int){0}, &(bool){false});
     tool__meter_end(&s->meter);
-    if (s->den) tool__den_close(s->den);
+    drop_tmp(s);
     base_buf_free(&s->errors);
     base_buf_free(&s->complaint);
     free(s);

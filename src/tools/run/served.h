@@ -21,7 +21,12 @@ typedef struct tool_served_options {
 /* Looks at what git obeys first (git_guard.h). *ret: tool_served_stop. */
 int tool_served_start(
     tool_workspace *w, const tool_served_options *options, tool_served **ret, base_err *err);
-void tool_served_stop(tool_served *s); /* ends it, and all that it started */
+void tool_served_stop(tool_served *s); /* ends it, and all that it started, before the workspace is closed */
+/*
+ * Behind a command: a program that runs on can read where its tmp lies and tell the command, which may have left a link to it. Where
+ * there are mounts it lies elsewhere from now on.
+ */
+void tool__served_move(tool_workspace *w);
 
 /*
  * Both wait until base_clock_ns() is end_ns at most and poll *cancel (may be NULL). BASE_E_LIMIT: the time is over,

@@ -24,9 +24,11 @@ struct tool_workspace {
     tool_root root;
     git_repository *repo; /* NULL: not a git tree, or unreadable */
     base_buf notes;
-    base_buf news;             /* for tool_workspace_take_news */
-    char *store;               /* undo objects, spilled results */
-    tool_den *tmp;             /* the children's; NULL until one runs */
+    base_buf news;     /* for tool_workspace_take_news */
+    char *store;       /* undo objects, spilled results */
+    tool_den *tmp;     /* the children's; NULL until one runs */
+    tool_den **served; /* of each program that runs beside the session (served.h) */
+    size_t n_served, cap_served;
     struct tool_scratch *kept; /* the copy in which builds judge; NULL until one does */
     char *aside;               /* where what commands planted goes; NULL until something does */
     unsigned n_aside;
