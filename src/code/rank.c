@@ -19,11 +19,13 @@ static const double explain = .3; /* for a name that the request explains */
 static const double by_search =
     .3; /* part of the score that is the search's, which knows what tests and documents name */
 static const double long_ones = .2; /* what is long is changed more often */
+static const double quotes = 2;     /* for the only function that has a string which the request quotes */
 
 typedef struct candidate {
     uint32_t file, definition;
     uint32_t length; /* identifiers */
     double score, hit, tf;
+    bool has_quoted;
 } candidate;
 
 typedef struct ranking {
@@ -40,9 +42,11 @@ static const code_definition *definition_of(const ranking *g, const candidate *c
     return &g->x->files[c->file].file->definitions[c->definition];
 }
 
+/* A test by its name is none of what is to behave otherwise, wherever it stands. */
 static bool is_function(const code_definition *d)
 {
-    return !d->is_declaration && (!strcmp(d->what, "function") || !strcmp(d->what, "method"));
+    return !d->is_declaration && strncmp(d->name, "test_", 5) != 0 &&
+           (!strcmp(d->what, "function") || !strcmp(d->what, "method"));
 }
 
 /* Functions in the order of their chunks; those of one definition stand together. */
@@ -176,6 +180,62 @@ static void add_hits(ranking *g, const char *request)
     code_hits_free(&hits);
 }
 
+/* --- what the request quotes ----------------------------------------------------------------------------- */
+
+/* The next text between two marks that are no apostrophes, of one line; false: there is none. */
+static bool next_quoted(const char *request, size_t *at, size_t *ret_from, size_t *ret_to)
+{
+    enum { LEAST = 6 };
+    for (const char *p = request + *at; *p; p++) {
+        const bool opens = strchr("\"'`", *p) && (p == request || !code_is_name_byte(p[-1]));
+        const char *end = opens ? strchr(p + 1, *p) : NULL;
+        if (!end || code_is_name_byte(end[1]) || memchr(p, '\n', (size_t)(end - p))) continue;
+        *ret_from = (size_t)(p + 1 - request);
+        *ret_to = *at = (size_t)(end - request);
+        ++*at;
+        if (*ret_to - *ret_from >= LEAST) return true;
+        p = end;
+    }
+    return false;
+}
+
+/* Does the function's code, without its comments, have a string with that text? */
+static bool has_string(const ranking *g, const candidate *c, const char *quoted, size_t n)
+{
+    const indexed_file *f = &g->x->files[c->file];
+    const code_definition *d = definition_of(g, c);
+    const size_t length = d->to - d->from;
+    if (!f->text || !memmem(f->text + d->from, length, quoted, n)) return false;
+    char *code = code_blank_comments(f->file->language, f->text + d->from, length);
+    bool found = false;
+    for (const char *p = code; !found && (p = memmem(p, length - (size_t)(p - code), quoted, n)); p++) {
+        const char *line = p, *end = p + n;
+        while (line > code && line[-1] != '\n') line--;
+        while (end < code + length && *end != '\n') end++;
+        found = (memchr(line, '"', (size_t)(p - line)) && memchr(p + n, '"', (size_t)(end - p) - n)) ||
+                (memchr(line, '\'', (size_t)(p - line)) && memchr(p + n, '\'', (size_t)(end - p) - n)) ||
+                (memchr(line, '`', (size_t)(p - line)) && memchr(p + n, '`', (size_t)(end - p) - n));
+    }
+    free(code);
+    return found;
+}
+
+/* "The error only says "value too large"": a message leads to the function that writes it, and to few others. */
+static void add_quoted(ranking *g, const char *request)
+{
+    size_t at = 0, from, to;
+    while (next_quoted(request, &at, &from, &to)) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < g->n; i++) {
+            candidate *c = &g->all[i];
+            c->has_quoted = has_string(g, c, request + from, to - from);
+            n += c->has_quoted;
+        }
+        for (uint32_t i = 0; i < g->n; i++)
+            if (g->all[i].has_quoted) g->all[i].score += quotes / n;
+    }
+}
+
 uint32_t code_index_rank(const code_index *x, const char *request, uint32_t k, code_ranked **ret)
 {
     ranking g = {.x = x};
@@ -200,6 +260,7 @@ uint32_t code_index_rank(const code_index *x, const char *request, uint32_t k, c
         c->score = (1 - by_search) * c->score / best + by_search * c->hit;
         c->score *= 1 + long_ones * log(1 + c->length);
     }
+    add_quoted(&g, request);
     qsort(g.all, g.n, sizeof *g.all, by_score);
     uint32_t n = 0;
     while (n < g.n && n < k && g.all[n].score > 0) n++;

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "code/map.h"
+#include "code/rank.h"
 #include "code/words.h"
 
 static void put(code_index *x, const char *path, const char *text)
@@ -412,6 +413,27 @@ static void test_index__a_broken_moment_keeps_what_was_known(void **state)
     code_grammars_close(g);
 }
 
+/* A message that a request quotes leads to the only function that writes it, whatever else shares its words. */
+static void test_rank__a_quoted_message_finds_its_function(void **state)
+{
+    static const char quoted[] =
+        "When it does not fit, the error only says \"value too large\". Say how large.",
+                      plain[] = "When it does not fit, the error should say how large the value is.";
+    code_index *x = code_index_new(NULL);
+    code_ranked *ranked = NULL;
+    put(x, "error.py", "def error_of_large_value(value):\n    # value too large\n    return value.error\n");
+    put(x, "cache.py", "def put(cache, x):\n    if x > 9:\n        raise ValueError(\"value too large\")\n");
+    put(x, "check.py", "def test_large_value():\n    assert error_of(\"value too large\")\n");
+    uint32_t n = code_index_rank(x, quoted, 3, &ranked);
+    assert_int_equal(n, 2); /* a test is none of what is to change */
+    assert_string_equal(ranked[0].name, "put");
+    code_ranked_free(ranked, n);
+    n = code_index_rank(x, plain, 3, &ranked);
+    assert_string_equal(ranked[0].name, "error_of_large_value");
+    code_ranked_free(ranked, n);
+    code_index_free(x);
+}
+
 static void test_map__callers_lift_what_they_call(void **state)
 {
     code_index *x = code_index_new(NULL);
@@ -492,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_index__a_damaged_store_is_told_and_rebuilt),
         cmocka_unit_test(test_index__an_edit_gives_what_a_fresh_parse_gives),
         cmocka_unit_test(test_index__a_broken_moment_keeps_what_was_known),
+        cmocka_unit_test(test_rank__a_quoted_message_finds_its_function),
         cmocka_unit_test(test_map__callers_lift_what_they_call),
         cmocka_unit_test(test_outline__fits_its_budget),
         cmocka_unit_test(test_words__forms_of_a_word_share_a_stem),
