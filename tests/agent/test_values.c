@@ -45,7 +45,14 @@ static const struct {
         {"humanize.naturalsize(1024, binary=True)|\"1.0 KiB\""}},
     {"BigCommaf(big.NewFloat(834142.3256)) is 834,142.3256",
         {"BigCommaf(big.NewFloat(834142.3256))|~834,142.3256"}},
+    {"Parsing '1,024kb' gives 1. Commas between digits should be ignored, so that it gives 1048576.",
+        {"'1,024kb'|1048576"}},
+    {"snake(\"a/b\") gives a/b. A slash should part words, so that it gives \"a_b\" (and kebab(\"a/b\") "
+     "gives "
+     "\"a-b\").",
+        {"snake(\"a/b\")|\"a_b\"", "kebab(\"a/b\")|\"a-b\""}},
     /* None of these gives a value. */
+    {"Beginning 3 gives nothing away, so that it gives up.", {NULL}},
     {"Add UNDERLINE = 4 to AnsiStyle, and check it in testStyleAttributes.", {NULL}},
     {"parse(s) returns the number of seconds.", {NULL}},
     {"f(2) is 5 less than f(3).", {NULL}},

@@ -357,6 +357,17 @@ static const char *take_error(const char *p, wanted *ret)
     return end;
 }
 
+/* "f(1) gives 2. ..., so that it gives 3": behind a stated value, in a later part, what it is to be. */
+static const char *take_aim(const char *p, link_kind kind, wanted *ret)
+{
+    enum { FAR = 300 };
+    static const char words[] = "so that it ";
+    const char *aim = kind == STATES ? strcasestr(p, words) : NULL, *end = NULL;
+    link_kind next = NO_LINK;
+    if (aim && aim - p < FAR) end = take_link(aim + strlen(words), &next);
+    return end && next != RAISES ? take_value(end, ret) : NULL;
+}
+
 /*
  * ", it should be 6", "instead of 6", "but must give 6", "where 6 is expected" behind a stated value. A stated one that
  * "instead of" or "not" follows is what is wrong today; which of two is, "not" does not say. *doubt: then.
@@ -379,6 +390,7 @@ static const char *take_correction(const char *p, link_kind kind, wanted *ret, b
         if (end) *ret = other;
         return end;
     }
+    if ((end = take_aim(p, kind, ret))) return end;
     if (take_words(p, "not")) {
         *doubt = kind == STATES;
         return NULL;
@@ -477,8 +489,9 @@ static const char *take_rest(const char *from, const char *at, bool is_call, con
     if (kind == RAISES) return is_today ? NULL : take_error(end, w);
     if (!is_call && *skip_marks(p) == '=' && skip_marks(p)[1] != '>' && skip_marks(p)[1] != '=')
         return NULL; /* UNDERLINE = 4 */
-    end = take_value(end, w);
-    if (!end) return NULL;
+    const char *value = take_value(end, w);
+    if (!value) return take_aim(end, kind, w);
+    end = value;
     wanted better = {0};
     const char *corrected = take_correction(end, kind, &better, &doubt);
     if (corrected && better.text) {
@@ -530,7 +543,11 @@ static bool begins_clause(const char *request, const char *p)
             ((size_t)(p - request) == n || !is_name_byte(p[-(ptrdiff_t)n - 1])))
             return true;
     }
-    return false;
+    const char *word = p; /* "Parsing '1k' gives 1000" */
+    while (word > request && is_name_byte(word[-1])) word--;
+    const bool is_doing = p - word > 4 && !strncasecmp(p - 3, "ing", 3);
+    while (word > request && strchr(" \t`*", word[-1])) word--;
+    return is_doing && (word == request || strchr(".,:;(\n", word[-1]));
 }
 
 /* An operand with what it should give; behind that, or NULL. */
