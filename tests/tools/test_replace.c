@@ -105,6 +105,8 @@ static const rewriting rewritings[] = {
         "function f(x) {\n  return x + 1;\n}\nmodule.exports = f;\n", "Left out"},
     {"exported js function", "a.js", "export function f(x) {\n  return x;\n}\n", "f",
         "export function f(x) {\n  return x + 1;\n}\n", "export function f(x) {\n  return x + 1;\n}\n"},
+    {"pub only in the file", "a.rs", "pub fn f(x: i32) -> i32 {\n    x\n}\n", "f",
+        "fn f(x: i32) -> i32 {\n    x + 1\n}\n", "pub fn f(x: i32) -> i32 {\n    x + 1\n}\n", NULL, true},
     {"export only in the file", "a.js", "export function f(x) {\n  return x;\n}\n", "f",
         "function f(x) {\n  return x + 1;\n}\n", "export function f(x) {\n  return x + 1;\n}\n", NULL, true},
     {"object member, comma in both", "a.js", "const o = {\n  f: (x) => x,\n  g: 1,\n};\n", "f",

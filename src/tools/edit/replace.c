@@ -105,16 +105,16 @@ static const code_definition *inner_of_typedef(
 }
 
 /*
- * "export" is not part of what a function does, and weak models forget it: how many bytes of the old text
+ * "export" and "pub" are not part of what a function does, and weak models forget them: how many bytes of the old text
  * stay in front.
  */
 static size_t forgotten_words(const char *old, size_t n_old, const char *block, size_t n_block)
 {
-    static const char *const words[] = {"export default ", "export "};
+    static const char *const words[] = {"export default ", "export ", "pub(crate) ", "pub "};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t n = strlen(words[i]);
+        const size_t n = strlen(words[i]), n_first = strcspn(words[i], " (");
         if (n_old > n && !memcmp(old, words[i], n))
-            return n_block > 7 && !memcmp(block, "export ", 7) ? 0 : n;
+            return n_block > n_first && !memcmp(block, words[i], n_first) ? 0 : n;
     }
     return 0;
 }
