@@ -152,6 +152,30 @@ static bool is_same_program(const char *path, const base_buf *a, const base_buf 
     return is_same;
 }
 
+static uint32_t count_lines(const base_buf *text)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < text->len; i++) n += text->data[i] == '\n';
+    return n;
+}
+
+/*
+ * Asked for a small change, a small model at times writes another function in its place: more than half of a long
+ * definition (n_lines now) is gone, and the request says nothing of that. How many lines it had; 0: that is not so.
+ */
+static uint32_t lost_most(
+    const base_buf *old_text, const base_buf *new_text, uint32_t n_lines, const char *request)
+{
+    enum { LONG = 12 };
+    static const char *const words[] = {"remov", "delet", "drop", "simpl", "short", "refactor", "replac",
+        "rewrit", "split", "extract", "mov", "inline", "clean", "instead", "rid of", "use "};
+    const int64_t n_before = (int64_t)n_lines + count_lines(old_text) - count_lines(new_text);
+    bool is_asked = !request;
+    for (size_t i = 0; i < sizeof words / sizeof *words && !is_asked; i++)
+        is_asked = strcasestr(request, words[i]) != NULL;
+    return !is_asked && n_before >= LONG && n_before > 2 * (int64_t)n_lines ? (uint32_t)n_before : 0;
+}
+
 /* A new definition beside one of the same name in the package: refused, with the call that was meant. */
 static bool is_only_one(tool_workspace *w, const char *path, const base_buf *old_text,
     const base_buf *new_text, tool_result *result)
@@ -207,6 +231,18 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
             "line "
             "that has to change, then the same call with that line corrected.\n",
             name);
+        base_buf_free(&new_text);
+        goto out;
+    }
+    const uint32_t n_before = lost_most(&f.text, &new_text, line_end - line + 1, call->request);
+    if (n_before) {
+        tool__say(result, TOOL_FAILED,
+            "The new text of %s has %u lines of %u: the others are gone, and the request does not ask for "
+            "that. "
+            "Nothing was changed. Next: the same call with the whole definition as it is, but for the line "
+            "that "
+            "has to change.\n",
+            name, line_end - line + 1, n_before);
         base_buf_free(&new_text);
         goto out;
     }

@@ -228,7 +228,7 @@ static void test_opening__a_parameter_comes_and_goes_by_words(void **state)
     }
 }
 
-/* No definition is named: the call for the one that fits best is begun, behind a thought. */
+/* No definition is named: the call for the one that fits best is begun. */
 static void test_opening__behaviour_in_plain_words_finds_its_function(void **state)
 {
     static const struct {
@@ -242,7 +242,9 @@ static void test_opening__behaviour_in_plain_words_finds_its_function(void **sta
         base_buf script = {0};
         put_file("all.sh", "load_config() {\n    cat \"$1\"\n}\n\nopen_log() {\n    echo \"file "
                            "$1\"\n}\n\nother() {\n    exit 1\n}\n");
-        base_buf_printf(&script, "answer <<X\necho` here.\n%s```\nX\nanswer Done.\n", cases[i].new);
+        base_buf_printf(&script, "answer <<X\n%s%s```\nX\nanswer Done.\n",
+            stage_chat ? "echo` here.\n" : "", /* behind a thought, where doubts do not follow a copy */
+            cases[i].new);
         agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
         submit(s, &h, cases[i].request);
         char *text = get_file("all.sh");

@@ -10,13 +10,14 @@ static void test_outcome__knows_a_change_from_a_question(void **state)
         "Move f to a.py", "When the name is empty, return 0", "When f is called twice it should fail",
         "Count the calls: a field long n in struct s, increased by one in f", "Ignore empty lines at the end",
         "Don't allow timestamps from the future", "Capitalize the first letter too",
-        "Show the old text when the edit was refused", "Warn when the file is empty"};
+        "Show the old text when the edit was refused", "Warn when the file is empty",
+        "What a list prints as should end with its length."};
     static const char *const others[] = {"Which function adds two numbers?", "Should f be renamed?",
         "how do I add a flag", "Explain this diff", "what changed since v1.0?", "say something",
         "Review my changes", "Where is it made?", "hello", "go on with add", "the drop in speed",
         "When is f called?", "When does it fail", "Count the tests", "count the lines of a.py",
         "Summarize the file", "stop here", "Keep going", "Show the old text", "Don't change it, explain it",
-        "List what is there"};
+        "List what is there", "What should a list print", "What a list prints as?"};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         if (!agent_asks_for_change(changes[i])) fail_msg("a change: %s", changes[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -126,6 +127,51 @@ static void test_outcome__the_old_text_again_is_no_change(void **state)
     free_host(&h);
 }
 
+/* What it doubts comes before a condition in front. A value of the language and a quoted text are not missed in the tree. */
+static void test_outcome__a_copy_is_followed_by_what_is_doubted(void **state)
+{
+    NEEDS("doubts");
+    put_file("add.sh", "add_up() {\n    echo $(($1 + $2))\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "doubt 2 9\n"
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", \"name\": "
+        "\"add_up\"}}</tools>\n```sh\nadd_up() {\n    echo $(($1 + $2))\n}\n```\nX\n"
+        "answer <<X\n))\n}\n```\nX\nanswer Nine now.\n",
+        AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "add_up should take its ninth argument, or give NaN or 'no_number'"), 0);
+    assert_true(told(&h, "is the same as the old"));
+    assert_file("add.sh", "add_up() {\n    echo $(($1 + $9))\n}\n");
+    assert_false(told(&h, "is not in the tree"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* Most of a long function is gone, and nobody asked for that. */
+static void test_outcome__a_function_is_not_cut_short(void **state)
+{
+    static const char text[] =
+        "add_up() {\n    a=1\n    b=2\n    c=3\n    d=4\n    e=5\n    f=6\n    g=7\n    "
+        "h=8\n    i=9\n    j=10\n    echo $a\n}\n";
+    static const struct {
+        const char *request;
+        bool is_cut;
+    } cases[] = {{"add_up should print b", false}, {"add_up should be simplified and print 1", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("add.sh", text);
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", \"name\": "
+            "\"add_up\"}}</tools>\n```sh\nadd_up() {\n    echo 1\n}\n```\nX\nanswer No.\n",
+            AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request); /* it is asked until the script ends */
+        assert_file("add.sh", cases[i].is_cut ? "add_up() {\n    echo 1\n}\n" : text);
+        assert_int_equal(told(&h, "has 3 lines of 13: the others are gone"), !cases[i].is_cut);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 #define LIST(more) "print_all() {\n    sort | uniq\n    echo end\n" more "}\n"
 #define REWRITE_LIST                                                                                         \
     "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"option.sh\", \"name\": "         \
@@ -140,6 +186,7 @@ static void test_outcome__a_twin_is_changed_too(void **state)
     } cases[] = {
         {"print_all should end in an empty line, for options and arguments", LIST(""), true},
         {"both kinds of list should end in an empty line", LIST(""), true},
+        {"print_all for an option should end in an empty line where both lines are there", LIST(""), false},
         {"print_all should end in an empty line, for options", LIST(""), false},
         {"print_all should end in an empty line, for options and arguments", "print_all() {\n    true\n}\n",
             false},
@@ -331,6 +378,8 @@ int main(void)
         TEST_CASE(test_outcome__what_is_missing_is_begun),
         TEST_CASE(test_outcome__a_definition_that_stays_as_it_was_is_asked_for),
         TEST_CASE(test_outcome__the_old_text_again_is_no_change),
+        TEST_CASE(test_outcome__a_copy_is_followed_by_what_is_doubted),
+        TEST_CASE(test_outcome__a_function_is_not_cut_short),
         TEST_CASE(test_outcome__a_twin_is_changed_too),
         TEST_CASE(test_outcome__what_stands_there_is_told),
         TEST_CASE(test_outcome__a_question_has_none),

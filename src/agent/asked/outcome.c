@@ -11,6 +11,7 @@
 #include "agent/judge/judge.h"
 #include "agent/session/tell.h"
 #include "agent/words/request_words.h"
+#include "agent/words/values.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "code/places.h"
@@ -100,6 +101,16 @@ static bool begins_with_order(const char *from)
            (agent__is_any_word(from, w, shows) && agent__has_any_word(from, cases));
 }
 
+/* "What a cache prints as should end with ...": a clause is what has to change, and no question begins so. */
+static bool begins_with_clause(const char *from)
+{
+    static const char *const subjects[] = {"a", "an", "the", "it", "its", "this", "that", "they", NULL};
+    agent_word what, subject;
+    return agent__next_word(from, 0, &what) && what.to - what.from == 4 &&
+           !strncasecmp(from + what.from, "what", 4) && agent__next_word(from, what.to, &subject) &&
+           agent__is_any_word(from, subject, subjects);
+}
+
 bool agent_asks_for_change(const char *request)
 {
     static const char *const questions[] = {"which ", "where", "what", "how ", "why", "who", "does ", "do ",
@@ -114,7 +125,7 @@ bool agent_asks_for_change(const char *request)
     if (!is_polite && end > from && end[-1] == '?') return false;
     if (begins_with_order(from)) return true;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
-        if (!strncasecmp(from, questions[i], strlen(questions[i]))) return false;
+        if (!strncasecmp(from, questions[i], strlen(questions[i])) && !begins_with_clause(from)) return false;
     if (is_question_after_all(from)) return false;
     if (!strncasecmp(from, "count ", 6)) return true;
     if (agent__has_word(from, "should") || agent__has_word(from, "must")) return true;
@@ -309,7 +320,14 @@ void agent__ask(agent *a, const char *request)
                        (request[to] == '.' && is_letter(request[to + 1]));
         const bool is_qualifier = !strncmp(request + to, "::", 2); /* "Guard::into": it is about into */
         if ((is_path && request[to] != '(') || is_qualifier) continue;
+        const bool is_text = from && strchr("\"'", request[from - 1]) && request[to] == request[from - 1];
+        if (is_text && !is_addition) continue; /* "it gives 'foo_bar'" */
         char *name = base_xstrndup(request + from, to - from);
+        const char *literal = agent_value_literal(name); /* "NaN": nothing that is to come */
+        if (literal && !*literal) {
+            free(name);
+            continue;
+        }
         if (code_index_is_defined(index, name)) {
             if (!first && is_code_like(request, from, to)) first = base_xstrdup(name);
             if (is_object_of(request, from, going, sizeof going / sizeof *going))

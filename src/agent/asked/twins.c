@@ -173,8 +173,8 @@ void agent__wish_twins(agent *a, const agent_standing *old)
         if (is_twin(a, &places[i], old)) all[n_twins++] = places[i];
     const bool is_named = says_place(a->request, old->parent, old->path);
     for (uint32_t i = 0; i < n_twins; i++) {
-        const bool is_meant = (is_named && says_place(a->request, all[i].parent, all[i].path)) ||
-                              (n_twins == 1 && says_both(a->request));
+        const bool is_meant = is_named ? says_place(a->request, all[i].parent, all[i].path)
+                                       : n_twins == 1 && says_both(a->request);
         base_buf whole = {0};
         put_whole_name(&whole, all[i].parent, old->name);
         if (is_meant) agent__wish_changed(a, all[i].path, whole.data);

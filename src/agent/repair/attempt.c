@@ -12,6 +12,7 @@
 #include "agent/asked/asked.h"
 #include "agent/call/prompt.h"
 #include "agent/repair/attempt.h"
+#include "agent/retrieve/retrieve.h"
 #include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"
 #include "base/hash.h"
@@ -97,10 +98,37 @@ static void put_present_text(agent *a, const char *path, const char *name, base_
     code_places_free(places, n);
 }
 
+/* All that it does is to call another function: what the request wants of it, that one has to do. */
+static bool aim_at_delegate(agent *a)
+{
+    enum { MOST = 4 }; /* wrappers of wrappers */
+    code_index *index = tool_workspace_index(a->workspace);
+    char *name = a->fix.name && !a->asked.n_changed && !a->fix.wanted && agent__asks_for_behaviour(a)
+                     ? base_xstrdup(a->fix.name)
+                     : NULL;
+    bool is_found = false;
+    for (int i = 0; name && i < MOST; i++) {
+        code_place *places = NULL;
+        const uint32_t n = code_index_define(index, name, &places);
+        const code_place *only = n == 1 && !places[0].is_declaration ? &places[0] : NULL;
+        char *called = only ? agent__find_delegate(a, only, code_last_name(name)) : NULL;
+        if (only && is_found) agent__aim_at(a, only->path, name);
+        is_found |= called != NULL;
+        code_places_free(places, n);
+        free(name);
+        name = called;
+    }
+    free(name);
+    if (is_found) a->fix.copied = true; /* it would be */
+    return is_found;
+}
+
 void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to, base_buf *out)
 {
     base_err err = {0};
-    if (agent__aim_at_next_meant(a)) {
+    /* The first copy of what the request seems to mean: what it doubts there comes before another definition. */
+    const bool is_doubted = a->asked.n_meant && (a->engine->can & ENGINE_DOUBTS) && !a->fix.doubts;
+    if ((!is_doubted && agent__aim_at_next_meant(a)) || aim_at_delegate(a)) {
         base_buf_puts(out, "It stays as it is: something else has to change. ");
         put_present_text(a, a->fix.path, a->fix.name, out);
         if (agent__put_failed(a, from, to, &err))
@@ -177,14 +205,28 @@ static void definition_free(agent_definition *t)
     *t = (agent_definition){0};
 }
 
-/* The definition of that name, else the file's first one that has a body. */
+/* Is it the type that the name writes in front of its last part, if it writes one? */
+static bool is_of_type(const char *parent, const char *name)
+{
+    size_t n = (size_t)(code_last_name(name) - name);
+    while (n && strchr(".:", name[n - 1])) n--;
+    char *written = base_xstrndup(name, n);
+    const bool is_so = !n || !strcmp(code_last_name(parent), code_last_name(written));
+    free(written);
+    return is_so;
+}
+
+/* The definition of that name, of its type where there is one, else the file's first one that has a body. */
 static const code_definition *definition_of(const code_file *f, const char *name)
 {
+    const code_definition *found = NULL;
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
-        if (d->body_to > d->body_from && (!name || !strcmp(d->name, code_last_name(name)))) return d;
+        if (d->body_to <= d->body_from || (name && strcmp(d->name, code_last_name(name)) != 0)) continue;
+        if (!name || is_of_type(d->parent, name)) return d;
+        if (!found) found = d;
     }
-    return NULL;
+    return found;
 }
 
 static void take_definition(
@@ -283,9 +325,9 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
         base_buf text = {0};
         agent__put_call(a, &t, &opening->call);
         /* Between marks the text is quoted: what is doubted in it is not the tokens that would be written. */
-        const bool is_early = further && agent__open_early_return(a, &t, opening);
-        if (further && !is_early && !a->fix.field && !model_tools_are_marked(a->info.tools))
+        if (further && !a->fix.field && !model_tools_are_marked(a->info.tools))
             rc = agent__doubt_next(a, opening->call.data, &t, &text, err);
+        const bool is_early = further && !text.len && agent__open_early_return(a, &t, opening);
         opening->is_doubt = is_early || text.len > 0;
         /* Without a thought of its own a small model copies the old text. */
         if (!opening->is_doubt) put_thought(a, &t, &opening->thought);
