@@ -388,6 +388,17 @@ class Tree(Hostile):
         process.stdout.close()
         self.assertEqual(self.get("src/one.c"), other, rest)
 
+    def test_a_line_that_is_suggested_names_one_file(self):
+        name = "a'; touch fired; '.txt"
+        with open(self.path(name), "w") as f:
+            f.truncate(64 << 20)
+        _, _, results = self.ask(call("read", path=name) + "answer Done.\n", "plan")
+        command = json.loads(results[0]["text"].split("Next: shell ")[1])["command"]
+        subprocess.run(["sh", "-c", command], cwd=self.tree, stdout=subprocess.DEVNULL, check=True)
+        self.assertFalse(self.has("fired"), command)
+        subprocess.run(["sh", "-c", f"sed -n '1,40p' -- '{name}'"], cwd=self.tree, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.assertTrue(self.has("fired"))  # the control: in quotes only
+
     def test_names_that_are_no_text(self):
         for name in (b"new\nline.txt", b"esc\x1b[31m.txt", b"\xff\xfe.txt", "bidi\u202etxt.exe".encode(), b"-rf", b"a b'c\".txt"):
             with open(os.path.join(self.tree.encode(), name), "w") as f:
