@@ -298,7 +298,7 @@ class Server:
             self.send(h, 200, {"content": bytes_of(data["tokens"]).decode(errors="replace")})
         elif path == "/apply-template":
             self.send(h, 200, {"prompt": self.render(data)})
-        elif path == "/completion" and data.get("n_probs") and not data.get("stream"):
+        elif path == "/completion" and data.get("grammar", "").startswith("root ::= <["):
             self.llama_scores(h, data)
         elif path == "/completion" and not data.get("stream"):
             self.probes.append(data)
