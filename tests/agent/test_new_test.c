@@ -208,15 +208,27 @@ static void test_new_test__of_a_method_it_begins_like_the_nearest(void **state)
     free_host(&h);
 }
 
-static void test_new_test__one_that_leaves_its_subject_out_is_told(void **state)
+static void test_new_test__one_that_leaves_its_subject_out_is_refused_once(void **state)
 {
     wish w = STACK;
     w.tests = "from stack import Stack\n\n\ndef test_nothing():\n    assert True\n";
-    w.script = ANSWER("):\n    assert Stack().size() == 0") ADDED;
+    w.script = ANSWER("):\n    assert Stack().size() == 0") ANSWER("\n    assert Stack().size() == 0") ADDED;
     if (!has_pytest()) skip();
-    host h = ask_for(&w, "def test_is_empty():\n    assert Stack().size() == 0\n");
+    host h = ask_for(&w, "def test_is_empty():\n    # is_empty\n    assert Stack().size() == 0\n");
+    assert_true(told(&h, "Refused: test_is_empty does not call is_empty, which it is to test."));
     assert_true(told(&h, "the new test does not write is_empty: it tests something else"));
     assert_true(told(&h, "The new test does not notice a fault"));
+    free_host(&h);
+}
+
+static void test_new_test__a_copy_of_its_neighbour_is_refused(void **state)
+{
+    wish w = EVEN;
+    w.request = "Add another test for is_even";
+    w.script = ANSWER("4)") ANSWER("6)") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_even_2():\n    assert is_even(6)\n");
+    assert_true(told(&h, "Refused: test_is_even_2 is the text of test_is_even once more."));
     free_host(&h);
 }
 
@@ -354,7 +366,8 @@ int main(void)
         TEST_CASE(test_new_test__it_calls_its_subject_by_the_package),
         TEST_CASE(test_new_test__of_a_function_that_is_added_too),
         TEST_CASE(test_new_test__of_a_function_that_changes_first),
-        TEST_CASE(test_new_test__one_that_leaves_its_subject_out_is_told),
+        TEST_CASE(test_new_test__one_that_leaves_its_subject_out_is_refused_once),
+        TEST_CASE(test_new_test__a_copy_of_its_neighbour_is_refused),
         TEST_CASE(test_new_test__a_file_that_fails_in_every_copy_proves_nothing),
         TEST_CASE(test_new_test__of_a_member_it_knows_the_type),
         TEST_CASE(test_new_test__it_expects_what_the_code_gives),

@@ -160,7 +160,18 @@ static int perform(agent_running *r, uint64_t key, bool *ret_stop, base_err *err
                                 ? NULL
                                 : agent__forbids_change(r->a, base_json_str(r->call.arguments, "path", NULL));
     if (forbidden) agent__running_say(r, TOOL_REFUSED, "Refused: %s.\n", forbidden);
-    const bool by_hand = !repeated && !forbidden && r->tool && r->tool->power == TOOL_WRITES && is_by_hand(r);
+    char *no_test =
+        repeated || forbidden ? NULL : agent__why_no_test(r->a, r->call.arguments, r->call.payload);
+    if (no_test) {
+        agent_new_test *t = &r->a->asked.new_test;
+        t->is_refused = true;
+        agent__aim_at(r->a, t->path, t->name);
+        agent__running_say(r, TOOL_REFUSED,
+            "Refused: %s. Nothing was changed. Next: write a test that calls %s.\n", no_test,
+            code_last_name(t->subject));
+    }
+    const bool by_hand =
+        !no_test && !repeated && !forbidden && r->tool && r->tool->power == TOOL_WRITES && is_by_hand(r);
     if (by_hand) {
         const agent_refusal *x = &r->a->asked.refusal;
         base_buf what = {0};
@@ -172,7 +183,9 @@ static int perform(agent_running *r, uint64_t key, bool *ret_stop, base_err *err
             what.data, x->why);
         base_buf_free(&what);
     }
-    const int rc = repeated || forbidden || by_hand ? 0 : agent__running_prepare(r, err);
+    const bool is_over = repeated || forbidden || no_test || by_hand;
+    free(no_test);
+    const int rc = is_over ? 0 : agent__running_prepare(r, err);
     return rc ? rc : agent__running_carry_out(r, agent__running_permit, err);
 }
 

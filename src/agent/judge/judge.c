@@ -53,7 +53,13 @@ static bool has_part(const char *path, const char *name)
     return has;
 }
 
-/* Of several test files of one source the one that names the definition that was written there last. */
+/* "version_test.go" is nearer to "version.go" than "version_collection_test.go": less stands in its name besides. */
+static bool is_nearer(const char *path, const char *than)
+{
+    return strlen(base_path_name(path)) < strlen(base_path_name(than));
+}
+
+/* Of several test files of one source the one that names the definition that was written there last, else the nearest. */
 char *agent__test_file_of(const agent *a, const char *path)
 {
     char *stem = stem_of(path), *found = NULL, **paths = code_index_paths(tool_workspace_index(a->workspace));
@@ -63,7 +69,7 @@ char *agent__test_file_of(const agent *a, const char *path)
     for (size_t i = 0; paths && paths[i] && !has_name; i++) {
         if (!is_test_of(paths[i], stem) || !base_path_same_ending(paths[i], path)) continue;
         has_name = has_part(paths[i], name);
-        if (found && !has_name) continue;
+        if (found && !has_name && !is_nearer(paths[i], found)) continue;
         free(found);
         found = base_xstrdup(paths[i]);
     }

@@ -1,8 +1,6 @@
 /*
  * "Add a test for X": the program knows which file holds X's tests and which of them is nearest, so it shows
- * that one, begins the call that adds another beside it, and has the file run. A new test that passes must
- * fail when its subject is broken: one operator is turned in a copy of the tree and the test runs there; where
- * it does not notice, the person is told.
+ * that one, begins the call that adds another beside it, and has the file run.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -26,7 +24,7 @@ enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_EXAMPLE = 2400, MAX_FILE = 1 << 2
 
 /* --- what is tested ------------------------------------------------------------------------------------- */
 
-static bool is_code(const code_place *p)
+bool agent__is_code_place(const code_place *p)
 {
     return !p->is_declaration && !code_path_is_test(p->path) && strcmp(p->what, "variable") != 0 &&
            strcmp(p->what, "field") != 0;
@@ -56,7 +54,7 @@ static char *find_member(const agent *a, const char *request, char **ret_path)
         const uint32_t n =
             last > name ? code_index_define(tool_workspace_index(a->workspace), name, &places) : 0;
         for (uint32_t i = 0; i < n && !member; i++) {
-            if (!is_code(&places[i]) || !*places[i].parent) continue;
+            if (!agent__is_code_place(&places[i]) || !*places[i].parent) continue;
             member = base_xstrdup(name);
             *ret_path = base_xstrdup(places[i].path);
         }
@@ -78,7 +76,7 @@ static char *find_subject(const agent *a, const char *request, char **ret_path)
         code_place *places = NULL;
         uint32_t n_places = code_index_define(x, named.items[k].name, &places);
         for (uint32_t i = 0; i < n_places && !subject; i++) {
-            if (!is_code(&places[i])) continue;
+            if (!agent__is_code_place(&places[i])) continue;
             subject = base_xstrdup(named.items[k].name);
             *ret_path = base_xstrdup(places[i].path);
         }
@@ -335,7 +333,7 @@ static int append_subject(agent *a, const char *subject, const char *request, ba
     int rc = 0;
     const code_place *p = NULL;
     for (uint32_t i = 0; i < n && !p; i++)
-        if (is_code(&places[i])) p = &places[i];
+        if (agent__is_code_place(&places[i])) p = &places[i];
     if (p && !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len &&
         p->to - p->from <= MAX_SUBJECT) {
         size_t from = p->from;
@@ -618,6 +616,9 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
         base_buf_printf(&body, "#[test]\nfn %s() {\n    %s", t->name, t->assertion ? t->assertion : "assert");
     else
         base_buf_printf(&body, "func %s(t *testing.T) {\n", t->name);
+    /* What came of it before did not test its subject: its name stands in front of the lines that are to. */
+    if (t->is_refused && !t->rows && !t->begins && (is_go || (is_python && !t->assertion)))
+        base_buf_printf(&body, is_go ? "\t// %s" : "):\n    # %s", code_last_name(t->subject));
     agent_prompt_put_payload(a->info.tools, body.data, body.len, &opening->call);
     base_buf_free(&body);
     base_buf_free(&name);
@@ -641,115 +642,4 @@ int agent__open_further(agent *a, bool further, agent_opening *opening, base_err
     a->asked.new_test.begun = false;
     if (agent__open_new_test(a, opening)) return 0;
     return agent__open_call(a, further, opening, err);
-}
-
-/* --- does it notice? ------------------------------------------------------------------------------------ */
-
-/* One operator of the body turned into another, in no comment; false: it has none that is known. */
-static bool break_body(const char *language, base_buf *text, size_t from, size_t to, base_buf *what)
-{
-    static const char *const turns[][2] = {{" == ", " != "}, {" != ", " == "}, {" >= ", " < "},
-        {" <= ", " > "}, {" > ", " <= "}, {" < ", " >= "}, {" + ", " - "}, {" - ", " + "}, {" and ", " or "},
-        {" && ", " || "}, {" || ", " && "}, {" % ", " + "}, {" * ", " + "}, {" is None", " is not None"},
-        {" not in ", " in "}, {"return True", "return False"}, {"return False", "return True"},
-        {"return true", "return false"}, {"return false", "return true"}};
-    char *plain = code_blank_comments(language, text->data, text->len);
-    bool is_broken = false;
-    for (size_t i = 0; !is_broken && i < sizeof turns / sizeof *turns; i++) {
-        size_t n = strlen(turns[i][0]);
-        const char *at = memmem(plain + from, to - from, turns[i][0], n);
-        if (!at) continue;
-        size_t byte = (size_t)(at - plain);
-        base_buf out = {0};
-        base_buf_add(&out, text->data, byte);
-        base_buf_puts(&out, turns[i][1]);
-        base_buf_add(&out, text->data + byte + n, text->len - byte - n);
-        base_buf_free(text);
-        *text = out;
-        base_buf_printf(what, "\"%s\" for \"%s\"", turns[i][1], turns[i][0]);
-        is_broken = true;
-    }
-    free(plain);
-    return is_broken;
-}
-
-typedef struct {
-    bool fails; /* the file of the new test fails */
-    bool names; /* and what it prints names the new test */
-} copy_verdict;
-
-/* Runs the new test's file in a copy of the tree in which its subject is broken (text; NULL: as it is). */
-static int run_in_copy(
-    agent *a, const char *path, const base_buf *text, const char *name, copy_verdict *verdict, base_err *err)
-{
-    tool_scratch *scratch = NULL;
-    tool_result result = {.exit_code = -1};
-    tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
-    int rc = tool_scratch_make(a->workspace, a->test.in_copy, &scratch, a->cancel, err);
-    if (!rc && text) rc = tool_scratch_put(scratch, path, text->data, text->len, err);
-    if (!rc) rc = tool_scratch_run(scratch, a->test.command, &limits, &result, err);
-    verdict->fails = !rc && result.status != TOOL_OK;
-    verdict->names = !rc && result.text.data && strstr(result.text.data, name);
-    tool_result_free(&result);
-    tool_scratch_free(scratch);
-    return rc;
-}
-
-/* Does the new test, as it stands in its file, write the subject's name? True where it is not found. */
-static bool mentions_subject(const agent *a, const agent_new_test *t)
-{
-    const char *name = code_last_name(t->subject);
-    base_buf text = {0};
-    bool is_so = true;
-    uint32_t at;
-    if (t->is_file || t->rows || tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL) ||
-        !text.data)
-        return true;
-    code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text.data, text.len);
-    if (code_find_definition(f, t->name, &at, 1) == 1) {
-        const code_definition *d = &f->definitions[at];
-        is_so = d->body_to <= d->body_from || d->body_to > text.len ||
-                memmem(text.data + d->body_from, d->body_to - d->body_from, name, strlen(name));
-    }
-    code_file_free(f);
-    base_buf_free(&text);
-    return is_so;
-}
-
-void agent__try_new_test(agent *a)
-{
-    agent_new_test *t = &a->asked.new_test;
-    code_place *places = NULL;
-    base_buf text = {0}, what = {0};
-    base_err why = {0};
-    if (!t->subject || !a->test.command || !a->fix.passed || a->denied) return;
-    uint32_t n = code_index_define(tool_workspace_index(a->workspace), t->subject, &places);
-    const code_place *p = NULL;
-    for (uint32_t i = 0; i < n && !p; i++)
-        if (is_code(&places[i])) p = &places[i];
-    copy_verdict broken = {0}, whole = {0};
-    if (!mentions_subject(a, t)) {
-        t->is_blind = true;
-        agent__notice(a, "the new test does not write %s: it tests something else", t->subject);
-    } else if (p && !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len &&
-               break_body(code_language(p->path, text.data, text.len), &text, p->from, p->to, &what)) {
-        int rc = run_in_copy(a, p->path, &text, t->name, &broken, &why);
-        /* Something else may fail in a copy, which says nothing: then it fails there unbroken too. */
-        if (!rc && broken.fails && !broken.names) rc = run_in_copy(a, p->path, NULL, t->name, &whole, &why);
-        if (!rc && whole.fails)
-            rc = base_fail(&why, BASE_E_STATE, "its test file fails in a copy of the tree as it is");
-        if (rc)
-            agent__notice(
-                a, "whether the new test notices a broken %s could not be tried: %s", t->subject, why.msg);
-        else if (broken.fails)
-            agent__notice(a, "with %s in %s the test file fails, as it should", what.data, t->subject);
-        else {
-            t->is_blind = true;
-            agent__notice(
-                a, "the new test does not notice %s in %s: it may test nothing", what.data, t->subject);
-        }
-    }
-    code_places_free(places, n);
-    base_buf_free(&text);
-    base_buf_free(&what);
 }

@@ -44,8 +44,8 @@ int agent__append_new_test(agent *a, const char *request, base_err *err);
  * new test. *ret_begun false: it is not, or no test was put off.
  */
 int agent__append_due_test(agent *a, bool *ret_begun, base_err *err);
-/* A new test that passes has to fail where its subject is broken: tells whether it does. */
-void agent__try_new_test(agent *a);
+/* A definition that can be tested: of code, and no declaration. */
+bool agent__is_code_place(const code_place *p);
 
 /* The runner said that the subject wants a string: the next attempt gives it one. */
 void agent__sharpen_new_test(agent *a, const char *output);
@@ -53,6 +53,15 @@ void agent__sharpen_new_test(agent *a, const char *output);
 bool agent__open_new_test(agent *a, agent_opening *opening);
 /* How a further attempt begins: at the new test, or at the definition (agent__open_call). */
 int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err);
+
+/* --- newtest_check.c --- */
+/*
+ * Why the text that a call would write is no test of the new test's subject: it does not write that, or copies the test
+ * beside it. The caller frees; NULL: it is one, or another thing, or was refused before.
+ */
+char *agent__why_no_test(const agent *a, const base_json *arguments, base_str text);
+/* A new test that passes has to fail where its subject is broken: tells whether it does. */
+void agent__try_new_test(agent *a);
 
 /* --- newtest_near.c --- */
 /* Is it a test, by what its language has as one? */

@@ -147,6 +147,7 @@ typedef struct agent_new_test {
     bool is_string;  /* the assertion goes on into a string */
     bool is_file;    /* it gets a file of its own (JavaScript); assertion is how that begins */
     bool begun;      /* the harness has begun its call */
+    bool is_refused; /* once: it did not test its subject */
     bool is_blind;   /* it passes where its subject is broken */
     uint32_t n_put_right; /* literals in it that are what the code gave, not what the model wrote */
 } agent_new_test;

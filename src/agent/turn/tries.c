@@ -280,8 +280,10 @@ static int try_change(agent *a, const candidate *all, candidate *c, base_err *er
             .payload = {call.payload, call.payload_n},
             .request = a->request};
         tool_limits limits = {.result_bytes = TEST_BYTES, .cancel = a->cancel};
-        c->word = "no change";
-        rc = tool->prepare(a->workspace, &request, &limits, &preview, &result, err);
+        char *no_test = agent__why_no_test(a, request.arguments, request.payload);
+        c->word = no_test ? "no test of it" : "no change";
+        if (!no_test) rc = tool->prepare(a->workspace, &request, &limits, &preview, &result, err);
+        free(no_test);
         if (!rc && tool_preview_text(&preview, &path, &text)) {
             c->headline = base_xstrdup(preview.headline);
             c->change = base_hash64(text.ptr, text.len, base_hash64(path, strlen(path), 3));
