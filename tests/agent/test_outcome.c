@@ -209,6 +209,32 @@ static void test_outcome__a_twin_is_changed_too(void **state)
     }
 }
 
+/* A file of which the request says "too" is asked for, and told where it stays as it was. */
+static void test_outcome__a_second_file_is_asked_for(void **state)
+{
+    static const struct {
+        const char *request;
+        bool is_second;
+    } cases[] = {{"Add sub_two() to add.sh, and to other.sh too", true},
+        {"Add sub_two() to add.sh. Also call it in other.sh.", true},
+        {"Add sub_two() to add.sh, like the one of other.sh", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_program();
+        put_file("other.sh", "true\n");
+        host h = new_host();
+        agent_session *s =
+            open_session(&h, ADD_SUB "answer Added.\n" NO NO NO NO, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        const bool is_asked = told(&h, "The file other.sh is as it was: it was to be changed too.");
+        const bool is_told = told(&h, "Changed: add.sh. As it was: other.sh.");
+        if (is_asked != cases[i].is_second || is_told != cases[i].is_second)
+            fail_msg("%s\n%s", cases[i].request, h.json.data);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 static void test_outcome__what_stands_there_is_told(void **state)
 {
     put_program();
@@ -381,6 +407,7 @@ int main(void)
         TEST_CASE(test_outcome__a_copy_is_followed_by_what_is_doubted),
         TEST_CASE(test_outcome__a_function_is_not_cut_short),
         TEST_CASE(test_outcome__a_twin_is_changed_too),
+        TEST_CASE(test_outcome__a_second_file_is_asked_for),
         TEST_CASE(test_outcome__what_stands_there_is_told),
         TEST_CASE(test_outcome__a_question_has_none),
         TEST_CASE(test_outcome__what_was_refused_is_not_done_by_hand),

@@ -447,6 +447,7 @@ void agent__taken_back(agent *a, const char *path)
 static bool is_met(const agent *a, const agent_wish *w)
 {
     code_index *index = tool_workspace_index(a->workspace);
+    if (w->kind == AGENT_WISH_FILE) return agent__is_changed(a, w->name);
     if (w->kind == AGENT_WISH_CHANGES) return text_of(a, w->path, w->name) != w->before;
     if (w->kind != AGENT_WISH_GOES) return code_index_mentions(index, w->name);
     const char *last = code_last_name(w->name);
@@ -493,17 +494,20 @@ static bool lacks_test(const agent *a)
 
 bool agent__is_missing(const agent *a, base_buf *out)
 {
-    base_buf missing = {0}, left = {0}, same = {0};
+    base_buf missing = {0}, left = {0}, same = {0}, files = {0};
     if (list_wishes(a, AGENT_WISH_STANDS, &missing))
         base_buf_printf(out, "%s is not in the tree yet. ", missing.data);
     if (list_wishes(a, AGENT_WISH_GOES, &left)) base_buf_printf(out, "%s is still in the tree. ", left.data);
     if (list_wishes(a, AGENT_WISH_CHANGES, &same))
         base_buf_printf(out, "%s is as it was: it was to be changed too. ", same.data);
+    if (a->asked.n_changed && list_wishes(a, AGENT_WISH_FILE, &files))
+        base_buf_printf(out, "The file %s is as it was: it was to be changed too. ", files.data);
     if (a->asked.n_changed && lacks_test(a))
         base_buf_puts(out, a->asked.tests_too ? "Its test is as it was. " : "No test was added yet. ");
     base_buf_free(&missing);
     base_buf_free(&left);
     base_buf_free(&same);
+    base_buf_free(&files);
     return out->len > 0;
 }
 
@@ -562,6 +566,16 @@ static const code_place *place_near(const agent_asked *x, const code_place *plac
     return near ? near : first ? first : places;
 }
 
+/* What the file that was to change too has to hold: the new name that the request asks for, else what was written last. */
+static void aim_at_file(agent *a, const char *path)
+{
+    const char *language = code_language(path, "", 0), *name = a->fix.name;
+    for (uint32_t i = 0; i < a->asked.n_wishes; i++)
+        if (a->asked.wishes[i].kind == AGENT_WISH_STANDS) name = a->asked.wishes[i].name;
+    if (name && language && !code_language_is_document(language) && a->asked.n_changed)
+        agent__aim_at(a, path, name);
+}
+
 bool agent__aim_at_missing(agent *a)
 {
     const agent_asked *x = &a->asked;
@@ -571,6 +585,8 @@ bool agent__aim_at_missing(agent *a)
         const agent_wish *w = &a->asked.wishes[i];
         code_place *places = NULL;
         if (w->kind == AGENT_WISH_GOES || is_met(a, w)) continue;
+        if (w->kind == AGENT_WISH_FILE) aim_at_file(a, w->name);
+        if (w->kind == AGENT_WISH_FILE) continue;
         uint32_t n = w->kind == AGENT_WISH_CHANGES ? code_index_define(index, w->name, &places) : 0;
         if (n)
             agent__aim_at(a, w->path ? w->path : place_near(x, places, n)->path, w->name);
@@ -606,7 +622,7 @@ bool agent__asks_for_behaviour(const agent *a)
     static const char *const others[] = {
         "add", "write", "create", "new", "rename", "call it", "move", "delete", "remove", "drop", NULL};
     for (uint32_t i = 0; i < a->asked.n_wishes; i++)
-        if (a->asked.wishes[i].kind != AGENT_WISH_CHANGES) return false;
+        if (a->asked.wishes[i].kind < AGENT_WISH_CHANGES) return false;
     return !a->asked.test && !agent__has_any_word(a->request, others);
 }
 
@@ -708,7 +724,7 @@ void agent__tell_outcome(agent *a)
 {
     const agent_asked *x = &a->asked;
     if (!x->change) return;
-    base_buf text = {0}, missing = {0}, left = {0}, same = {0};
+    base_buf text = {0}, missing = {0}, left = {0}, same = {0}, files = {0};
     const char *state = "changed";
     if (!x->n_changed) {
         state = "nothing";
@@ -725,12 +741,16 @@ void agent__tell_outcome(agent *a)
             base_buf_printf(&text, " Asked for and not in the tree: %s.", missing.data);
         if (list_wishes(a, AGENT_WISH_GOES, &left))
             base_buf_printf(&text, " Still in the tree: %s.", left.data);
-        if (list_wishes(a, AGENT_WISH_CHANGES, &same)) base_buf_printf(&text, " As it was: %s.", same.data);
+        list_wishes(a, AGENT_WISH_CHANGES, &same);
+        list_wishes(a, AGENT_WISH_FILE, &files);
+        if (same.len || files.len)
+            base_buf_printf(&text, " As it was: %s%s%s.", same.len ? same.data : "",
+                same.len && files.len ? ", " : "", files.len ? files.data : "");
         if (lacks_test(a))
             base_buf_puts(&text, a->asked.tests_too ? " No test was changed." : " No test was added.");
         tell_refusal(x, &text);
         tell_other(a, &text);
-        bool is_partial = missing.len || left.len || same.len || lacks_test(a) || x->refusal.why;
+        bool is_partial = missing.len || left.len || same.len || files.len || lacks_test(a) || x->refusal.why;
         if (a->test.command && a->fix.failing) {
             tell_judge(a, a->test.words ? a->test.words->fails : "Its test fails", &text);
             state = "failing";
@@ -762,4 +782,5 @@ void agent__tell_outcome(agent *a)
     base_buf_free(&missing);
     base_buf_free(&left);
     base_buf_free(&same);
+    base_buf_free(&files);
 }

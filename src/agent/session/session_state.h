@@ -127,10 +127,15 @@ typedef struct agent_fix {
     agent_doubts *doubts; /* of the definition that is being repaired; NULL: not looked for yet */
 } agent_fix;
 
-/* What a request wants of a name: to be in the tree, out of it, or to have another text than now. */
-typedef enum agent_wish_kind { AGENT_WISH_STANDS, AGENT_WISH_GOES, AGENT_WISH_CHANGES } agent_wish_kind;
+/* What a request wants of a name: to be in the tree, out of it, or to have another text than now; of a file: a change. */
+typedef enum agent_wish_kind {
+    AGENT_WISH_STANDS,
+    AGENT_WISH_GOES,
+    AGENT_WISH_CHANGES,
+    AGENT_WISH_FILE
+} agent_wish_kind;
 typedef struct agent_wish {
-    char *name, *path; /* path: of the one file that is meant; NULL: wherever it is defined */
+    char *name, *path; /* name: of AGENT_WISH_FILE the file's path. path: of the one file that is meant; NULL: wherever it is defined */
     agent_wish_kind kind;
     uint64_t before; /* AGENT_WISH_CHANGES: hash of its definitions' texts when it was asked for */
 } agent_wish;

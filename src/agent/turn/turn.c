@@ -57,6 +57,7 @@ static int append_request(agent *a, const char *request, base_err *err)
     agent__wish_each(a, request);
     a->asked.is_operation = agent__is_operation_alone(a, request);
     if (agent__can_begin_calls(a)) agent__find_meant(a, request);
+    agent__wish_files(a, request);
     if (!rc && !about_changes) rc = agent__append_context(a, request, err);
     if (!rc) rc = agent__append_new_test(a, request, err);
     if (!rc && a->fix.wanted) rc = agent__run_test_first(a, err);

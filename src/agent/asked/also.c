@@ -1,0 +1,52 @@
+/*
+ * "Add f to a.js, and declare it in a.d.ts too": a small model changes the first file and says that it is done. So a file of
+ * which the request says "too" has to change as well.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/asked/asked.h"
+#include "agent/words/request_words.h"
+#include "base/mem.h"
+
+/* Does [from, to) of the request say one of the phrases? */
+static bool says(const char *request, size_t from, size_t to, const char *const *phrases)
+{
+    char *part = base_xstrndup(request + from, to - from);
+    const bool is_so = agent__has_any_word(part, phrases);
+    free(part);
+    return is_so;
+}
+
+/* Where the part of a sentence that holds `at` begins, and where its sentence ends; points in names end none. */
+static void find_part(const char *request, size_t at, size_t *ret_from, size_t *ret_to)
+{
+    size_t from = at, to = at;
+    while (from > 0 && !(strchr(".,;!?\n", request[from - 1]) && strchr(" \n", request[from]))) from--;
+    while (request[to] &&
+           !(strchr(".;!?\n", request[to]) && (!request[to + 1] || strchr(" \n", request[to + 1]))))
+        to++;
+    *ret_from = from;
+    *ret_to = to;
+}
+
+void agent__wish_files(agent *a, const char *request)
+{
+    static const char *const before[] = {"also", NULL}, *const behind[] = {"too", "as well", "also", NULL};
+    agent_asked *x = &a->asked;
+    agent_word m;
+    if (!x->change || x->is_operation || x->test_alone || a->fix.wanted) return;
+    for (size_t at = 0; agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
+        char *said = agent__copy_word(request, m);
+        char *path = strchr(said, '.') ? code_index_path(tool_workspace_index(a->workspace), said) : NULL;
+        size_t from, to;
+        find_part(request, m.from, &from, &to);
+        if (path && x->n_wishes < AGENT_MAX_WISHES &&
+            (says(request, from, m.from, before) || says(request, m.to, to, behind))) {
+            x->wishes[x->n_wishes++] = (agent_wish){.name = path, .kind = AGENT_WISH_FILE};
+            path = NULL;
+        }
+        free(path);
+        free(said);
+    }
+}
