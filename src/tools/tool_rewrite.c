@@ -340,16 +340,19 @@ static bool is_at_column_0(const base_buf *text, const tool_addition *added)
 
 /*
  * What hands out the new definition's neighbour, where that is kin, hands it out too: lists in its own file (new_text), and in its
- * folder's own file (returned; NULL: it has none, or not the neighbour).
+ * folder's own file (returned; NULL: it has none, or not the neighbour). Where the request asks for an export the file's last one
+ * is neighbour enough.
  */
-static tool_change *export_change(
-    tool_workspace *w, const char *path, const tool_addition *added, const char *name, base_buf *new_text)
+static tool_change *export_change(tool_workspace *w, const char *path, const tool_addition *added,
+    const char *name, const char *request, base_buf *new_text)
 {
     const char *language = code_language(path, "", 0), *file = base_path_name(path);
     char *holder = tool__name_holder(name), *module = base_xstrndup(file, strcspn(file, "."));
-    const bool may = language && added->behind && added->is_kin && !holder && *name != '_' &&
-                     !code_path_is_test(path) && is_at_column_0(new_text, added);
-    const bool is_listed = may && tool__export_name(language, new_text, NULL, added->behind, name);
+    const bool can =
+        language && !holder && *name != '_' && !code_path_is_test(path) && is_at_column_0(new_text, added);
+    const bool may = can && added->behind && added->is_kin, asks = request && strcasestr(request, "export");
+    const bool is_listed = (may && tool__export_name(language, new_text, NULL, added->behind, name)) ||
+                           (can && asks && tool__export_last(language, new_text, name));
     const bool goes_out = may && is_for_others(language, new_text, added, is_listed);
     tool_change *ret = NULL;
     for (const char *const *f = tool__export_files(language); goes_out && *f && !ret; f++) {
@@ -402,7 +405,7 @@ static int prepare_addition(
             if (aim->n == 1)
                 also = prototype_change(w, aim->path, &f.text, &added, aim->names[0], call->request);
             if (aim->n == 1 && !also) {
-                also = export_change(w, aim->path, &added, aim->names[0], &new_text);
+                also = export_change(w, aim->path, &added, aim->names[0], call->request, &new_text);
                 what = " and its name, as its neighbour's, to ";
             }
         }

@@ -492,6 +492,34 @@ static void test_export_lists(void **state)
     }
 }
 
+/* Where the request asks for it no neighbour is needed: it goes behind the last. */
+static void test_exports__behind_the_last_on_request(void **state)
+{
+    static const struct {
+        const char *language, *text, *result; /* result NULL: as it was */
+    } cases[] = {
+        {"javascript", "module.exports = a\nmodule.exports.a = a\nmodule.exports.b = c\n",
+            "module.exports = a\nmodule.exports.a = a\nmodule.exports.new = new\nmodule.exports.b = c\n"},
+        {"javascript", "exports.a = a;\r\nexports.b = b;\r\n",
+            "exports.a = a;\r\nexports.b = b;\r\nexports.new = new;\r\n"},
+        {"javascript", "// module.exports.a = a\n", NULL},
+        {"javascript", "module.exports = { a, b };\n", "module.exports = { a, b, new };\n"},
+        {"javascript", "export { a, b as c };\n", NULL},
+        {"javascript", "module.exports = {};\n", NULL},
+        {"python", "__all__ = [\n    'a',\n    'b',\n]\n",
+            "__all__ = [\n    'a',\n    'b',\n    'new',\n]\n"},
+        {"c", "int a;\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf text = {0};
+        base_buf_puts(&text, cases[i].text);
+        const bool is_done = tool__export_last(cases[i].language, &text, "new");
+        assert_string_equal(text.data, cases[i].result ? cases[i].result : cases[i].text);
+        assert_int_equal(is_done, cases[i].result != NULL);
+        base_buf_free(&text);
+    }
+}
+
 /* A file of nothing but lists: each costs a walk through all of it, so that a hundred thousand would never end. */
 static void test_exports__go_into_some_lists(void **state)
 {
@@ -685,6 +713,7 @@ int main(void)
         cmocka_unit_test(test_declared_in_its_class), cmocka_unit_test(test_behind_what_it_needs),
         cmocka_unit_test(test_declared_where_it_is_asked_for),
         cmocka_unit_test(test_no_second_one_in_the_source), cmocka_unit_test(test_import),
+        cmocka_unit_test(test_export_lists), cmocka_unit_test(test_exports__behind_the_last_on_request),
         cmocka_unit_test(test_export_lists), cmocka_unit_test(test_exports__go_into_some_lists),
         cmocka_unit_test(test_exports), cmocka_unit_test(test_elision),
         cmocka_unit_test(test_standard_imports), cmocka_unit_test(test_words_alone),

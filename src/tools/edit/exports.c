@@ -215,3 +215,62 @@ bool tool__export_name(
     free(code);
     return n_added > 0;
 }
+
+/* The last item of a list; false: it is empty, or its last item is more than a name. */
+static bool find_last(const char *text, const list *l, size_t *ret_from, size_t *ret_to)
+{
+    size_t to = l->to;
+    while (to > l->from && (tool__is_space(text[to - 1]) || text[to - 1] == ',')) to--;
+    size_t from = to;
+    while (from > l->from && !tool__is_space(text[from - 1]) && text[from - 1] != ',') from--;
+    size_t before = from;
+    while (before > l->from && tool__is_space(text[before - 1])) before--;
+    *ret_from = from;
+    *ret_to = to;
+    return to > from && (before == l->from || text[before - 1] == ',');
+}
+
+/* "module.exports.has = has", "exports.has = has": a line like the last of them behind it. */
+static bool export_by_line(base_buf *text, const char *code, const char *name)
+{
+    static const char *const forms[] = {"module.exports.", "exports."};
+    const char *form = NULL;
+    size_t last = 0;
+    for (size_t at = 0; at < text->len; at = tool__line_end(text->data, text->len, at) + 1)
+        for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+            const size_t len = strlen(forms[i]), end = tool__line_end(text->data, text->len, at);
+            size_t to = at + len;
+            if (end - at <= len || memcmp(code + at, forms[i], len) != 0) continue;
+            while (to < end && code_is_name_byte(code[to])) to++;
+            const size_t n = to - at - len, value = behind(code, end, behind(code, end, to, ""), "=");
+            if (!n || !value || end - value < n || memcmp(code + value, code + at + len, n) != 0) continue;
+            form = forms[i];
+            last = end;
+        }
+    if (!form) return false;
+    const bool has_cr = last && text->data[last - 1] == '\r', has_mark = text->data[last - 1 - has_cr] == ';';
+    base_buf out = {0};
+    base_buf_add(&out, text->data, last);
+    base_buf_printf(&out, "\n%s%s = %s%s%s", form, name, name, has_mark ? ";" : "", has_cr ? "\r" : "");
+    base_buf_add(&out, text->data + last, text->len - last);
+    base_buf_free(text);
+    *text = out;
+    return true;
+}
+
+bool tool__export_last(const char *language, base_buf *text, const char *name)
+{
+    const exporting *e = exporting_of(language);
+    char *code = e ? code_blank_comments(language, text->data, text->len) : NULL;
+    bool is_done = false;
+    for (size_t at = 0; e && at < text->len && !is_done; at = tool__line_end(text->data, text->len, at) + 1) {
+        list l = {0};
+        size_t from, to;
+        if (!e->read(code, text->len, at, NULL, &l) || !find_last(code, &l, &from, &to)) continue;
+        put_item(text, code, &l, from, to, name);
+        is_done = true;
+    }
+    if (!is_done && e && e->read == read_script) is_done = export_by_line(text, code, name);
+    free(code);
+    return is_done;
+}

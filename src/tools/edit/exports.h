@@ -16,6 +16,12 @@
 bool tool__export_name(
     const char *language, base_buf *text, const char *module, const char *neighbour, const char *name);
 
+/*
+ * The same where the request asks for it and no neighbour is handed out: behind the last name that the file itself hands
+ * out, in a list or as "module.exports.a = a".
+ */
+bool tool__export_last(const char *language, base_buf *text, const char *name);
+
 /* Files that may hand out what another of their folder defines, in the order in which they are tried; NULL ends them. */
 const char *const *tool__export_files(const char *language);
 
