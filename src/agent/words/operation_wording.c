@@ -29,6 +29,7 @@ static const struct wording {
     {"rename", "call X N"},
     {"rename", "name X N"},
     {"rename", "U instead of X everywhere"},
+    {"rename", "X to be called U"}, /* "I want ..." */
     {"rename", "X should be called N"},
     {"rename", "X should be called Y from now on"},
     {"rename", "X should be named Y"},
@@ -100,6 +101,23 @@ static bool has_ending(const char *s, size_t n)
     return dot && dot + 1 < s + n && !memchr(dot, '/', n - (size_t)(dot - s));
 }
 
+/* Behind "of Schema", where a definition of the tree is its type; else where it stood. */
+static const char *behind_type(const char *s, const agent_names *names)
+{
+    static const char of[] = " of ";
+    const char *item, *end = NULL;
+    size_t n;
+    bool is_quoted;
+    if (strncmp(s, of, strlen(of)) != 0) return s;
+    const char *from = s + strlen(of);
+    if (!strncmp(from, "the ", 4)) from += 4;
+    end = read_item(from, false, &item, &n, &is_quoted);
+    char *type = end ? base_xstrndup(item, n) : NULL;
+    const bool is_one = type && names->count(names->ctx, type) > 0;
+    free(type);
+    return is_one ? end : s;
+}
+
 /* What stands in a slot; behind it, or NULL: it does not fit. */
 static const char *read_slot(char slot, const char *s, const agent_names *names, agent_operation_words *ret)
 {
@@ -119,11 +137,14 @@ static const char *read_slot(char slot, const char *s, const agent_names *names,
     else if (!is_file)
         fits = !isdigit((unsigned char)*text) && !strchr(text, '.') &&
                !agent__is_any_word(text, (agent_word){0, n}, no_names);
+    if (fits && slot != 'X' && !is_file && !is_quoted)
+        fits = n < 3 || strcmp(text + n - 2, "ly") != 0; /* "called synchronously" */
     if (fits && slot == 'N')
         fits = (is_quoted || agent__looks_like_name(text, (agent_word){0, n})) &&
                !names->count(names->ctx, text);
     else if (fits && slot == 'U')
         fits = !names->mentions(names->ctx, text);
+    if (fits && slot == 'X') end = behind_type(end, names);
     if (!fits || slot == 'F') {
         free(text);
     } else {
