@@ -122,17 +122,24 @@ static void test_commit__without_a_yes_nothing_is_committed(void **state)
 /* A small model copies a message that it is shown for its style: it drafts anew without having seen one. */
 static void test_commit__a_copied_message_is_drafted_anew(void **state)
 {
-    static const char copy[] = "answer <<X\nAdd the second line\n\nIt was missing.\nX\n";
+    static const char copy[] = "answer <<X\nAdd the second line\n\nWhatever.\nX\n",
+                      copied_body[] = "answer <<X\nAdd a line\n\nThe file ended in front of it.\nX\n";
     base_buf script = {0};
-    base_buf_printf(&script, "ctx 20000\n%s" DRAFT, copy);
-    host h = commit_again(script.data, 0);
-    assert_true(told(&h, "one of the last messages: it is drafted anew"));
-    assert_says("git log -1 --format=%B", "Add a greeting\n\nThe page had none.");
-    free_host(&h);
-    run("git reset -q --soft HEAD~1");
+    run("git stash -q && git commit -q --amend -m 'Add the second line' -m 'The file ended in front of it.' "
+        "&& git stash "
+        "pop -q --index");
+    for (int i = 0; i < 2; i++) {
+        base_buf_clear(&script);
+        base_buf_printf(&script, "ctx 20000\n%s" DRAFT, i ? copied_body : copy);
+        host h = commit_again(script.data, 0);
+        assert_true(told(&h, "one of the last messages: it is drafted anew"));
+        assert_says("git log -1 --format=%B", "Add a greeting\n\nThe page had none.");
+        free_host(&h);
+        run("git reset -q --soft HEAD~1");
+    }
     base_buf_clear(&script);
     base_buf_printf(&script, "ctx 20000\n%s%s", copy, copy);
-    h = commit_again(script.data, BASE_E_STATE);
+    host h = commit_again(script.data, BASE_E_STATE);
     assert_int_equal(h.asked, 0);
     assert_says("git rev-list --count HEAD", "2");
     free_host(&h);

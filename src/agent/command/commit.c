@@ -151,16 +151,27 @@ static int sum_up(agent *a, const base_buf *diff, base_buf *notes, base_err *err
     return rc;
 }
 
-/* Is its subject that of one of the last messages? A small model copies what it is shown for its style. */
-static bool is_copied(const tool_staged *s, const base_buf *message)
+static bool has_line(const base_buf *text, const char *wanted, size_t n)
 {
-    const size_t n = message->data ? strcspn(message->data, "\n") : 0;
-    for (const char *line = s->style.data; n && line && *line; line += strspn(line, "\n")) {
+    for (const char *line = text->data; line && *line; line += strspn(line, "\n")) {
         const size_t len = strcspn(line, "\n");
-        if (len == n && !memcmp(line, message->data, n)) return true;
+        if (len == n && !memcmp(line, wanted, n)) return true;
         line += len;
     }
     return false;
+}
+
+/* Is its subject, or a sentence of its body, that of one of the last messages? A small model copies what it is shown for its style. */
+static bool is_copied(const tool_staged *s, const base_buf *message)
+{
+    enum { LEAST_OF_BODY = 20 };
+    bool is_so = false;
+    for (const char *line = message->data; line && *line && !is_so; line += strspn(line, "\n")) {
+        const size_t n = strcspn(line, "\n"), least = line == message->data ? 1 : LEAST_OF_BODY;
+        is_so = n >= least && has_line(&s->style, line, n);
+        line += n;
+    }
+    return is_so;
 }
 
 /* One draft of it, in the style of the last messages or without having seen them. */
