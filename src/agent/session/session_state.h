@@ -135,7 +135,8 @@ typedef enum agent_wish_kind {
     AGENT_WISH_FILE
 } agent_wish_kind;
 typedef struct agent_wish {
-    char *name, *path; /* name: of AGENT_WISH_FILE the file's path. path: of the one file that is meant; NULL: wherever it is defined */
+    char *name,
+        *path; /* name: of AGENT_WISH_FILE the file's path. path: of the one file that is meant; NULL: wherever it is defined */
     agent_wish_kind kind;
     uint64_t before; /* AGENT_WISH_CHANGES: hash of its definitions' texts when it was asked for */
 } agent_wish;
