@@ -203,7 +203,7 @@ static void test_judge__a_refused_rename_is_not_done_by_hand(void **state)
     if (!told(&h, "the rename of twice to main was refused, and a text that does it in one place"))
         fail_msg("%s", h.json.data);
     assert_file("twice.c", C_FILE);
-    assert_true(told(&h, "whatever the answer says. The rename was refused: "));
+    assert_true(told(&h, "whatever the answer says. The rename of twice to main was refused: "));
     assert_true(told(&h, "\"state\":\"nothing\""));
     agent_session_close(s);
     free_host(&h);
