@@ -117,6 +117,11 @@ class Between(Hostile):
             self.kvist("-p", "/undo", "--mode", "edits", "--resume", events[0]["id"], "--fake-script", self.script("answer Yes.\n"))
             self.assertEqual(self.get("src/one.c"), OTHER if changed else before)
 
+    def draft(self):
+        """A message that no commit has yet: one of the last would be drafted anew."""
+        self.drafts = getattr(self, "drafts", 0) + 1
+        return f"answer Add number {self.drafts}\n"
+
     def test_a_commit(self):
         for between in (None, lambda: (self.put("src/one.c", OTHER), self.git("add", "-A"))):
             self.git("reset", "-q", "--hard")
@@ -124,7 +129,7 @@ class Between(Hostile):
             self.git("add", "-A")
             before = self.git("rev-parse", "HEAD").stdout
             self.env.update(GIT_AUTHOR_NAME="t", GIT_AUTHOR_EMAIL="t@localhost", GIT_COMMITTER_NAME="t", GIT_COMMITTER_EMAIL="t@localhost")
-            said = self.talk(["/commit"], "answer Add one\n", "ask", between)
+            said = self.talk(["/commit"], self.draft(), "ask", between)
             after = self.git("rev-parse", "HEAD").stdout
             self.assertEqual(before == after, between is not None, said)
             if between:
@@ -150,7 +155,7 @@ class Between(Hostile):
         for between in (None, lambda: self.hook("second"), configure):
             before = self.stage()
             self.hook("first")
-            said = self.talk(["/commit"], "answer Add one\n", "ask", between)
+            said = self.talk(["/commit"], self.draft(), "ask", between)
             self.assertEqual(self.git("rev-parse", "HEAD").stdout == before, between is not None, said)
             self.assertEqual("while the question waited" in said, between is not None, said)
         with open(os.path.join(self.folder, "hooks")) as f:
@@ -183,7 +188,7 @@ class Between(Hostile):
                     os.chmod(at, 0o755)
                     if elsewhere:
                         self.git("config", "core.hooksPath", hooks)
-                    script = (call("shell", command=f"cat > {path} <<'X'\n{text}X\n") if changes else "") + "answer Done.\nanswer Add one\n"
+                    script = (call("shell", command=f"cat > {path} <<'X'\n{text}X\n") if changes else "") + "answer Done.\n" + self.draft()
                     run = self.kvist("--linear", "--mode", "ask", "--context", "off", "--fake-script", self.script(script),
                                      stdin="Go.\n" + "y\n" * changes + "/commit\ny\n")
                     self.assertIn("result: ok, committed", run.stdout)
@@ -208,7 +213,7 @@ class Between(Hostile):
             self.assertNotIn("src/new.c", self.git("show", "--name-only", "--format=", "HEAD").stdout)  # the control: git alone obeys them
             self.git("reset", "-q", "--soft", before.strip())
             self.env.update(chosen)
-            said = self.talk(["/commit"], "answer Add one\n", "ask", None)
+            said = self.talk(["/commit"], self.draft(), "ask", None)
             self.env = clean
             self.assertEqual(self.git("show", "--name-only", "--format=%an", "HEAD").stdout.split(), ["Ada", "src/new.c"], said)
 

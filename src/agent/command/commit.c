@@ -208,7 +208,7 @@ static int draft(agent *a, const tool_staged *s, base_buf *message, base_err *er
     else
         base_buf_printf(&staged, "Staged changes:\n%s", diff.data ? diff.data : "");
     if (!rc) rc = draft_once(a, &s->style, &staged, message, err);
-    if (!rc && is_copied(s, message)) {
+    if (!rc && is_copied(s, message)) { /* what it says again without having seen them is its own */
         const base_buf no_style = {0};
         base_err put = {0};
         agent__notice(a, "the draft was one of the last messages: it is drafted anew without them");
@@ -218,9 +218,6 @@ static int draft(agent *a, const tool_staged *s, base_buf *message, base_err *er
     }
     if (!rc && message->len < 2)
         rc = base_fail(err, BASE_E_STATE, "the model wrote no message: nothing is committed");
-    else if (!rc && is_copied(s, message))
-        rc = base_fail(
-            err, BASE_E_STATE, "the model wrote one of the last messages again: nothing is committed");
     base_buf_free(&diff);
     base_buf_free(&names);
     base_buf_free(&notes);
