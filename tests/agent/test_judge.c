@@ -87,6 +87,8 @@ static void test_judge__a_field_is_found_in_what_compilers_say(void **state)
         {"a.c:3:6: error: no member named 'calls' in 'struct box'", true},
         {"a.c:3:6: error: ‘struct box’ has no member named ‘calls’; did you mean ‘n’?", true},
         {"./a.go:9:4: b.calls undefined (type *box has no field or method calls)", true},
+        {"./a.go:9:4: b.calls undefined (type *box has no field or method calls, but does have Calls)",
+            false},
         {"error[E0609]: no field `calls` on type `&mut box`", true},
         {"a.ts(3,6): error TS2339: Property 'calls' does not exist on type 'box'.", true},
         {"error: cannot find symbol\n  symbol:   variable calls\n  location: variable b of type box\n", true},

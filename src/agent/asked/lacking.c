@@ -84,6 +84,13 @@ static const char *end_of_lines(const char *at, uint32_t n_lines)
     return at;
 }
 
+/* Go: "has no field or method calls, but does have Calls": nothing is lacking, the function has to use what is there. */
+static bool is_there_otherwise(const char *at, const char *end)
+{
+    static const char says[] = "but does have ";
+    return memmem(at, (size_t)(end - at), says, sizeof says - 1) != NULL;
+}
+
 /* With plain quotes for the curved ones of gcc, whose bytes could be a name's. */
 static char *with_plain_quotes(const char *text)
 {
@@ -105,7 +112,9 @@ bool agent__find_lacking(const agent *a, const char *said, agent_lacking *ret)
             at += strlen(sayings[i].before);
             size_t pos = 0, from, to;
             const char *end = end_of_lines(at, sayings[i].n_lines), *line = line_of(output, at);
-            if (!code_next_identifier(at, (size_t)(end - at), &pos, &from, &to)) continue;
+            if (is_there_otherwise(at, end) ||
+                !code_next_identifier(at, (size_t)(end - at), &pos, &from, &to))
+                continue;
             ret->field = base_xstrndup(at + from, to - from);
             if (agent__names_word(a->request, ret->field) &&
                 find_type(a, line, (size_t)(end - line), ret->field, ret))
