@@ -39,6 +39,27 @@ static bool has_src_packages(const agent *a)
     return found;
 }
 
+/*
+ * Does the tree have pytest measure coverage at each run? That takes a plugin, without which pytest refuses to run at all, and a
+ * judge has no use for it.
+ */
+static bool measures_coverage(const agent *a)
+{
+    enum { MAX_CONFIG = 1 << 18 };
+    static const char *const files[] = {
+        "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"};
+    bool is_so = false;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !is_so; i++) {
+        base_buf text = {0};
+        if (!tool_workspace_read(a->workspace, files[i], MAX_CONFIG, &text, NULL) && text.len) {
+            const char *options = strstr(text.data, "addopts");
+            is_so = options && strstr(options, "--cov");
+        }
+        base_buf_free(&text);
+    }
+    return is_so;
+}
+
 bool agent__path_is_plain(const char *path)
 {
     return !strpbrk(path, " \t\n'\"$`\\;&|<>()*?[]{}!#~") && *path != '-';
@@ -48,10 +69,10 @@ bool agent__set_test_file(agent *a, const char *path)
 {
     for (size_t i = 0; i < sizeof test_runners / sizeof *test_runners; i++) {
         if (!base_ends_with(path, test_runners[i].ending) || !agent__path_is_plain(path)) continue;
+        const bool is_python = base_ends_with(path, ".py");
         base_buf command = {0};
-        base_buf_printf(&command, "%s%s%s",
-            base_ends_with(path, ".py") && has_src_packages(a) ? "PYTHONPATH=src " : "",
-            test_runners[i].before, path);
+        base_buf_printf(&command, "%s%s%s%s", is_python && has_src_packages(a) ? "PYTHONPATH=src " : "",
+            test_runners[i].before, is_python && measures_coverage(a) ? "-o addopts= " : "", path);
         agent__set_test(a, command.data);
         base_buf_free(&command);
         return true;
