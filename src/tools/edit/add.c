@@ -630,6 +630,31 @@ out:
     return is_good;
 }
 
+/* Another name of the statement text[at, to), "from x import a, b" or the same in brackets, on lines as its names stand. */
+static void append_name(base_buf *text, size_t at, size_t to, const char *name)
+{
+    size_t last = to;
+    while (last > at && tool__is_space(text->data[last - 1])) last--;
+    const bool ends_in_comma = text->data[last - 1] == ',';
+    const size_t line = tool__line_begin(text->data, last);
+    base_buf out = {0};
+    base_buf_add(&out, text->data, last);
+    if (!ends_in_comma) base_buf_putc(&out, ',');
+    if (line > at) { /* each on a line of its own */
+        size_t word = line;
+        while (word < last && tool__is_space(text->data[word])) word++;
+        base_buf_puts(&out, tool__text_style(text->data, text->len).crlf ? "\r\n" : "\n");
+        base_buf_add(&out, text->data + line, word - line);
+    } else {
+        base_buf_putc(&out, ' ');
+    }
+    base_buf_puts(&out, name);
+    if (ends_in_comma && line > at) base_buf_putc(&out, ',');
+    base_buf_add(&out, text->data + last, text->len - last);
+    base_buf_free(text);
+    *text = out;
+}
+
 bool tool__import_name(base_buf *text, const char *module, const char *name)
 {
     size_t m = strlen(module);
@@ -637,22 +662,19 @@ bool tool__import_name(base_buf *text, const char *module, const char *name)
         size_t end = tool__line_end(text->data, text->len, at);
         const char *import = memmem(text->data + at, end - at, " import ", 8);
         size_t word = import ? (size_t)(import - text->data) : 0;
-        bool is_it = import && begins(text->data + at, end - at, "from ") && word - at > m &&
-                     !memcmp(text->data + word - m, module, m) && strchr(". ", text->data[word - m - 1]) &&
-                     !memchr(text->data + at, '(', end - at) && !memchr(text->data + at, '#', end - at) &&
-                     !memchr(text->data + at, '\\', end - at) && !memchr(text->data + at, '*', end - at);
+        const char *open = import ? memchr(import, '(', end - word) : NULL;
+        const char *close = open ? memchr(open, ')', text->len - (size_t)(open - text->data)) : NULL;
+        const size_t to = close ? (size_t)(close - text->data) : end;
+        bool is_it = import && !open == !close && begins(text->data + at, end - at, "from ") &&
+                     word - at > m && !memcmp(text->data + word - m, module, m) &&
+                     strchr(". ", text->data[word - m - 1]) && !memchr(text->data + at, '#', to - at) &&
+                     !memchr(text->data + at, '\\', to - at) && !memchr(text->data + at, '*', to - at);
         if (is_it) {
-            size_t pos = 0, from, to; /* used twice, it is imported once */
-            while (code_next_identifier(text->data + at, end - at, &pos, &from, &to))
-                if (to - from == strlen(name) && !memcmp(text->data + at + from, name, to - from))
+            size_t pos = 0, from, to_name; /* used twice, it is imported once */
+            while (code_next_identifier(text->data + at, to - at, &pos, &from, &to_name))
+                if (to_name - from == strlen(name) && !memcmp(text->data + at + from, name, to_name - from))
                     return false;
-            while (end > at && tool__is_space(text->data[end - 1])) end--;
-            base_buf out = {0};
-            base_buf_add(&out, text->data, end);
-            base_buf_printf(&out, ", %s", name);
-            base_buf_add(&out, text->data + end, text->len - end);
-            base_buf_free(text);
-            *text = out;
+            append_name(text, at, to, name);
             return true;
         }
         at = end + 1;
