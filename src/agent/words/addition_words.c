@@ -10,8 +10,8 @@
 
 static const char *const kinds[] = {
     "function", "func", "fn", "method", "helper", "classmethod", "staticmethod", NULL};
-static const char *const adding[] = {
-    "add", "write", "create", "implement", "introduce", "define", "give", "gets", "needs", "lacks", NULL};
+static const char *const adding[] = {"add", "write", "create", "implement", "introduce", "define", "give",
+    "get", "gets", "have", "needs", "lacks", NULL};
 
 /* "Add a static helper function": an adding verb near in front of the word, in its sentence. */
 static bool is_added(const char *s, agent_word kind)
