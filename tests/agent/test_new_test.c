@@ -170,14 +170,76 @@ static void test_new_test__of_a_function_that_changes_first(void **state)
         w.tests = "import even\n\n\ndef test_is_even():\n    assert even.is_even(4)\n";
         w.script = ANSWER("<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"even.py\", \"name\": "
                           "\"is_even\"}}</tools>\n```python\ndef is_even(n):\n    if n < 0:\n        raise "
-                          "ValueError(n)\n    return n % 2 == 0") ADDED ANSWER("8)") ADDED;
-        host h = ask_for(&w, "assert even.is_even(8)\n");
+                          "ValueError(n)\n    return n % 2 == 0") ADDED ANSWER("-8)") ADDED;
+        host h = ask_for(&w, "    with pytest.raises(ValueError):\n        even.is_even(-8)\n");
         char *code = get_file("even.py");
         if (!strstr(code, "def is_even(n):\n    if n < 0:\n")) fail_msg("%s\n%s", code, h.json.data);
         free(code);
         if (!told(&h, "\"state\":\"done\"")) fail_msg("%s", h.json.data);
         free_host(&h);
     }
+}
+
+/* An error that the request names is what the new test waits for, in the words of its neighbours. */
+static void test_new_test__it_waits_for_the_error(void **state)
+{
+    static const struct {
+        const char *request, *tests, *has, *script;
+    } cases[] = {
+        {"Add a test that is_odd raises a TypeError for a string",
+            "from even import is_even\n\n\ndef test_is_even():\n    assert is_even(4)\n",
+            "    with pytest.raises(TypeError):\n        is_odd('3')\n", ANSWER("'3')") ADDED},
+        {"Add a test that is_odd raises a TypeError for a string",
+            "import unittest\n\nfrom even import is_even\n\n\nclass EvenTest(unittest.TestCase):\n"
+            "    def test_is_even(self):\n        self.assertEqual(is_even(4), True)\n",
+            "        with self.assertRaises(TypeError):\n            is_odd('3')\n", ANSWER("'3')") ADDED},
+        {"Add a test for is_odd; it raises no TypeError for a number",
+            "from even import is_even\n\n\ndef test_is_even():\n    assert is_even(4)\n",
+            "    assert is_odd(3)\n", ANSWER("3)") ADDED},
+    };
+    if (!has_pytest()) skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wish w = EVEN;
+        w.request = cases[i].request;
+        w.tests = cases[i].tests;
+        w.script = cases[i].script;
+        w.tries = 0;
+        host h = ask_for(&w, cases[i].has);
+        free_host(&h);
+    }
+}
+
+/* Rows for a test that is told by words of its name and its file's, among others of the same table. */
+static void test_new_test__rows_go_to_the_test_that_is_told(void **state)
+{
+    static const char even[] =
+        "from even import is_even\n\n\n"
+        "def test_is_even_less():\n    for n in [\n        (2),\n        (4),\n        (6),\n    "
+        "]:\n        assert is_even(n)\n\n\n";
+    static const char odd[] =
+        "def test_is_even_greater():\n    for n in [\n        (12),\n        (14),\n        "
+        "(16),\n    ]:\n        assert is_even(n)\n";
+    static const struct {
+        const char *request, *has;
+    } cases[] = {
+        {"Our tests of even numbers lack a case. Add 8 to the cases that are greater.",
+            "(16),\n        (8),\n    ]"},
+        {"Our tests of even numbers lack a case. Add 8 to the cases that are less.",
+            "(6),\n        (8),\n    ]"},
+    };
+    if (!has_pytest()) skip();
+    base_buf tests = {0};
+    base_buf_printf(&tests, "%s%s", even, odd);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wish w = EVEN;
+        w.request = cases[i].request;
+        w.tests = tests.data;
+        w.script = ANSWER("8),\n    ]:\n        assert is_even(n)") ADDED;
+        w.tries = 0;
+        host h = ask_for(&w, cases[i].has);
+        free_host(&h);
+    }
+    base_buf_free(&tests);
 }
 
 /* --- methods -------------------------------------------------------------------------------------------- */
@@ -205,6 +267,19 @@ static void test_new_test__of_a_method_it_begins_like_the_nearest(void **state)
     host h = ask_for(&w, "def test_is_empty():\n    stack = Stack()\n    stack.push(1)\n    assert "
                          "stack.is_empty() is False\n");
     assert_true(told(&h, "in is_empty the test file fails, as it should"));
+    free_host(&h);
+}
+
+static void test_new_test__of_a_method_it_waits_for_the_error(void **state)
+{
+    wish w = STACK;
+    w.request = "Add a test that is_empty raises TypeError for an argument";
+    w.tests = "from stack import Stack\n\n\ndef test_size():\n    stack = Stack()\n    stack.push(1)\n    "
+              "assert stack.size() == 1\n";
+    w.script = ANSWER("3)") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_empty():\n    stack = Stack()\n    stack.push(1)\n    with "
+                         "pytest.raises(TypeError):\n        stack.is_empty(3)\n");
     free_host(&h);
 }
 
@@ -360,6 +435,9 @@ int main(void)
         TEST_CASE(test_new_test__it_gives_a_string_where_one_is_wanted),
     };
     const struct CMUnitTest once[] = {
+        TEST_CASE(test_new_test__it_waits_for_the_error),
+        TEST_CASE(test_new_test__rows_go_to_the_test_that_is_told),
+        TEST_CASE(test_new_test__of_a_method_it_waits_for_the_error),
         TEST_CASE(test_new_test__one_that_notices_nothing_is_told),
         TEST_CASE(test_new_test__a_docstring_is_not_broken),
         TEST_CASE(test_new_test__it_calls_its_subject_by_the_module),

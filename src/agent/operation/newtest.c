@@ -64,7 +64,7 @@ static char *find_member(const agent *a, const char *request, char **ret_path)
     return member;
 }
 
-/* The definition that the request is about: one it names or describes, else the best that retrieval finds. */
+/* The definition that the request names or describes; NULL: none surely. */
 static char *find_subject(const agent *a, const char *request, char **ret_path)
 {
     code_index *x = tool_workspace_index(a->workspace);
@@ -83,9 +83,15 @@ static char *find_subject(const agent *a, const char *request, char **ret_path)
         code_places_free(places, n_places);
     }
     agent_named_free(&named);
-    if (subject) return subject;
+    return subject;
+}
+
+/* The best that retrieval finds. */
+static char *likest_subject(const agent *a, const char *request, char **ret_path)
+{
+    char *subject = NULL;
     code_hits hits = {0};
-    code_index_search(x, request, 8, &hits);
+    code_index_search(tool_workspace_index(a->workspace), request, 8, &hits);
     for (uint32_t i = 0; i < hits.n && !subject; i++) {
         const code_hit *h = &hits.hits[i];
         if (!*h->name || code_path_is_test(h->path)) continue;
@@ -274,7 +280,9 @@ static char *assertion_like(const agent *a, const base_buf *file, const char *ex
     const bool is_string = is_function && takes_string(a, &places[0]);
     code_places_free(places, n_places);
     base_buf out = {0}, path = {0};
-    for (size_t i = 0; is_function && i < sizeof forms / sizeof *forms && !out.len; i++)
+    const bool raises = is_function && base_ends_with(subject_path, ".py") &&
+                        agent__put_raises(a->request, (base_str){example, n}, &out);
+    for (size_t i = 0; is_function && !raises && i < sizeof forms / sizeof *forms && !out.len; i++)
         if (memmem(example, n, forms[i], strlen(forms[i]))) base_buf_puts(&out, forms[i]);
     if (!out.len) return NULL;
     put_module(file, subject, subject_path, &out);
@@ -483,12 +491,14 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
 {
     agent_new_test *t = &a->asked.new_test;
     base_buf text = {0}, behind = {0};
-    char *subject_path = NULL, *example = NULL, *begins = NULL, version[65];
+    char *subject_path = NULL, *path = NULL, *example = NULL, *begins = NULL, version[65];
     int rc = 0;
     if (!a->asked.test) return 0;
-    char *subject = find_subject(a, request, &subject_path);
+    char *subject = agent__find_told_rows(a, request, &path, &example, &subject_path);
+    if (!subject) subject = find_subject(a, request, &subject_path);
+    if (!subject) subject = likest_subject(a, request, &subject_path);
     const char *plain = subject ? code_last_name(subject) : NULL;
-    char *path = subject ? find_test_file(a, request, plain, subject_path, &example) : NULL;
+    if (subject && !path) path = find_test_file(a, request, plain, subject_path, &example);
     if (path && !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len) {
         code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
         const code_definition *d =

@@ -116,6 +116,42 @@ void agent__put_usual_assertion(const base_buf *text, const char *request, base_
         base_buf_puts(out, may_throw ? object : "assert.equal(");
 }
 
+/* "ValueError": the first class of errors that the request names and does not rule out. */
+static bool find_error(const char *request, agent_word *ret)
+{
+    static const char *const endings[] = {"Error", "Exception"};
+    static const char *const denials[] = {"not", "no", "never", "without", "instead", "longer", NULL};
+    enum { NEAR = 3 };
+    for (size_t at = 0; agent__next_word(request, at, ret); at = ret->to) {
+        const size_t n = ret->to - ret->from;
+        bool is_error = false;
+        for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+            const size_t m = strlen(endings[i]);
+            is_error |= n > m && !memcmp(request + ret->to - m, endings[i], m);
+        }
+        if (!is_error || !isupper((unsigned char)request[ret->from])) continue;
+        agent_word before;
+        bool is_denied = false;
+        for (size_t from = ret->from, i = 0; i < NEAR && agent__word_before(request, from, &before); i++) {
+            is_denied |= agent__is_any_word(request, before, denials);
+            from = before.from;
+        }
+        if (!is_denied) return true;
+    }
+    return false;
+}
+
+bool agent__put_raises(const char *request, base_str example, base_buf *out)
+{
+    static const char method[] = "self.assert";
+    agent_word w;
+    if (!find_error(request, &w)) return false;
+    const bool is_unittest = memmem(example.ptr, example.len, method, sizeof method - 1) != NULL;
+    base_buf_printf(out, "with %s(%.*s):\n        ", is_unittest ? "self.assertRaises" : "pytest.raises",
+        (int)(w.to - w.from), request + w.from);
+    return true;
+}
+
 /* --- arguments ------------------------------------------------------------------------------------------ */
 
 bool agent__wants_string(const char *output)

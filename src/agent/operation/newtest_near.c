@@ -97,7 +97,8 @@ static size_t assertion_length(const subject *s, const base_buf *text, size_t fr
  * "self, signer):\n    signed = signer.sign('x')\n    assert signer.is_expired(": the test's own lines behind its name up to the
  * first that asserts something of such an object, where the subject is called. NULL: it has none, or branches before it.
  */
-static char *opening_like(const subject *s, const base_buf *text, const code_definition *test)
+static char *opening_like(
+    const subject *s, const base_buf *text, const code_definition *test, const char *request)
 {
     const size_t to = test->to < text->len ? test->to : text->len;
     size_t at = test->name_from + strlen(test->name), indent = SIZE_MAX;
@@ -121,7 +122,13 @@ static char *opening_like(const subject *s, const base_buf *text, const code_def
         if (word < end)
             base_buf_printf(&out, "\n    %.*s", (int)(end - at - indent), text->data + at + indent);
         if (n) {
-            out.len -= end - word - n;
+            size_t object = word + n;
+            while (code_is_name_byte(text->data[object - 1]) || text->data[object - 1] == '.') object--;
+            const base_str lines = {text->data + test->from, to - test->from};
+            out.len -= end - word;
+            if (!agent__put_raises(request, lines, &out))
+                base_buf_add(&out, text->data + word, object - word);
+            base_buf_add(&out, text->data + object, word + n - object);
             base_buf_printf(&out, ".%s(", s->d->name);
             is_whole = true;
         }
@@ -152,7 +159,7 @@ const code_definition *agent__nearest_test(const agent *a, const code_file *f, c
         }
         if (!agent__is_test_definition(d, path, text)) continue;
         const bool is_method = s.d && *s.d->parent && base_ends_with(path, ".py");
-        char *opening = is_method ? opening_like(&s, text, d) : NULL;
+        char *opening = is_method ? opening_like(&s, text, d, a->request) : NULL;
         const size_t to = d->to < text->len ? d->to : text->len;
         const unsigned near = (s.d ? 2 * nearness(&s, text, d->from, to) : 0) + (opening != NULL);
         if (!best || near >= most) {

@@ -75,6 +75,15 @@ const code_definition *agent__nearest_test(const agent *a, const code_file *f, c
     const base_buf *text, const char *name, const char *subject, const char *subject_path,
     char **ret_opening);
 
+/* --- newtest_told.c --- */
+/*
+ * A test with a table of rows that the request tells by words of its name and its file's ("the cases that should be less" of
+ * test_compare.py). What it calls of the tree, with its file, the test's name and the file of what is called (all heap); NULL: no
+ * test fits alone, or the request asks for no rows.
+ */
+char *agent__find_told_rows(
+    const agent *a, const char *request, char **ret_path, char **ret_test, char **ret_subject_path);
+
 /* --- newtest_form.c --- */
 /*
  * Behind the last row (but for its comma) of the last table in text[0, n), rows of which stand on lines of their own;
@@ -83,6 +92,11 @@ const code_definition *agent__nearest_test(const agent *a, const code_file *f, c
 size_t agent__rows_end(const char *text, size_t n, base_buf *ret_next);
 /* How most assertions of a script of node's begin ("assert.equal("); "assert." where the request is about errors. */
 void agent__put_usual_assertion(const base_buf *text, const char *request, base_buf *out);
+/*
+ * Python: "with pytest.raises(ValueError):" where the request names an error that is to be raised, in unittest's words where
+ * the example is one of those, up to where the call begins that raises it; false: it names none.
+ */
+bool agent__put_raises(const char *request, base_str example, base_buf *out);
 /* Did the call fail since what it was given is no string? `output` may be NULL. */
 bool agent__wants_string(const char *output);
 /* Python: is its first argument a name that means nothing there ("set_title(Title)")? `output` may be NULL. */
