@@ -96,10 +96,11 @@ static void move_rows(
         }
 }
 
-/* Is every token before the batch, and the batch, in the lists of the layers below `last`? */
+/* Is every token before the batch, and the batch, in the lists of the batch's layers, which end before `last`? */
 static bool is_whole(const bench_share *s, const model_batch *b, uint32_t last)
 {
-    for (uint32_t lane = 0; lane < last * s->inner.shape.n_head_kv; lane++)
+    const uint32_t n_kv = s->inner.shape.n_head_kv;
+    for (uint32_t lane = b->layer_first * n_kv; lane < last * n_kv; lane++)
         if (b->rows->lanes[lane].n_rows != b->phases[0] + b->n) return false;
     return true;
 }
@@ -114,13 +115,14 @@ static bool has_captured(const chunk *c, const model_capture *wanted)
     return true;
 }
 
-static void give_queries(const bench_share *s, const chunk *c, const model_capture *wanted, uint32_t last)
+static void give_queries(
+    const bench_share *s, const chunk *c, const model_capture *wanted, uint32_t first, uint32_t last)
 {
     const size_t d = s->inner.shape.head_dim;
     for (uint32_t i = 0; wanted && i < wanted->n; i++) {
         uint32_t k = 0;
         while (c->captured[k] != wanted->tokens[i]) k++;
-        for (size_t lh = 0; lh < (size_t)last * s->inner.n_head; lh++)
+        for (size_t lh = (size_t)first * s->inner.n_head; lh < (size_t)last * s->inner.n_head; lh++)
             memcpy(wanted->queries + (lh * wanted->n + i) * d, c->queries + (lh * c->n_captured + k) * d,
                 d * sizeof *c->queries);
     }
@@ -193,11 +195,26 @@ static int compute_next(bench_share *s, chunk *c, const model_batch *b, base_err
     return 0;
 }
 
+/*
+ * Rows that were left below a cut and are computed above it now, all of them and over all that is before them, are
+ * those of a session that was not cut. False: they are not there.
+ */
+static bool give_above(const bench_share *s, const model_batch *b, uint32_t last)
+{
+    chunk *c = is_whole(s, b, last) ? find(s, b) : NULL;
+    if (!c || c->known < last) return false;
+    move_rows(s, c, b, b->layer_first * s->inner.shape.n_head_kv, last * s->inner.shape.n_head_kv, true);
+    give_queries(s, c, b->capture, b->layer_first, last);
+    return true;
+}
+
 static int forward(void *user, const model_batch *b, base_err *err)
 {
     bench_share *s = user;
     const uint32_t last = b->layer_last ? b->layer_last : s->inner.shape.n_layer;
     const size_t place = place_of(s, last);
+    if (b->layer_first && last == s->inner.shape.n_layer && !b->n_want && !b->reader && give_above(s, b, last))
+        return 0;
     if (!s->on || b->n_want || b->layer_first || b->reader || place == s->n_cuts || s->cuts[place] != last ||
         !is_whole(s, b, last))
         return s->inner.forward(s->inner.user, b, err);
@@ -209,7 +226,7 @@ static int forward(void *user, const model_batch *b, base_err *err)
         const int r = compute_next(s, c, b, err);
         if (r) return r;
     }
-    give_queries(s, c, b->capture, last);
+    give_queries(s, c, b->capture, 0, last);
     if (last < s->inner.shape.n_layer)
         memcpy(b->hidden, c->states[place], (size_t)c->n * s->inner.n_embd * sizeof *b->hidden);
     return 0;

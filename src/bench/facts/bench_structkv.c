@@ -54,9 +54,11 @@ static const char usage[] =
 static const struct condition {
     const char *name, *policy;
     const char *set[6];
+    bool own_pivot; /* cut where this item's attention says (full comes first), not where the model's file does */
 } conditions[] = {
     {.name = "full", .policy = "full", .set = {"asked=8"}},
     {.name = "structkv", .policy = "structkv"},
+    {.name = "structkv, its own pivot", .policy = "structkv", .own_pivot = true},
     {.name = "structkv, 60%", .policy = "structkv", .set = {"keep=.6"}},
     {.name = "structkv, all stored", .policy = "structkv", .set = {"stored=1"}},
     {.name = "structkv, replay", .policy = "structkv", .set = {"signal=replay"}}, /* as kvist asks again */
@@ -268,18 +270,21 @@ static bool is_full(const struct condition *c)
     return !strcmp(c->policy, "full");
 }
 
-static int open_session(
-    bench *b, const struct condition *c, const char *row_file, kv_session **ret, base_err *err)
+/* own_cut: where a condition with a pivot of its own cuts; 0: where the model's file says. */
+static int open_session(bench *b, const struct condition *c, uint32_t own_cut, const char *row_file,
+    kv_session **ret, base_err *err)
 {
-    const char *set[8] = {NULL};
-    char computed[32];
+    const char *set[9] = {NULL};
+    char computed[32], pivot[32];
     size_t n = 0;
     while (c->set[n]) {
         set[n] = c->set[n];
         n++;
     }
     snprintf(computed, sizeof computed, "computed=%lld", (long long)b->restore);
-    set[n] = computed;
+    set[n++] = computed;
+    snprintf(pivot, sizeof pivot, "pivot=%u", own_cut);
+    if (own_cut) set[n] = pivot;
     const kv_options o = {.policy = c->policy,
         .set = set,
         .repair = (int)b->restore,
@@ -303,6 +308,21 @@ static char *name_document(const bench *b, const ruler_item *item, const model_i
     return path;
 }
 
+/* 0: the condition does not ask for one. */
+static int find_own_cut(
+    const bench *b, const struct condition *c, const bench_score *key, uint32_t *ret, base_err *err)
+{
+    *ret = 0;
+    if (!c->own_pivot) return 0;
+    bench_score first = *key;
+    first.turn = 1;
+    const bench_score *full = bench_scores_find(&b->f.results, &first, "full");
+    if (!full || !(full->numbers[ONLINE_CUT] >= 1))
+        return base_fail(err, BASE_E_USAGE, "\"%s\" cuts where full's attention says: name full too", c->name);
+    *ret = (uint32_t)full->numbers[ONLINE_CUT];
+    return 0;
+}
+
 static int run_condition(bench *b, const struct condition *c, const ruler_item *item, bench_score *key,
     float *logits, base_err *err)
 {
@@ -312,7 +332,9 @@ static int run_condition(bench *b, const struct condition *c, const ruler_item *
     model_template_start(template, &scaffold);
     model_template_begin(template, MODEL_ROLE_USER, &scaffold);
     char *file = !is_full(c) ? NULL : name_document(b, item, &scaffold);
-    int r = open_session(b, c, file, &s, err);
+    uint32_t own_cut;
+    int r = find_own_cut(b, c, key, &own_cut, err);
+    if (!r) r = open_session(b, c, own_cut, file, &s, err);
     if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, 1, &scaffold, NULL, NULL, NULL, err);
     const uint32_t doc = (uint32_t)scaffold.n;
     const uint64_t start = base_clock_ns();
@@ -404,18 +426,23 @@ static int find_pivot(bench *b, base_err *err)
 /* Sessions share what lies below the layers before which the wanted conditions cut. */
 static int open_compute(bench *b, base_err *err)
 {
-    uint32_t cuts[N_CONDITIONS] = {0};
+    uint32_t cuts[N_CONDITIONS + BENCH_SHARE_CUTS] = {0}, n = 0;
+    const double n_layer = b->f.info->n_layer;
     int r = 0;
     b->compute = kv_compute_model(b->f.model);
     for (size_t i = 0; i < N_CONDITIONS && !b->f.timed && !r; i++) {
         kv_session *s = NULL;
         if (!bench_is_wanted(b->f.words, ';', conditions[i].name)) continue;
-        r = open_session(b, &conditions[i], NULL, &s, err);
-        if (!r) cuts[i] = kv_session_next_cut(s);
+        for (double cut = ceil(KV_PIVOT_FLOOR * n_layer);
+             conditions[i].own_pivot && cut <= KV_PIVOT_CEILING * n_layer && n < BENCH_SHARE_CUTS; cut++)
+            cuts[n++] = (uint32_t)cut;
+        if (conditions[i].own_pivot) continue;
+        r = open_session(b, &conditions[i], 0, NULL, &s, err);
+        if (!r) cuts[n++] = kv_session_next_cut(s);
         kv_session_free(s);
     }
     if (r || b->f.timed) return r;
-    b->share = bench_share_new(b->f.model, cuts, N_CONDITIONS);
+    b->share = bench_share_new(b->f.model, cuts, n);
     b->compute = bench_share_compute(b->share);
     return 0;
 }

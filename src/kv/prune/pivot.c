@@ -10,7 +10,6 @@
 #include "base/mem.h"
 
 enum { FILE_MOST = 1 << 20 };
-static const double MOST = .75;
 
 /* weight * (x_l - x_(l-1), min-max over layers) is added; a curve that never changes adds nothing. */
 static void add_deltas(const double *x, double sign, double weight, uint32_t n, double *t)
@@ -43,7 +42,7 @@ uint32_t kv_pivot_cut(const kv_pivot *p, double floor_share, uint32_t *ret_free)
     for (uint32_t l = 2; l < p->n_layer; l++)
         if (t[l] > t[best]) best = l;
     uint32_t cut = best + 1, least = (uint32_t)ceil(floor_share * p->n_layer),
-             most = (uint32_t)(MOST * p->n_layer);
+             most = (uint32_t)(KV_PIVOT_CEILING * p->n_layer);
     if (ret_free) *ret_free = cut;
     if (cut > most) cut = most;
     if (cut < least) cut = least;

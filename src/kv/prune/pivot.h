@@ -26,9 +26,10 @@ typedef struct kv_pivot {
  */
 void kv_pivot_curve(const kv_pivot *p, double *ret);
 /*
- * Layers below the cut: one more than where T is largest, at least `floor` and at most .75 of all; *ret_free
- * (may be NULL): what T alone says. A model of one layer is not cut: 0.
+ * Layers below the cut: one more than where T is largest, at least `floor` and at most KV_PIVOT_CEILING of all;
+ * *ret_free (may be NULL): what T alone says. A model of one layer is not cut: 0.
  */
+#define KV_PIVOT_CEILING .75
 uint32_t kv_pivot_cut(const kv_pivot *p, double floor, uint32_t *ret_free);
 /* Ours: a cut above fewer layers than this share of them leaves too little to choose rows by (docs/kv.md). */
 #define KV_PIVOT_FLOOR .25
