@@ -21,7 +21,7 @@
 
 static const char usage[] =
     "usage: kvist-bench learn --model M --file FILE.json [--untouched SET.json] [--sessions N] [--seeds N]\n"
-    "                         [--most TOKENS] [--epochs N] [--keep] [--out FILE]\n"
+    "                         [--most TOKENS] [--epochs N] [--keep] [--networks FOLDER] [--out FILE]\n"
     "       kvist-bench learn --summary FILE\n"
     "\n"
     "  --file FILE        trajectories: an array of {\"task_id\", \"traj\":[{role, content, tool_calls}]}\n"
@@ -31,6 +31,7 @@ static const char usage[] =
     "  --most TOKENS      longer sessions are left out (8000)\n"
     "  --epochs N         over the training sessions (2)\n"
     "  --keep             the first network becomes the model's, for --kv-set residual=on\n"
+    "  --networks FOLDER  every network goes there, as SEED.residual\n"
     "  --out FILE         results as JSON lines, one a session, seed and share\n"
     "  --summary FILE     no model: the table of such a file\n"
     "\n";
@@ -40,7 +41,7 @@ static const double shares[N_SHARES] = {.1, .2, .3};
 
 typedef struct bench {
     common_options common;
-    const char *file, *untouched, *out_path, *summary;
+    const char *file, *untouched, *networks, *out_path, *summary;
     int64_t sessions, seeds, most, epochs;
     bool keep;
     FILE *out;
@@ -139,6 +140,25 @@ static void print_share(const bench *b, uint64_t seed, double share, const bool 
                 (unsigned long long)seed, share, rule[i], learned[i], newest[i]);
 }
 
+/* Where --networks and --keep want it. */
+static int keep_network(const bench *b, const kv_residual *r, uint64_t seed, const char *hash, base_err *err)
+{
+    int rc = 0;
+    if (b->networks) {
+        base_buf path = {0};
+        base_buf_printf(&path, "%s/%llu.residual", b->networks, (unsigned long long)seed);
+        rc = base_fs_mkdirs(b->networks, err);
+        if (!rc) rc = kv_residual_save(r, path.data, err);
+        base_buf_free(&path);
+    }
+    if (!rc && b->keep && seed == FIRST_SEED) {
+        char *path = kv_residual_path(hash);
+        rc = kv_residual_save(r, path, err);
+        free(path);
+    }
+    return rc;
+}
+
 static int run_seed(bench *b, uint64_t seed, const bool *is_used, base_pool *pool, base_err *err)
 {
     const char *hash = model_get_info(b->model)->hash;
@@ -159,11 +179,7 @@ static int run_seed(bench *b, uint64_t seed, const bool *is_used, base_pool *poo
     if (!rc)
         fprintf(stderr, "seed %llu: %u sessions, %u places\n", (unsigned long long)seed, r->n_sessions,
             r->n_places);
-    if (!rc && b->keep && seed == FIRST_SEED) {
-        char *path = kv_residual_path(hash);
-        rc = kv_residual_save(r, path, err);
-        free(path);
-    }
+    if (!rc) rc = keep_network(b, r, seed, hash, err);
     kv_residual_unref(r);
     free(rule);
     return rc;
@@ -290,6 +306,7 @@ int bench_learn(int argc, char **argv)
         {"--most", OPTION_INTEGER, &b.most},
         {"--epochs", OPTION_INTEGER, &b.epochs},
         {"--keep", OPTION_FLAG, &b.keep},
+        {"--networks", OPTION_TEXT, &b.networks},
         {"--out", OPTION_TEXT, &b.out_path},
         {"--summary", OPTION_TEXT, &b.summary},
         {.name = NULL},
