@@ -87,7 +87,8 @@ static void test_bench_share__shared_prefills_have_the_bits_of_own_ones(void **s
             const uint64_t between = kv_rows_read();
             kv_session *y = run(&shared, share, set, text, b, d);
             /* What goes above the cut whole was computed by the session without a cut, if that went before. */
-            if (order != 1 && set == KEEPS_ALL) assert_true(kv_rows_read() - between < (between - before) / 2);
+            if (order != 1 && set == KEEPS_ALL)
+                assert_true(kv_rows_read() - between < (between - before) / 2);
             assert_memory_equal(a, b, sizeof a);
             assert_memory_equal(c, d, sizeof c);
             assert_true(kv_session_schedule_hash(x) == kv_session_schedule_hash(y));

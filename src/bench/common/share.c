@@ -213,7 +213,8 @@ static int forward(void *user, const model_batch *b, base_err *err)
     bench_share *s = user;
     const uint32_t last = b->layer_last ? b->layer_last : s->inner.shape.n_layer;
     const size_t place = place_of(s, last);
-    if (b->layer_first && last == s->inner.shape.n_layer && !b->n_want && !b->reader && give_above(s, b, last))
+    if (b->layer_first && last == s->inner.shape.n_layer && !b->n_want && !b->reader &&
+        give_above(s, b, last))
         return 0;
     if (!s->on || b->n_want || b->layer_first || b->reader || place == s->n_cuts || s->cuts[place] != last ||
         !is_whole(s, b, last))

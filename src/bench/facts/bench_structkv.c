@@ -54,7 +54,8 @@ static const char usage[] =
 static const struct condition {
     const char *name, *policy;
     const char *set[6];
-    bool own_pivot; /* cut where this item's attention says (full comes first), not where the model's file does */
+    bool
+        own_pivot; /* cut where this item's attention says (full comes first), not where the model's file does */
 } conditions[] = {
     {.name = "full", .policy = "full", .set = {"asked=8"}},
     {.name = "structkv", .policy = "structkv"},
@@ -318,7 +319,8 @@ static int find_own_cut(
     first.turn = 1;
     const bench_score *full = bench_scores_find(&b->f.results, &first, "full");
     if (!full || !(full->numbers[ONLINE_CUT] >= 1))
-        return base_fail(err, BASE_E_USAGE, "\"%s\" cuts where full's attention says: name full too", c->name);
+        return base_fail(
+            err, BASE_E_USAGE, "\"%s\" cuts where full's attention says: name full too", c->name);
     *ret = (uint32_t)full->numbers[ONLINE_CUT];
     return 0;
 }
