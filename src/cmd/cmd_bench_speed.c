@@ -3,8 +3,8 @@
  * prefill of --prompt tokens behind --depth rows, what the memory gives (the wall: every decoded token reads
  * all weights and rows once), --repeat times decode of --gen tokens there. The depth is computed once for
  * real and truncated to between repeats. With cache options rows live in a session and its budget holds
- * (--drawn then fills the depth with random rows in seconds). In text form a further, timed run of each ends
- * it: where the time went, operation by operation.
+ * (--drawn then fills the depth with random rows in seconds). --profile ends it with a further run of each, in which
+ * every operation is timed: where the time goes.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,14 +30,15 @@
 enum { MAX_REPEAT = 1000, WALL_BYTES = 256 << 20, WALL_PASSES = 8, WALL_AHEAD = 1024 };
 
 static const char usage[] =
-    "usage: kvist bench speed --model M [--prompt N] [--gen N] [--depth N] [--repeat N] [--json]\n"
+    "usage: kvist bench speed --model M [--prompt N] [--gen N] [--depth N] [--repeat N]\n"
+    "                                 [--json | --profile]\n"
     "\n"
     "Tokens a second of prefill and decode, beside the memory bandwidth read in the same run.\n";
 
 typedef struct bench {
     common_options common;
     int64_t prompt, gen, depth, repeat;
-    bool json, drawn;
+    bool json, drawn, profile;
 
     model *model;
     const model_info *info;
@@ -421,7 +422,7 @@ static int measure(bench *b, base_err *err)
     getrusage(RUSAGE_SELF, &self);
     if (b->gen && b->wall[1] > 0) share = decode.median * bytes_per_token(b) / b->wall[1];
     (b->json ? print_json : print_text)(b, &prefill, &decode, share, (uint64_t)self.ru_maxrss * 1024);
-    return b->json ? 0 : print_profiles(b, err);
+    return b->profile ? print_profiles(b, err) : 0;
 }
 
 static int bench_speed(bench *b, base_err *err)
@@ -452,6 +453,7 @@ static int check_range(const char *name, int64_t value, int64_t min, int64_t max
 static int run(bench *b, base_err *err)
 {
     int rc;
+    if (b->json && b->profile) return base_fail(err, BASE_E_USAGE, "--profile is text; leave out --json");
     if ((rc = check_range("--prompt", b->prompt, 0, 1 << 24, err))) return rc;
     if ((rc = check_range("--gen", b->gen, 0, 1 << 24, err))) return rc;
     if ((rc = check_range("--depth", b->depth, 0, 1 << 24, err))) return rc;
@@ -471,6 +473,7 @@ int cmd_bench_speed(int argc, char **argv)
         {"--drawn", OPTION_FLAG, &b.drawn, NULL,
             "the rows of --depth are drawn, not computed; with cache options"},
         {"--json", OPTION_FLAG, &b.json, NULL, "one object"},
+        {"--profile", OPTION_FLAG, &b.profile, NULL, "a further run of each, timed: where its time goes"},
         {0},
     };
     base_err err = {0};

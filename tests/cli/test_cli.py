@@ -1362,6 +1362,17 @@ class Engine(Case):
             self.assertTrue(o["written"][0].startswith('{"name":'), o["written"])
         self.assertEqual(self.run_bench("sessions", "--summary", path + "x").returncode, 1)
 
+    @unittest.skipUnless(os.path.exists(SHORT), "the small model is absent: scripts/fetch small")
+    def test_bench_speed_runs_again_only_where_a_profile_is_asked_for(self):
+        speed = lambda *words: self.run_kvist("bench", "speed", "--model", SHORT, "--threads", "1", "--prompt", "8", "--gen", "2", "--repeat", "1", *words)
+        plain, profile = speed(), speed("--profile")
+        for run in (plain, profile):
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertRegex(run.stdout, r"decode of 2 +[0-9.]+ tokens/s")
+        self.assertNotIn("us a token", plain.stdout)
+        self.assertEqual(profile.stdout.count("us a token"), 2)
+        self.assertEqual(speed("--profile", "--json").returncode, 2)
+
     def test_bad_models_get_a_sentence(self):
         with open(SMALL, "rb") as f:
             head = f.read(1 << 20)
