@@ -112,6 +112,8 @@ int kv_session_undo_plan(
     kv_session *s, base_err *err); /* takes the last plan back; BASE_E_NOT_FOUND when there is none */
 /* The rows that a budget has to have where n_hard of them always stay. */
 uint32_t kv_session_least_budget(uint32_t n_hard);
+/* BASE_E_LIMIT, with the sentence that names it, where a budget leaves too little beside all that is fixed. */
+int kv_session_check_fixed(uint32_t n_fixed, uint32_t budget, base_err *err);
 int kv_session_set_budget(
     kv_session *s, kv_limit limit, base_err *err); /* refused below hard + 512, with the number */
 void kv_session_set_turn(

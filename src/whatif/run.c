@@ -678,12 +678,23 @@ static int compute(run *r, base_err *err)
     return rc;
 }
 
+/* The cache refuses the first part of the prompt that does not fit; here the budget that is named has room for all. */
+static int check_budget(const run *r, base_err *err)
+{
+    const uint32_t rows = r->o->changed.kv.budget;
+    uint32_t n = 0;
+    for (size_t i = 0; i < r->s->n_steps && r->s->steps[i].kind != WHATIF_TURN; i++)
+        if (r->s->steps[i].kind == WHATIF_TEXT) n += step_of(r, CHANGED, &r->s->steps[i])->text.n;
+    return rows ? kv_session_check_fixed(n, rows, err) : 0;
+}
+
 int whatif_run(
     agent_log *l, const whatif_schedule *s, const whatif_options *o, bool *was_known, base_err *err)
 {
     run r = {.log = l, .s = s, .o = o};
     bool is_over = false;
-    int rc = open_child(&r, &is_over, err);
+    int rc = check_budget(&r, err);
+    if (!rc) rc = open_child(&r, &is_over, err);
     if (was_known) *was_known = !rc && is_over;
     if (!rc && !is_over) rc = compute(&r, err);
     /* Of what has no turn nothing is kept. */

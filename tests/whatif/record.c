@@ -14,6 +14,7 @@
 #include "record.h"
 
 char record_folder[64];
+uint32_t record_instructions;
 bool record_has_calls;
 static char log_path[96];
 
@@ -314,6 +315,7 @@ void record_turns(recorder *r, fake_model *m)
     assert_int_equal(kv_session_new_over(&r->s, &compute, &kv, &observer, NULL), 0);
     kv_session_set_turn(r->s, 0);
     record_text(r, KV_ORIGIN_SYSTEM, "prompt", SYSTEM, NULL);
+    if (record_instructions) record_text(r, KV_ORIGIN_INSTRUCTIONS, "AGENTS.md", record_instructions, NULL);
     for (int turn = 0; turn < TURNS; turn++) {
         record_begin_turn(r, "what is it?");
         record_ask(r);
@@ -389,13 +391,12 @@ static void see_progress(void *user, uint32_t turn, uint32_t done, uint32_t tota
     s->total = total;
 }
 
-int record_compare(agent_log *l, const char *id, uint32_t budget, seen *s, bool *was_known)
+int record_try(agent_log *l, const char *id, uint32_t budget, seen *s, bool *was_known, base_err *err)
 {
     fake_model m = {.fail_after = -1};
     whatif_schedule *schedule = NULL;
-    base_err err = {0};
     char settings[64];
-    if (whatif_schedule_read(&schedule, l, id, &err)) fail_msg("%s", err.msg);
+    if (whatif_schedule_read(&schedule, l, id, err)) fail_msg("%s", err->msg);
     const kv_options original = {.policy = schedule->policy,
         .budget = schedule->limit.rows,
         .until = schedule->limit.until,
@@ -416,8 +417,15 @@ int record_compare(agent_log *l, const char *id, uint32_t budget, seen *s, bool 
         .user = s,
         .event = record_see,
         .progress = see_progress};
-    const int rc = whatif_run(l, schedule, &o, was_known, &err);
-    if (rc && rc != BASE_E_CANCELLED) fail_msg("%s", err.msg);
+    const int rc = whatif_run(l, schedule, &o, was_known, err);
     whatif_schedule_free(schedule);
+    return rc;
+}
+
+int record_compare(agent_log *l, const char *id, uint32_t budget, seen *s, bool *was_known)
+{
+    base_err err = {0};
+    const int rc = record_try(l, id, budget, s, was_known, &err);
+    if (rc && rc != BASE_E_CANCELLED) fail_msg("%s", err.msg);
     return rc;
 }

@@ -13,6 +13,7 @@ enum { BUDGET = 800, TURNS = 4, SYSTEM = 64, CONTEXT = 300, REQUEST = 30, ANSWER
 extern char record_folder[64];
 /* Some tokens are whole calls: answers end there, get a result, and are gone on with. */
 extern bool record_has_calls;
+extern uint32_t record_instructions; /* tokens of a second part of the fixed prompt; 0: there is none */
 
 typedef struct recorder {
     agent_log *log;
@@ -55,6 +56,8 @@ recorder record_begin(agent_log *l, const char *id, fake_model *m);
 void record_turns(recorder *r, fake_model *m);
 void record_see(void *user, const agent_event *e); /* into a seen */
 void seen_free(seen *s);
+int record_try(agent_log *l, const char *id, uint32_t budget, seen *s, bool *was_known, base_err *err);
+/* The same, and nothing but a cancellation may go wrong. */
 int record_compare(agent_log *l, const char *id, uint32_t budget, seen *s, bool *was_known);
 
 #endif

@@ -282,6 +282,27 @@ static void test_what_if__orders_and_rewinds_are_done_again(void **state)
     agent_log_close(l);
 }
 
+/* The prompt is of several parts: the budget that a refusal names has room for all of them. */
+static void test_what_if__a_budget_that_is_too_small_names_one_that_is_not(void **state)
+{
+    enum { MORE = 100, LEAST = SYSTEM + MORE + 512 };
+    record_instructions = MORE;
+    fake_model m = {.fail_after = -1};
+    agent_log *l = record_open_log();
+    recorder r = record_begin(l, "one", &m);
+    seen s = {0};
+    record_turns(&r, &m);
+    record_instructions = 0;
+    base_err err = {0};
+    assert_int_equal(record_try(l, "one", LEAST - 1, &s, NULL, &err), BASE_E_LIMIT);
+    assert_non_null(strstr(err.msg, "take 164 rows"));
+    assert_non_null(strstr(err.msg, "give at least 676"));
+    assert_int_equal(record_try(l, "one", LEAST, &s, NULL, &err), 0);
+    seen_free(&s);
+    kv_session_free(r.s);
+    agent_log_close(l);
+}
+
 static void test_what_if__another_record_is_told(void **state)
 {
     fake_model m = {.fail_after = -1, .lanes_differ = true}; /* what recorded is not what computes */
@@ -494,6 +515,8 @@ int main(void)
             test_what_if__goes_on_behind_the_turns_that_are_kept, record_make_folder, record_drop_folder),
         cmocka_unit_test_setup_teardown(
             test_what_if__orders_and_rewinds_are_done_again, record_make_folder, record_drop_folder),
+        cmocka_unit_test_setup_teardown(test_what_if__a_budget_that_is_too_small_names_one_that_is_not,
+            record_make_folder, record_drop_folder),
         cmocka_unit_test_setup_teardown(
             test_what_if__another_record_is_told, record_make_folder, record_drop_folder),
         cmocka_unit_test_setup_teardown(

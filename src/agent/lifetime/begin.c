@@ -185,14 +185,10 @@ static int refuse_budget(const agent *a, const fixed *f, int rc, base_err *err)
     }
     const agent_text t = instructions_of(f);
     if (t.n && !counted) counted = count_message(a, MODEL_ROLE_SYSTEM, &t, &ids, NULL);
-    const uint32_t n = (uint32_t)ids.n, least = kv_session_least_budget(n);
+    const uint32_t n = (uint32_t)ids.n;
     model_ids_free(&ids);
-    if (counted || s.budget >= least) return rc;
-    return base_fail(err, rc,
-        "the fixed prompt and instructions take %u rows; a cache budget of %u is too small for them, give at "
-        "least "
-        "%u",
-        n, s.budget, least);
+    if (!counted) (void)kv_session_check_fixed(n, s.budget, err);
+    return rc;
 }
 
 int agent__begin_session(agent *a, base_err *err)

@@ -136,6 +136,17 @@ uint32_t kv_session_least_budget(uint32_t n_hard)
     return n_hard + KV_BATCH;
 }
 
+int kv_session_check_fixed(uint32_t n_fixed, uint32_t budget, base_err *err)
+{
+    const uint32_t least = kv_session_least_budget(n_fixed);
+    if (budget >= least) return 0;
+    return base_fail(err, BASE_E_LIMIT,
+        "the fixed prompt and instructions take %u rows; a cache budget of %u is too small for them, give at "
+        "least "
+        "%u",
+        n_fixed, budget, least);
+}
+
 int kv_session_set_budget(kv_session *s, kv_limit limit, base_err *err)
 {
     const uint32_t rows = limit.rows;

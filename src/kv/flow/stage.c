@@ -8,6 +8,7 @@
 #include "kv/plan/walk.h"
 #include "kv/read/reading.h"
 #include "kv/read/visit.h"
+#include "kv/session.h"
 
 int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err)
 {
@@ -34,14 +35,8 @@ int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *id
             return base_fail(err, BASE_E_USAGE, "token id %d is not in the vocabulary of %u", (int)ids[i],
                 s->compute.n_vocab);
     if (s->budget && s->parameters.hard > 0 &&
-        (g->origin == KV_ORIGIN_SYSTEM || g->origin == KV_ORIGIN_INSTRUCTIONS)) {
-        const uint32_t hard = kv__count_hard(s) + n;
-        if (hard + KV_BATCH > s->budget)
-            return base_fail(err, BASE_E_LIMIT,
-                "the fixed prompt and instructions take %u rows; a cache budget of %u is too small for them, "
-                "give at least %u",
-                hard, s->budget, hard + KV_BATCH);
-    }
+        (g->origin == KV_ORIGIN_SYSTEM || g->origin == KV_ORIGIN_INSTRUCTIONS))
+        return kv_session_check_fixed(kv__count_hard(s) + n, s->budget, err);
     return 0;
 }
 
