@@ -83,8 +83,7 @@ static void import_names(tool_workspace *w, const char *path, base_str block, co
             only = &places[i];
         }
         if (only && one) {
-            const char *file = base_path_name(only->path);
-            char *module = base_xstrndup(file, strcspn(file, "."));
+            char *module = tool__module_name(only->path);
             if (tool__import_name(text, module, name))
                 base_buf_printf(say, "Imported %s from %s. ", name, module);
             free(module);

@@ -127,13 +127,24 @@ static void test_new_test__it_calls_its_subject_by_the_package(void **state)
     snprintf(folder, sizeof folder, "%s/even", tree);
     assert_int_equal(mkdir(folder, 0700), 0);
     put_file("even/__init__.py", w.code);
-    put_file("test_even.py", "import even\n\n\ndef test_is_even():\n    assert even.is_even(4)\n");
-    agent_session *s = open_session(&h, ANSWER("3)") ADDED, AGENT_MODE_ALL, NULL, false);
-    submit(s, &h, w.request);
-    char *tests = get_file("test_even.py");
-    if (!strstr(tests, "assert even.is_odd(3)")) fail_msg("%s\n%s", tests, h.json.data);
-    free(tests);
-    agent_session_close(s);
+    static const struct {
+        const char *tests, *imports, *has;
+    } cases[] = {
+        {"import even\n\n\ndef test_is_even():\n    assert even.is_even(4)\n", "import even\n",
+            "assert even.is_odd(3)"},
+        {"from even import (\n    is_even,\n)\n\n\ndef test_is_even():\n    assert is_even(4)\n",
+            "    is_even,\n    is_odd,\n)", "assert is_odd(3)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("test_even.py", cases[i].tests);
+        agent_session *s = open_session(&h, ANSWER("3)") ADDED, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, w.request);
+        char *tests = get_file("test_even.py");
+        if (!strstr(tests, cases[i].has) || !strstr(tests, cases[i].imports))
+            fail_msg("%s\n%s", tests, h.json.data);
+        free(tests);
+        agent_session_close(s);
+    }
     free_host(&h);
 }
 

@@ -16,6 +16,7 @@
 #include "agent/words/request_words.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "tools/edit/add.h"
 #include "tools/run/scratch.h"
 #include "base/path.h"
 #include "code/code.h"
@@ -235,15 +236,11 @@ static void put_module(const base_buf *file, const char *subject, const char *su
         base_buf_add(out, from, (size_t)(at - from) + 1);
         return;
     }
-    const bool is_package = !strcmp(base_path_name(subject_path), "__init__.py");
-    char *folder = base_path_folder(subject_path);
-    const char *name = base_path_name(is_package ? folder : subject_path);
-    char *module = base_xstrndup(name, strcspn(name, "."));
+    char *module = tool__module_name(subject_path);
     if (base_ends_with(subject_path, ".py") && *module && !file_imports(file, subject) &&
         file_imports(file, module))
         base_buf_printf(out, "%s.", module);
     free(module);
-    free(folder);
 }
 
 /* Does the function declare its first parameter as a string ("text: str")? */

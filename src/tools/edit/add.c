@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "tools/edit/choose.h"
 #include "tools/edit/prototype.h"
 #include "tools/edit/replace.h"
@@ -680,4 +681,14 @@ bool tool__import_name(base_buf *text, const char *module, const char *name)
         at = end + 1;
     }
     return false;
+}
+
+char *tool__module_name(const char *path)
+{
+    const bool is_package = !strcmp(base_path_name(path), "__init__.py");
+    char *folder = base_path_folder(path);
+    const char *name = base_path_name(is_package ? folder : path);
+    char *module = base_xstrndup(name, strcspn(name, "."));
+    free(folder);
+    return module;
 }

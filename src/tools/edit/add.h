@@ -39,6 +39,8 @@ char *tool__block_name(
  * name already.
  */
 bool tool__import_name(base_buf *text, const char *module, const char *name);
+/* What other files call the module that is this file: "ansi" for ansi.py, "schema" for schema/__init__.py. The caller frees. */
+char *tool__module_name(const char *path);
 
 /* "Type.member", "Type::member": the type's part, which the caller frees; NULL: the name has none. */
 char *tool__name_holder(const char *name);
