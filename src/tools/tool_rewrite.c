@@ -118,10 +118,17 @@ static base_str fill_block(tool_workspace *w, const char *path, const char *name
 static bool asks_for_words(const char *request)
 {
     static const char *const words[] = {"comment", "doc", "format", "indent", "space", "style", "typo",
-        "spell", "layout", "tab", "tidy", "reword"};
+        "spell", "layout", "tab", "tidy", "reword", "semicolon"};
     for (size_t i = 0; request && i < sizeof words / sizeof *words; i++)
         if (strcasestr(request, words[i])) return true;
     return false;
+}
+
+/* White space, and in scripts a semicolon that ends a line: there one more says nothing. */
+static bool says_nothing(const char *text, size_t n, size_t at, bool is_script)
+{
+    return strchr(" \t\r\n", text[at]) ||
+           (is_script && text[at] == ';' && (at + 1 == n || strchr("\r\n", text[at + 1])));
 }
 
 /* Do two texts of a program say the same to its compiler? Python's columns count, others' do not. */
@@ -130,14 +137,15 @@ static bool is_same_program(const char *path, const base_buf *a, const base_buf 
     const char *language = code_language(path, a->data, a->len);
     if (!language || !a->data || !b->data) return false;
     const bool has_columns = !strcmp(language, "python") || !strcmp(language, "yaml");
+    const bool is_script = !strcmp(language, "javascript") || !strcmp(language, "typescript");
     char *x = code_blank_comments(language, a->data, a->len),
          *y = code_blank_comments(language, b->data, b->len);
     size_t i = 0, k = 0;
     bool is_same = true;
     for (;;) {
         const size_t line_i = i;
-        while (i < a->len && strchr(" \t\r\n", x[i])) i++;
-        while (k < b->len && strchr(" \t\r\n", y[k])) k++;
+        while (i < a->len && says_nothing(x, a->len, i, is_script)) i++;
+        while (k < b->len && says_nothing(y, b->len, k, is_script)) k++;
         const bool ends = i == a->len || k == b->len;
         if (has_columns && !ends && memchr(x + line_i, '\n', i - line_i))
             is_same = i - tool__line_begin(x, i) == k - tool__line_begin(y, k);

@@ -392,6 +392,34 @@ static void test_behind_what_it_needs(void **state)
     }
 }
 
+/* A semicolon more at the end of a line says nothing in a script, and is taken for no change. */
+static void test_a_semicolon_is_no_change(void **state)
+{
+    static const struct {
+        const char *path, *old_text, *new_text;
+        bool is_change;
+    } cases[] = {
+        {"a.js", "function f(x) {\n  return x\n}\n", "function f(x) {\n  return x;\n}\n", false},
+        {"a.js", "function f(x) {\n  return x\n}\n", "function f(x) {\n  return x + 1;\n}\n", true},
+        {"a.js", "function f(x) {\n  for (; x;) g()\n}\n", "function f(x) {\n  for (;;) g()\n}\n", true},
+        {"a.c", "int f(int x)\n{\n    return x;\n}\n", "int f(int x)\n{\n    return x;;\n}\n", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, cases[i].path, cases[i].old_text);
+        tree_open(&t);
+        tool_workspace_mark_shown(t.w, cases[i].path, version_of(&t, cases[i].path));
+        base_buf call = {0};
+        base_buf_printf(&call, "{\"path\": \"%s\", \"name\": \"f\"}", cases[i].path);
+        tool_result r = tree_call(&t, "rewrite", call.data, cases[i].new_text);
+        if ((r.status == TOOL_OK) != cases[i].is_change) fail_msg("%zu: %s", i, r.text.data);
+        tool_result_free(&r);
+        base_buf_free(&call);
+        tree_remove(&t);
+    }
+}
+
 /* Named with the header, where its source has it: no second one. */
 static void test_no_second_one_in_the_source(void **state)
 {
@@ -719,11 +747,11 @@ int main(void)
         cmocka_unit_test(test_twins), cmocka_unit_test(test_prototype),
         cmocka_unit_test(test_declared_in_its_class), cmocka_unit_test(test_behind_what_it_needs),
         cmocka_unit_test(test_declared_where_it_is_asked_for),
-        cmocka_unit_test(test_no_second_one_in_the_source), cmocka_unit_test(test_import),
-        cmocka_unit_test(test_export_lists), cmocka_unit_test(test_exports__behind_the_last_on_request),
-        cmocka_unit_test(test_export_lists), cmocka_unit_test(test_exports__go_into_some_lists),
-        cmocka_unit_test(test_exports), cmocka_unit_test(test_elision),
-        cmocka_unit_test(test_standard_imports), cmocka_unit_test(test_words_alone),
-        cmocka_unit_test(test_overloads)};
+        cmocka_unit_test(test_a_semicolon_is_no_change), cmocka_unit_test(test_no_second_one_in_the_source),
+        cmocka_unit_test(test_import), cmocka_unit_test(test_export_lists),
+        cmocka_unit_test(test_exports__behind_the_last_on_request), cmocka_unit_test(test_export_lists),
+        cmocka_unit_test(test_exports__go_into_some_lists), cmocka_unit_test(test_exports),
+        cmocka_unit_test(test_elision), cmocka_unit_test(test_standard_imports),
+        cmocka_unit_test(test_words_alone), cmocka_unit_test(test_overloads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
