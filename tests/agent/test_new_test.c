@@ -294,6 +294,25 @@ static void test_new_test__of_a_method_it_waits_for_the_error(void **state)
     free_host(&h);
 }
 
+/* "C should get a method m(). Add it, and a test in test_c.py": the class gets it, not the file of the test. */
+static void test_new_test__the_class_that_should_get_a_method_gets_it(void **state)
+{
+    wish w = STACK;
+    if (!has_pytest()) skip();
+    w.request =
+        "Stack should get a method is_full(), true from 9 items on. Add it, and a test in test_stack.py.";
+    w.tests = "from stack import Stack\n\n\ndef test_size():\n    stack = Stack()\n    stack.push(1)\n    "
+              "assert stack.size() == 1\n";
+    w.script = ANSWER("):\n    return self.size() >= 9") ADDED ANSWER(") is False") ADDED;
+    host h =
+        ask_for(&w, "def test_is_full():\n    stack = Stack()\n    stack.push(1)\n    assert stack.is_full() "
+                    "is False\n");
+    char *code = get_file("stack.py");
+    if (!strstr(code, "    def is_full(self):\n        return self.size() >= 9\n")) fail_msg("%s", code);
+    free(code);
+    free_host(&h);
+}
+
 static void test_new_test__one_that_leaves_its_subject_out_is_refused_once(void **state)
 {
     wish w = STACK;
@@ -447,6 +466,7 @@ int main(void)
     };
     const struct CMUnitTest once[] = {
         TEST_CASE(test_new_test__it_waits_for_the_error),
+        TEST_CASE(test_new_test__the_class_that_should_get_a_method_gets_it),
         TEST_CASE(test_new_test__rows_go_to_the_test_that_is_told),
         TEST_CASE(test_new_test__of_a_method_it_waits_for_the_error),
         TEST_CASE(test_new_test__one_that_notices_nothing_is_told),

@@ -38,19 +38,27 @@ static char *holder_path(const agent *a, const char *name)
     return ret;
 }
 
+/* "Queue needs a method reset", "Queue should get a method reset": does that stand behind the word "Queue"? */
+static bool is_owner(const char *request, agent_word word)
+{
+    static const char *const modal[] = {"should", "must", "could", "to", NULL};
+    static const char *const needing[] = {"needs", "lacks", "gets", "need", "get", "have", NULL};
+    agent_word next;
+    if (!agent__next_word(request, word.to, &next)) return false;
+    if (agent__is_any_word(request, next, modal) && !agent__next_word(request, next.to, &next)) return false;
+    return agent__is_any_word(request, next, needing);
+}
+
 /* The type that the request puts it into, and its file. */
 static char *find_holder(const agent *a, const char *request, agent_addition_words *w)
 {
-    static const char *const needing[] = {"needs", "lacks", "gets", NULL}; /* "Queue needs a method reset" */
-    agent_word word, next;
+    agent_word word;
     if (w->holder) return holder_path(a, w->holder);
     char *path = NULL;
     for (size_t at = 0; !path && agent__next_word(request, at, &word); at = word.to) {
         const bool is_path =
             strchr("./-", request[word.to]) && request[word.to] && agent__is_in_word(request, word.to + 1);
-        const bool is_owner =
-            agent__next_word(request, word.to, &next) && agent__is_any_word(request, next, needing);
-        const bool is_place = is_owner || agent_is_addition_place(request, word.from);
+        const bool is_place = is_owner(request, word) || agent_is_addition_place(request, word.from);
         if (word.to - word.from < 2 || is_path || !is_place) continue;
         char *name = agent__copy_word(request, word);
         if (strcmp(name, w->name) != 0) path = holder_path(a, name);
@@ -80,6 +88,17 @@ static char *source_of(const agent *a, char *path)
     return path;
 }
 
+/* "a test in tests/test_a.py": the file is the test's, not that of what is tested. */
+static bool is_for_test(const char *request, size_t at)
+{
+    static const char *const words[] = {"test", "tests", NULL};
+    enum { NEAR = 2 };
+    agent_word w;
+    for (size_t n = 0; n < NEAR && agent__word_before(request, at, &w); at = w.from, n++)
+        if (agent__is_any_word(request, w, words)) return true;
+    return false;
+}
+
 /* A file of the tree that the request names, of a language that has functions. */
 static char *find_file(const agent *a, const char *request)
 {
@@ -87,7 +106,7 @@ static char *find_file(const agent *a, const char *request)
     agent_word m;
     for (size_t at = 0; !path && agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
         char *said = base_xstrndup(request + m.from, m.to - m.from);
-        if (strchr(said, '.') && code_language(said, "", 0))
+        if (strchr(said, '.') && code_language(said, "", 0) && !is_for_test(request, m.from))
             path = code_index_path(tool_workspace_index(a->workspace), said);
         free(said);
     }
