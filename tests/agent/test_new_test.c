@@ -413,6 +413,22 @@ static void test_new_test__it_gives_a_string_where_one_is_wanted(void **state)
     free_host(&h);
 }
 
+/* Where its type says so, or the runner does, the first argument is begun as a list. */
+static void test_new_test__it_gives_a_list_where_one_is_wanted(void **state)
+{
+    wish w = SHOUT;
+    if (!has_pytest()) skip();
+    w.code = "from typing import List\n\n\ndef shout(s: List[str]) -> int:\n    return len(s) + 1\n\n\n"
+             "def low(s):\n    return s.lower()\n";
+    w.script = ANSWER("'b']) == 2") ADDED;
+    host h = ask_for(&w, "def test_shout():\n    assert shout(['b']) == 2\n");
+    free_host(&h);
+    w.code = "def shout(s):\n    return len(s) + 1\n\n\ndef low(s):\n    return s.lower()\n";
+    w.script = ANSWER("12) == 13") ANSWER("1]) == 2") ANSWER("1]) == 2") ADDED;
+    h = ask_for(&w, "def test_shout():\n    assert shout([1]) == 2\n");
+    free_host(&h);
+}
+
 /* A name that means nothing there is what a small model writes for "some title". */
 static void test_new_test__it_gives_a_literal_for_a_name_of_nothing(void **state)
 {
@@ -480,6 +496,7 @@ int main(void)
         TEST_CASE(test_new_test__a_file_that_fails_in_every_copy_proves_nothing),
         TEST_CASE(test_new_test__of_a_member_it_knows_the_type),
         TEST_CASE(test_new_test__it_expects_what_the_code_gives),
+        TEST_CASE(test_new_test__it_gives_a_list_where_one_is_wanted),
         TEST_CASE(test_new_test__it_gives_a_literal_for_a_name_of_nothing),
         TEST_CASE(test_new_test__a_candidate_s_expectation_is_put_right),
         TEST_CASE(test_new_test__what_the_request_expects_stays),

@@ -243,24 +243,22 @@ static void put_module(const base_buf *file, const char *subject, const char *su
     free(module);
 }
 
-/* Does the function declare its first parameter as a string ("text: str")? */
-static bool takes_string(const agent *a, const code_place *p)
+/* How a value of the first parameter begins, by the type that its function declares ("text: str"); "": not known. */
+static const char *opening_of_value(const agent *a, const code_place *p)
 {
-    static const char *const types[] = {"str", "&str", "string"};
     base_buf text = {0};
-    bool is_so = false;
+    const char *opens = "";
     if (!tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len) {
         const char *open = memchr(text.data + p->from, '(', p->to - p->from), *end = text.data + p->to;
         const size_t n = open ? (size_t)(end - open - 1) : 0, list = n ? strcspn(open + 1, ",)=") : 0;
         const char *colon = list && list < n ? memchr(open + 1, ':', list) : NULL;
         const char *type = colon ? colon + 1 + strspn(colon + 1, " ") : NULL;
-        size_t length = type ? (size_t)(open + 1 + list - type) : 0;
-        while (length && isspace((unsigned char)type[length - 1])) length--;
-        for (size_t i = 0; i < sizeof types / sizeof *types && type; i++)
-            is_so |= strlen(types[i]) == length && !memcmp(type, types[i], length);
+        if (type)
+            opens = agent__opening_of_type(
+                (base_str){type, (size_t)(open + 1 + list - type)}, base_ends_with(p->path, ".py"));
     }
     base_buf_free(&text);
-    return is_so;
+    return opens;
 }
 
 /*
@@ -274,7 +272,7 @@ static char *assertion_like(const agent *a, const base_buf *file, const char *ex
     code_place *places = NULL;
     uint32_t n_places = code_index_define(tool_workspace_index(a->workspace), subject, &places);
     bool is_function = n_places && !strcmp(places[0].what, "function") && !*places[0].parent;
-    const bool is_string = is_function && takes_string(a, &places[0]);
+    const char *opens = is_function ? opening_of_value(a, &places[0]) : "";
     code_places_free(places, n_places);
     base_buf out = {0}, path = {0};
     const bool raises = is_function && base_ends_with(subject_path, ".py") &&
@@ -288,8 +286,7 @@ static char *assertion_like(const agent *a, const base_buf *file, const char *ex
     if (!strncmp(out.data, "assert_eq!", 10) && !memmem(file->data, file->len, "super::*", 8) &&
         !memmem(file->data, file->len, path.data, path.len))
         base_buf_puts(&out, "super::");
-    base_buf_printf(&out, "%s(", subject);
-    if (is_string) base_buf_putc(&out, base_ends_with(subject_path, ".py") ? '\'' : '"');
+    base_buf_printf(&out, "%s(%s", subject, raises ? "" : opens); /* the error may be for another type */
     base_buf_free(&path);
     return base_buf_take(&out);
 }
@@ -530,7 +527,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
                 .subject = base_xstrdup(subject),
                 .begins = rows ? NULL : begins,
                 .assertion = assertion_like(a, &text, text.data + from, to - from, subject, subject_path)};
-            t->is_string = t->assertion && strchr("'\"", t->assertion[strlen(t->assertion) - 1]);
+            t->has_value = t->assertion && strchr("'\"[{", t->assertion[strlen(t->assertion) - 1]);
             begins = rows ? begins : NULL;
             if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
         } else if (is_script(path)) {
@@ -635,13 +632,17 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
 void agent__sharpen_new_test(agent *a, const char *output)
 {
     agent_new_test *t = &a->asked.new_test;
-    if (!t->assertion || t->is_string || t->is_file || t->rows) return;
-    if (!agent__wants_string(output) && !agent__is_given_nothing(output, code_last_name(t->subject))) return;
+    const bool is_python = base_ends_with(t->path, ".py");
+    if (!t->assertion || t->has_value || t->is_file || t->rows) return;
+    const bool is_list = is_python && agent__wants_list(output);
+    if (!is_list && !agent__wants_string(output) &&
+        !agent__is_given_nothing(output, code_last_name(t->subject)))
+        return;
     base_buf sharper = {0};
-    base_buf_printf(&sharper, "%s%c", t->assertion, base_ends_with(t->path, ".py") ? '\'' : '"');
+    base_buf_printf(&sharper, "%s%s", t->assertion, is_list ? "[" : is_python ? "'" : "\"");
     free(t->assertion);
     t->assertion = base_buf_take(&sharper);
-    t->is_string = true;
+    t->has_value = true;
 }
 
 int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err)

@@ -154,6 +154,26 @@ bool agent__put_raises(const char *request, base_str example, base_buf *out)
 
 /* --- arguments ------------------------------------------------------------------------------------------ */
 
+const char *agent__opening_of_type(base_str type, bool is_python)
+{
+    static const struct {
+        const char *type, *opens, *python;
+    } openings[] = {{"str", "\"", "'"}, {"&str", "\"", "'"}, {"string", "\"", "'"}, {"list", "", "["},
+        {"List", "", "["}, {"Sequence", "", "["}, {"Iterable", "", "["}, {"Collection", "", "["},
+        {"Sized", "", "["}, {"dict", "", "{"}, {"Dict", "", "{"}, {"Mapping", "", "{"}};
+    size_t n = 0; /* "List" of "List[int]" */
+    while (n < type.len && !isspace((unsigned char)type.ptr[n]) && type.ptr[n] != '[') n++;
+    for (size_t i = 0; i < sizeof openings / sizeof *openings; i++)
+        if (strlen(openings[i].type) == n && !memcmp(type.ptr, openings[i].type, n))
+            return is_python ? openings[i].python : openings[i].opens;
+    return "";
+}
+
+bool agent__wants_list(const char *output)
+{
+    return output && (strstr(output, "' has no len()") || strstr(output, "' object is not iterable"));
+}
+
 bool agent__wants_string(const char *output)
 {
     static const char *const sayings[] = {"can only concatenate str (not", "must be str, not ",

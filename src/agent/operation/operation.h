@@ -99,6 +99,10 @@ void agent__put_usual_assertion(const base_buf *text, const char *request, base_
 bool agent__put_raises(const char *request, base_str example, base_buf *out);
 /* Did the call fail since what it was given is no string? `output` may be NULL. */
 bool agent__wants_string(const char *output);
+/* The same of a list, by Python's runner. */
+bool agent__wants_list(const char *output);
+/* How a value of that type begins: "[" for Python's List[int]; "": not known. */
+const char *agent__opening_of_type(base_str type, bool is_python);
 /* Python: is its first argument a name that means nothing there ("set_title(Title)")? `output` may be NULL. */
 bool agent__is_given_nothing(const char *output, const char *subject);
 
