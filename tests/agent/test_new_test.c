@@ -281,6 +281,18 @@ static void test_new_test__of_a_method_it_begins_like_the_nearest(void **state)
     free_host(&h);
 }
 
+/* A test whose arguments its decorator gives is no way to begin one without. */
+static void test_new_test__of_a_method_it_begins_without_decorated_ones(void **state)
+{
+    wish w = STACK;
+    w.tests = "import pytest\nfrom stack import Stack\n\n\n@pytest.mark.parametrize('n', [1, 2])\n"
+              "def test_size(n):\n    stack = Stack()\n    stack.push(n)\n    assert stack.size() == 1\n";
+    w.script = ANSWER("):\n    assert Stack().is_empty()") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_empty():\n    assert Stack().is_empty()\n");
+    free_host(&h);
+}
+
 static void test_new_test__of_a_method_it_waits_for_the_error(void **state)
 {
     wish w = STACK;
@@ -484,6 +496,7 @@ int main(void)
         TEST_CASE(test_new_test__it_waits_for_the_error),
         TEST_CASE(test_new_test__the_class_that_should_get_a_method_gets_it),
         TEST_CASE(test_new_test__rows_go_to_the_test_that_is_told),
+        TEST_CASE(test_new_test__of_a_method_it_begins_without_decorated_ones),
         TEST_CASE(test_new_test__of_a_method_it_waits_for_the_error),
         TEST_CASE(test_new_test__one_that_notices_nothing_is_told),
         TEST_CASE(test_new_test__a_docstring_is_not_broken),

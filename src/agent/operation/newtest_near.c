@@ -93,6 +93,18 @@ static size_t assertion_length(const subject *s, const base_buf *text, size_t fr
     return 0;
 }
 
+/* Does a decorator stand in front of it, or end on the line above it? */
+static bool is_decorated(const base_buf *text, const code_definition *d)
+{
+    size_t line = d->from;
+    while (line && text->data[line - 1] != '\n') line--;
+    size_t above = line ? line - 1 : 0;
+    while (above && text->data[above - 1] != '\n') above--;
+    const size_t end = line ? line - 1 : 0, word = above + strspn(text->data + above, " \t");
+    return memchr(text->data + d->from, '@', d->name_from - d->from) ||
+           (end > word && (text->data[word] == '@' || text->data[end - 1] == ')'));
+}
+
 /*
  * "self, signer):\n    signed = signer.sign('x')\n    assert signer.is_expired(": the test's own lines behind its name up to the
  * first that asserts something of such an object, where the subject is called. NULL: it has none, or branches before it.
@@ -104,6 +116,7 @@ static char *opening_like(
     size_t at = test->name_from + strlen(test->name), indent = SIZE_MAX;
     base_buf out = {0};
     bool is_whole = false;
+    if (is_decorated(text, test)) return NULL; /* what that gives it, the new test does not have */
     if (at < to && text->data[at] == '(') {
         const char *end = memmem(text->data + at, to - at, ":\n", 2);
         const size_t head = end ? (size_t)(end - text->data) + 1 : to;
