@@ -632,8 +632,8 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
 void agent__sharpen_new_test(agent *a, const char *output)
 {
     agent_new_test *t = &a->asked.new_test;
-    const bool is_python = base_ends_with(t->path, ".py");
     if (!t->assertion || t->has_value || t->is_file || t->rows) return;
+    const bool is_python = base_ends_with(t->path, ".py");
     const bool is_list = is_python && agent__wants_list(output);
     if (!is_list && !agent__wants_string(output) &&
         !agent__is_given_nothing(output, code_last_name(t->subject)))
