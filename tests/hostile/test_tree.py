@@ -5,10 +5,11 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
-from kit import KVIST, PATIENCE, Hostile, call, main
+from kit import KVIST, NOBODY, PATIENCE, Hostile, call, main
 
 LIST = '<tools>{"name": "list", "arguments": {}}</tools>'
 ENDLESS = "(.*)(.*)(.*)(.*)(.*)(.*)(.*)[0-9]{9}"
@@ -357,6 +358,34 @@ class Tree(Hostile):
         self.assertEqual({r["status"] for r in results}, {"refused", "failed"} & {r["status"] for r in results})
         with open(secret) as f:
             self.assertEqual(f.read(), "marmalade\n")
+
+    def test_an_edit_opens_a_file_to_nobody_else(self):
+        """Access lists: the folder's own would give the new file to a neighbour, the file's mask would give it to the group."""
+        def entries(*them):
+            return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in them)
+        none, neighbour = 0xffffffff, (2, 6, NOBODY)
+        wide = entries((1, 6, none), neighbour, (4, 6, none), (16, 6, none), (32, 0, none))
+        narrow = entries((1, 6, none), neighbour, (4, 0, none), (16, 6, none), (32, 0, none))  # its owning group may do nothing
+        edit = call("read", path="src/one.c") + call("edit", "<<<<<<< OLD\n    return 2 * x;\n=======\n    return x + x;\n>>>>>>> NEW",
+                                                     path="src/one.c") + "answer Done.\n"
+        first, name = self.get("src/one.c"), "system.posix_acl_access"
+        for theirs in (None, narrow):
+            self.put("src/one.c", first)
+            os.chmod(self.path("src/one.c"), 0o660)
+            try:
+                if theirs:
+                    os.setxattr(self.path("src/one.c"), name, theirs)
+                os.setxattr(self.path("src"), "system.posix_acl_default", wide)
+            except OSError as e:
+                self.skipTest(f"no access lists here: {e}")
+            self.put("src/copy.c", "")
+            self.assertIn(name, os.listxattr(self.path("src/copy.c")))  # the control: a new file is the neighbour's too
+            _, _, results = self.ask(edit, "edits")
+            self.assertEqual([r["status"] for r in results], ["ok", "ok"])
+            self.assertNotEqual(self.get("src/one.c"), first)
+            now = os.getxattr(self.path("src/one.c"), name) if name in os.listxattr(self.path("src/one.c")) else None
+            self.assertEqual(now, theirs)
+            self.assertEqual(os.stat(self.path("src/one.c")).st_mode & 0o777, 0o660)
 
     def test_git_by_other_spellings(self):
         for name in (".git/hooks/x", ".GIT/hooks/x", ".git./hooks/x", "git~1/hooks/x", "src/../.git/hooks/x", ".git /hooks/x", "sub/.git/config"):

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define TEMPORARY_PREFIX ".kvist-"
@@ -85,6 +86,32 @@ static int open_new(int folder, const char *temporary, bool *ret_named)
                    : openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
+#define ACCESS_LIST "system.posix_acl_access"
+
+/* What errno means when such a call failed. */
+static bool has_no_list(void)
+{
+    return errno == ENODATA || errno == EOPNOTSUPP;
+}
+
+/*
+ * The file that replaces another is open to the same people. Without this a list of the folder's (a default list)
+ * would open it to others; and where the file has a list, its mode says for the group what the list's mask allows
+ * anybody, so the mode alone would give that to the group.
+ */
+static int keep_access_list(int folder, const char *name, int fd)
+{
+    char list[4096];
+    int old = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (old < 0) return -1;
+    ssize_t n = fgetxattr(old, ACCESS_LIST, list, sizeof list);
+    int failed = n >= 0          ? fsetxattr(fd, ACCESS_LIST, list, (size_t)n, 0)
+                 : has_no_list() ? fremovexattr(fd, ACCESS_LIST) && !has_no_list()
+                                 : -1;
+    close(old);
+    return failed;
+}
+
 /* Gives the written file its name, over what is there or only where nothing is. */
 static int publish(int folder, int fd, bool is_named, const char *temporary, const char *name, bool replaces)
 {
@@ -127,6 +154,8 @@ int tool__change_write(tool_workspace *w, const char *path, const base_buf *text
     if (!code && before && (st.st_uid != geteuid() || st.st_gid != getegid()) &&
         fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
         code = base_fail_sys(err, "%s", path);
+    if (!code && before && keep_access_list(folder, name, fd))
+        code = base_fail_sys(err, "who may read %s", path);
     if (!code && (fchmod(fd, mode & 07777) || fsync(fd))) code = base_fail_sys(err, "%s", path);
     tool__step("written");
     /* The version is checked again right before the rename, since the approval may have taken a minute. */
