@@ -25,12 +25,6 @@ enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_EXAMPLE = 2400, MAX_FILE = 1 << 2
 
 /* --- what is tested ------------------------------------------------------------------------------------- */
 
-bool agent__is_code_place(const code_place *p)
-{
-    return !p->is_declaration && !code_path_is_test(p->path) && strcmp(p->what, "variable") != 0 &&
-           strcmp(p->what, "field") != 0;
-}
-
 /* The mention with the member behind two colons, as the index writes it: "Pattern::escape" is "Pattern.escape". */
 static char *copy_member(const char *request, agent_word w)
 {

@@ -28,6 +28,12 @@ bool agent__is_test_definition(const code_definition *d, const char *path, const
     return !strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0;
 }
 
+bool agent__is_code_place(const code_place *p)
+{
+    return !p->is_declaration && !code_path_is_test(p->path) && strcmp(p->what, "variable") != 0 &&
+           strcmp(p->what, "field") != 0;
+}
+
 /* What is tested, and the file that it stands in. */
 typedef struct subject {
     base_buf text;

@@ -44,9 +44,6 @@ int agent__append_new_test(agent *a, const char *request, base_err *err);
  * new test. *ret_begun false: it is not, or no test was put off.
  */
 int agent__append_due_test(agent *a, bool *ret_begun, base_err *err);
-/* A definition that can be tested: of code, and no declaration. */
-bool agent__is_code_place(const code_place *p);
-
 /* The runner said that the subject wants a string: the next attempt gives it one. */
 void agent__sharpen_new_test(agent *a, const char *output);
 /* How the answer that writes the new test begins; once a turn. */
@@ -66,6 +63,8 @@ void agent__try_new_test(agent *a);
 /* --- newtest_near.c --- */
 /* Is it a test, by what its language has as one? */
 bool agent__is_test_definition(const code_definition *d, const char *path, const base_buf *text);
+/* A definition that can be tested: of code, and no declaration. */
+bool agent__is_code_place(const code_place *p);
 /*
  * The definition called `name` (NULL: the test that calls most of what is near to the subject, of several the last) in
  * the file of tests; NULL: there is none. *ret_opening (heap): how a new test of it goes on behind its name, up to the subject's
