@@ -1,0 +1,62 @@
+/* The items of a parameter list or of a call's arguments (contract: uses.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/scopes.h"
+#include "code/uses.h"
+
+#ifdef KVIST_HAVE_TREE_SITTER
+
+bool code_items(code_grammars *g, const char *path, const char *text, size_t n, uint32_t at,
+    uint32_t *ret_from, uint32_t *ret_to, code_item **ret, uint32_t *ret_n)
+{
+    static const char *const lists[] = {"parameters", "parameter_list", "formal_parameters", "argument_list",
+        "arguments", "closure_parameters", NULL};
+    const code_grammar *grammar = n < UINT32_MAX ? code_grammar_get(g, code_language(path, text, n)) : NULL;
+    code_tree t;
+    if (grammar == NULL || !code_tree_make(grammar, text, n, NULL, &t)) return false;
+    uint32_t found = UINT32_MAX;
+    for (uint32_t i = 0; i < t.n && found == UINT32_MAX; i++)
+        if (t.nodes[i].from >= at && code_node_is_one(&t, i, lists)) found = i;
+    bool is_near = found != UINT32_MAX;
+    for (uint32_t k = at; is_near && k < t.nodes[found].from; k++)
+        is_near = text[k] != '{' && text[k] != ';' && text[k] != '}' && text[k] != '=';
+    if (is_near && (text[t.nodes[found].from] != '(' || t.nodes[found].to < t.nodes[found].from + 2))
+        is_near = false;
+    if (is_near) {
+        code_item *items = NULL;
+        size_t cap = 0;
+        uint32_t n_items = 0, from = t.nodes[found].from + 1;
+        const uint32_t end = t.nodes[found].to - 1;
+        *ret_from = from;
+        *ret_to = end;
+        uint32_t c = found + 1;
+        for (uint32_t k = from; k <= end; k++) {
+            while (c < t.nodes[found].sub_end && t.nodes[c].to <= k) c = t.nodes[c].sub_end;
+            const bool is_in = c < t.nodes[found].sub_end && t.nodes[c].from <= k;
+            if (k < end && (is_in || text[k] != ',')) continue;
+            code_item item = {from, k};
+            while (item.from < item.to && strchr(" \t\r\n", text[item.from]) != NULL) item.from++;
+            while (item.to > item.from && strchr(" \t\r\n", text[item.to - 1]) != NULL) item.to--;
+            if (item.to > item.from) {
+                base_grow(&items, &cap, n_items + 1, sizeof *items);
+                items[n_items++] = item;
+            }
+            from = k + 1;
+        }
+        *ret = items;
+        *ret_n = n_items;
+    }
+    code_tree_free(&t);
+    return is_near;
+}
+
+#else
+
+bool code_items(code_grammars *g, const char *path, const char *text, size_t n, uint32_t at,
+    uint32_t *ret_from, uint32_t *ret_to, code_item **ret, uint32_t *ret_n)
+{
+    return false;
+}
+
+#endif
