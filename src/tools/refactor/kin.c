@@ -17,6 +17,27 @@ static const refactor_file *file_at(const refactor *x, size_t i)
     return i < x->n_files ? &x->files[i] : x->modules[i - x->n_files];
 }
 
+bool refactor__is_type_of_tree(const refactor *x, const char *name)
+{
+    code_place *places;
+    bool found = false;
+    const uint32_t n = code_index_define(x->w->index, name, &places);
+    for (uint32_t i = 0; i < n && !found; i++) found = refactor__is_type(places[i].what);
+    code_places_free(places, n);
+    return found;
+}
+
+bool refactor__is_only(const refactor *x, const char *name, bool of_types)
+{
+    code_place *places;
+    const uint32_t n = code_index_define(x->w->index, name, &places);
+    bool is_it = n > 0;
+    for (uint32_t i = 0; i < n && is_it; i++)
+        is_it = refactor__is_type(places[i].what) == of_types || !strcmp(places[i].parent, name);
+    code_places_free(places, n);
+    return is_it;
+}
+
 bool refactor__are_related(const refactor *x, const char *a, const char *b)
 {
     /* Reached from a by any number of steps between parent and child in one direction. */

@@ -123,6 +123,9 @@ bool refactor__is_function(const refactor_file *f, const code_definition *d);
 
 /* ---- kin.c ---- */
 
+bool refactor__is_type_of_tree(const refactor *x, const char *name);
+/* Does the tree define the name, and is none of what it names a type (are only types)? */
+bool refactor__is_only(const refactor *x, const char *name, bool of_types);
 /* Are two types parent and child, or names of the same? */
 bool refactor__are_related(const refactor *x, const char *a, const char *b);
 /* The same, or children of a type that has a member of that name too: an override has to keep its name. */

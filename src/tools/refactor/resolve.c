@@ -2,84 +2,14 @@
  * Which of the places that write the target's name mean it. What the syntax and the imports prove is SURE; what
  * could be it and is not proven is UNSURE and says why; all else is another thing of that name.
  */
-#include "tools/refactor/refactor.h"
+#include "tools/refactor/resolve_work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "tools/result/result.h"
 #include "base/path.h"
-
-enum { MAX_DEPTH = 6 };
-
-typedef struct decision {
-    refactor_verdict verdict;
-    const char *why;
-} decision;
-
-static const decision sure = {REFACTOR_SURE, NULL}, other = {REFACTOR_OTHER, NULL};
-
-static decision unsure(const char *why)
-{
-    return (decision){REFACTOR_UNSURE, why};
-}
-
-static bool same_language(const refactor_file *f, const char *language)
-{
-    return !strcmp(f->uses->file->language ? f->uses->file->language : "", language);
-}
-
-/* ---- types ---- */
-
-static bool is_type_of_tree(const refactor *x, const char *name)
-{
-    code_place *places;
-    bool found = false;
-    const uint32_t n = code_index_define(x->w->index, name, &places);
-    for (uint32_t i = 0; i < n && !found; i++) found = refactor__is_type(places[i].what);
-    code_places_free(places, n);
-    return found;
-}
-
-/* Does the tree define the name, and is none of what it names a type (are only types)? */
-static bool is_only(const refactor *x, const char *name, bool of_types)
-{
-    code_place *places;
-    const uint32_t n = code_index_define(x->w->index, name, &places);
-    bool is_it = n > 0;
-    for (uint32_t i = 0; i < n && is_it; i++)
-        is_it = refactor__is_type(places[i].what) == of_types || !strcmp(places[i].parent, name);
-    code_places_free(places, n);
-    return is_it;
-}
-
-/* Would a member of `type` be the target's? */
-static bool is_kin(const refactor *x, const char *type)
-{
-    return refactor__are_kin(x, x->target.name, type, x->target.parent);
-}
-
-/* Has the tree another member of this name, of a type that has nothing to do with the target's? */
-static bool has_rival_member(const refactor *x)
-{
-    const refactor_target *t = &x->target;
-    for (size_t f = 0; f < x->n_files; f++) {
-        if (x->files[f].family != t->in->family && strcmp(x->files[f].family, t->in->family) != 0) continue;
-        const code_file *file = x->files[f].uses->file;
-        for (uint32_t i = 0; i < file->n_definitions; i++) {
-            const code_definition *d = &file->definitions[i];
-            if (strcmp(d->name, t->name) != 0 || (&x->files[f] == t->in && d->name_from == t->name_from))
-                continue;
-            if (strcmp(d->what, "method") != 0 && strcmp(d->what, "field") != 0) continue;
-            if (!*d->parent || t->is_nameless || !is_kin(x, d->parent)) return true;
-            if (!strcmp(d->parent, t->parent) && refactor__means_parent(x, &x->files[f]) != REFACTOR_SURE)
-                return true;
-        }
-    }
-    return false;
-}
+#include "tools/result/result.h"
 
 /* Has another file a definition of this name beside the types and functions of files? */
 static bool has_rival(const refactor *x)
@@ -101,161 +31,9 @@ static bool has_rival(const refactor *x)
     return false;
 }
 
-/* ---- modules ---- */
-
-static const char *listed(const refactor *x, const char *path)
-{
-    bool found;
-    const size_t at = tool__listing_find(&x->w->listing, path, &found);
-    return found ? x->w->listing.files[at].path : NULL;
-}
-
-static const char *with_endings(const refactor *x, const char *stem, const char *const *endings)
-{
-    base_buf path = {0};
-    const char *found = NULL;
-    for (; *endings && !found; endings++) {
-        base_buf_clear(&path);
-        base_buf_printf(&path, "%s%s", stem, **endings == '/' && !*stem ? *endings + 1 : *endings);
-        found = listed(x, path.data);
-    }
-    base_buf_free(&path);
-    return found;
-}
-
-/* The file of the tree that a module's name means, seen from another file; NULL: none, it lies outside. */
-static const char *module_path(const refactor *x, const refactor_file *f, const char *module)
-{
-    static const char *const js[] = {"", ".js", ".ts", ".tsx", ".jsx", ".mjs", ".cjs", ".d.ts", "/index.js",
-        "/index.ts", "/index.tsx", NULL};
-    static const char *const py[] = {".py", "/__init__.py", ".pyi", NULL};
-    const char *found = NULL;
-    if (!strcmp(f->family, "js")) {
-        if (*module != '.') return NULL;
-        char *stem = refactor__join_path(f->path, module);
-        if (!stem) return NULL;
-        found = with_endings(x, stem, js);
-        char *dot = strrchr(stem, '.');
-        if (!found && dot &&
-            (!strcmp(dot, ".js") || !strcmp(dot, ".mjs"))) { /* TypeScript imports what it becomes */
-            *dot = '\0';
-            found = with_endings(x, stem, js);
-        }
-        free(stem);
-        return found;
-    }
-    if (strcmp(f->family, "python") != 0) return NULL;
-    base_buf stem = {0};
-    size_t dots = strspn(module, ".");
-    for (size_t i = 1; i < dots; i++) base_buf_puts(&stem, "../");
-    for (const char *p = module + dots; *p; p++) base_buf_putc(&stem, *p == '.' ? '/' : *p);
-    if (!stem.data) base_buf_puts(&stem, "");
-    if (dots) {
-        char *path = refactor__join_path(f->path, stem.data);
-        if (path) found = with_endings(x, path, py);
-        free(path);
-    } else if (stem.len) {
-        found = with_endings(x, stem.data, py);
-        /* Below src/, lib/ or beside the file that says it. */
-        for (size_t i = 0; i < x->w->listing.n && !found; i++)
-            for (const char *const *end = py; *end && !found; end++) {
-                base_buf path = {0};
-                base_buf_printf(&path, "%s%s", stem.data, *end);
-                if (refactor__ends_with_path(x->w->listing.files[i].path, path.data))
-                    found = x->w->listing.files[i].path;
-                base_buf_free(&path);
-            }
-    }
-    base_buf_free(&stem);
-    return found;
-}
-
-static bool defines_top(const refactor_file *f, const char *name)
-{
-    const code_file *file = f->uses->file;
-    for (uint32_t i = 0; i < f->uses->n_uses; i++) {
-        const code_use *u = &f->uses->uses[i];
-        if (u->definition == UINT32_MAX || u->binding != UINT32_MAX || u->import != UINT32_MAX) continue;
-        const code_definition *d = &file->definitions[u->definition];
-        if (!strcmp(d->name, name) && strcmp(d->what, "method") != 0 && strcmp(d->what, "field") != 0)
-            return true;
-    }
-    return false;
-}
-
-/* Is what the file at `path` gives under `name` the target? */
-static bool comes_from(refactor *x, const char *path, const char *name, int depth)
-{
-    if (!path || depth > MAX_DEPTH) return false;
-    if (!strcmp(path, x->target.in->path)) return !strcmp(name, x->target.name);
-    const refactor_file *f = refactor__module(x, path);
-    if (!f) return false;
-    if (!strcmp(name, x->target.name) && defines_top(f, name)) return false;
-    for (uint32_t i = 0; i < f->uses->n_imports; i++) {
-        const code_import *m = &f->uses->imports[i];
-        const bool is_all = !strcmp(m->name, "*");
-        if (!is_all && (strcmp(m->local, name) != 0 || !*m->name)) continue;
-        if (comes_from(x, module_path(x, f, m->module), is_all ? name : m->name, depth + 1)) return true;
-    }
-    return false;
-}
-
-/* Go: is this import path the target's folder? */
-static bool is_target_package(refactor *x, const char *module)
-{
-    const char *path = x->target.in->path;
-    char *folder = base_xstrndup(path, base_path_folder_length(path));
-    if (!x->go_module) {
-        tool_file file = {0};
-        x->go_module = base_xstrdup("");
-        if (!tool__file_read(&x->w->root, "go.mod", TOOL_MAX_INDEXED, &file, NULL) && file.text.len) {
-            const char *line = strstr(file.text.data, "module ");
-            if (line) {
-                free(x->go_module);
-                x->go_module = base_xstrndup(line + 7, strcspn(line + 7, " \t\r\n"));
-            }
-        }
-        tool__file_free(&file);
-    }
-    bool is_it;
-    if (*x->go_module) {
-        const size_t n = strlen(x->go_module);
-        is_it = !strncmp(module, x->go_module, n) &&
-                (*folder ? module[n] == '/' && !strcmp(module + n + 1, folder) : !module[n]);
-    } else {
-        is_it = *folder && refactor__ends_with_path(module, folder);
-    }
-    free(folder);
-    return is_it;
-}
-
-/* Go: does `local` stand for the target's package in this file? An import without a name has the package's own. */
-static bool is_package(refactor *x, const refactor_file *f, const char *local)
-{
-    size_t n;
-    const char *package = refactor__go_package(x->target.in, &n);
-    for (uint32_t i = 0; i < f->uses->n_imports; i++) {
-        const code_import *m = &f->uses->imports[i];
-        const bool has_no_name = !strcmp(m->local, base_path_name(m->module));
-        const bool is_it = has_no_name && package ? strlen(local) == n && !strncmp(local, package, n)
-                                                  : !strcmp(m->local, local);
-        if (is_it && is_target_package(x, m->module)) return true;
-    }
-    return false;
-}
-
-static const code_import *import_of(const refactor_file *f, const char *local)
-{
-    const code_import *found = NULL;
-    for (uint32_t i = 0; i < f->uses->n_imports; i++)
-        if (!strcmp(f->uses->imports[i].local, local) && !f->uses->imports[i].is_export)
-            found = &f->uses->imports[i];
-    return found;
-}
-
 /* ---- a bare name of what stands at the top of a file ---- */
 
-static decision top_in_c(refactor *x, const refactor_file *f, const code_use *u)
+static refactor_decision top_in_c(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     const bool is_own = f == t->in;
@@ -269,7 +47,7 @@ static decision top_in_c(refactor *x, const refactor_file *f, const code_use *u)
     }
     if (is_own || refactor__are_alternatives(f, t->in, t->is_type)) return sure;
     if (f->thing[t->is_type] != SIZE_MAX && t->in->thing[t->is_type] != SIZE_MAX) return other;
-    if (defines_top(f, t->name) && u->definition == UINT32_MAX) {
+    if (refactor__defines_top(f, t->name) && u->definition == UINT32_MAX) {
         /* A prototype is no definition of its own. */
         for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
             const code_definition *d = &f->uses->file->definitions[i];
@@ -285,76 +63,62 @@ static decision top_in_c(refactor *x, const refactor_file *f, const code_use *u)
 }
 
 /* What a name means that an import brings. */
-static decision brought(refactor *x, const refactor_file *f, const code_import *m)
+static refactor_decision brought(refactor *x, const refactor_file *f, const code_import *m)
 {
     /* import Name from './name', where that file says export default Name */
     if (x->target.is_default && !m->is_export && !strcmp(m->name, "default") &&
         !strcmp(m->local, x->target.name)) {
-        const char *path = module_path(x, f, m->module);
+        const char *path = refactor__module_path(x, f, m->module);
         return path && !strcmp(path, x->target.in->path) ? sure : other;
     }
     if (strcmp(m->name, x->target.name) != 0) return other;
-    return comes_from(x, module_path(x, f, m->module), m->name, 0) ? sure : other;
+    return refactor__comes_from(x, refactor__module_path(x, f, m->module), m->name, 0) ? sure : other;
 }
 
-static decision top_in_python(refactor *x, const refactor_file *f, const code_use *u)
+static refactor_decision top_in_python(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     if (u->import != UINT32_MAX) return brought(x, f, &f->uses->imports[u->import]);
     if (f == t->in) return sure;
-    if (defines_top(f, t->name)) return other;
-    const code_import *m = import_of(f, t->name);
+    if (refactor__defines_top(f, t->name)) return other;
+    const code_import *m = refactor__import_of(f, t->name);
     if (m) return brought(x, f, m);
     for (uint32_t i = 0; i < f->uses->n_imports; i++) {
         const code_import *star = &f->uses->imports[i];
         if (strcmp(star->name, "*") != 0) continue;
-        const char *path = module_path(x, f, star->module);
+        const char *path = refactor__module_path(x, f, star->module);
         if (!path) return unsure("a module from outside is imported with *");
-        if (comes_from(x, path, t->name, 0)) return sure;
+        if (refactor__comes_from(x, path, t->name, 0)) return sure;
     }
     return other;
 }
 
-static decision top_in_js(refactor *x, const refactor_file *f, const code_use *u)
+static refactor_decision top_in_js(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     if (u->import != UINT32_MAX) return brought(x, f, &f->uses->imports[u->import]);
     if (f == t->in || refactor__are_alternatives(f, t->in, t->is_type)) return sure;
-    const code_import *m = import_of(f, t->name);
+    const code_import *m = refactor__import_of(f, t->name);
     if (m) return brought(x, f, m);
-    if (defines_top(f, t->name) || f->uses->n_imports || t->in->uses->n_imports) return other;
+    if (refactor__defines_top(f, t->name) || f->uses->n_imports || t->in->uses->n_imports) return other;
     return unsure("no import says where it comes from");
 }
 
-static bool java_import_is(const refactor_target *t, const char *module)
-{
-    base_buf path = {0};
-    for (const char *p = module; *p; p++) base_buf_putc(&path, *p == '.' ? '/' : *p);
-    base_buf_puts(&path, ".java");
-    bool is_it = path.data && refactor__ends_with_path(t->in->path, path.data);
-    if (!is_it && *t->parent) { /* a.Outer.Inner */
-        const size_t n = strlen(module), m = strlen(t->parent) + strlen(t->name) + 1;
-        is_it = n > m && !strncmp(module + n - m, t->parent, strlen(t->parent)) &&
-                module[n - strlen(t->name) - 1] == '.';
-    }
-    base_buf_free(&path);
-    return is_it;
-}
-
-static decision top_in_java(refactor *x, const refactor_file *f, const code_use *u)
+static refactor_decision top_in_java(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     if (u->is_call && t->is_type) return other;
     if (f == t->in) return sure;
-    if (u->import != UINT32_MAX) return java_import_is(t, f->uses->imports[u->import].module) ? sure : other;
-    const code_import *m = import_of(f, t->name);
-    if (m) return java_import_is(t, m->module) ? sure : other;
-    if (defines_top(f, t->name)) return other;
+    if (u->import != UINT32_MAX)
+        return refactor__java_import_is(t, f->uses->imports[u->import].module) ? sure : other;
+    const code_import *m = refactor__import_of(f, t->name);
+    if (m) return refactor__java_import_is(t, m->module) ? sure : other;
+    if (refactor__defines_top(f, t->name)) return other;
     if (base_path_same_folder(f->path, t->in->path) && !*t->parent) return sure;
     return x->target.is_rival ? unsure("several packages have a type of this name") : sure;
 }
 
-static decision top_elsewhere(const refactor *x, const refactor_file *f, const code_use *u)
+static refactor_decision top_elsewhere(const refactor *x, const refactor_file *f, const code_use *u)
 {
     if (f == x->target.in) return sure;
     if (x->target.is_rival) return unsure("several files define it");
@@ -363,7 +127,7 @@ static decision top_elsewhere(const refactor *x, const refactor_file *f, const c
     return unsure("locals of this language are not told apart");
 }
 
-static decision decide_bare(refactor *x, const refactor_file *f, const code_use *u)
+static refactor_decision decide_bare(refactor *x, const refactor_file *f, const code_use *u)
 {
     const char *language = f->uses->file->language;
     if (!strcmp(f->family, "c")) return top_in_c(x, f, u);
@@ -393,33 +157,33 @@ static bool embeds(const refactor *x, const char *holder)
 }
 
 /* value.Type and Holder{Type: value}: that field, where the value is known to be of a struct that embeds the type. */
-static decision decide_embedded(const refactor *x, const char *holder)
+static refactor_decision decide_embedded(const refactor *x, const char *holder)
 {
     if (*holder && embeds(x, holder)) return sure;
-    if (*holder && !is_type_of_tree(x, holder)) return other;
+    if (*holder && !refactor__is_type_of_tree(x, holder)) return other;
     return embeds(x, "") ? unsure("it may be the field of a struct that embeds it") : other;
 }
 
 /* Does a name that a file imports stand for something of the target's file? */
 static bool comes_from_holder(const refactor *x, const refactor_file *f, const char *local)
 {
-    const code_import *m = import_of(f, local);
-    const char *path = m ? module_path(x, f, m->module) : NULL;
+    const code_import *m = refactor__import_of(f, local);
+    const char *path = m ? refactor__module_path(x, f, m->module) : NULL;
     return path && !strcmp(path, x->target.in->path);
 }
 
 /* module.name, Outer.Name, path::name */
-static decision decide_qualified(refactor *x, const refactor_file *f, const code_use *u)
+static refactor_decision decide_qualified(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     const char *language = f->uses->file->language;
     if (u->is_exported && f == t->in) return sure; /* exports.name = name */
     if (u->object_kind == CODE_OBJECT_MODULE)      /* require('./m').name */
-        return comes_from(x, module_path(x, f, u->object), t->name, 0) ? sure : other;
+        return refactor__comes_from(x, refactor__module_path(x, f, u->object), t->name, 0) ? sure : other;
     if (!strcmp(f->family, "js") && *t->parent && !t->is_type && u->object_kind != CODE_OBJECT_LITERAL) {
         /* holder.name = function: known by the name of what holds it, in its own file */
         if (f == t->in && !strcmp(u->before, t->parent)) return sure;
-        return import_of(f, u->before) && !comes_from_holder(x, f, u->before)
+        return refactor__import_of(f, u->before) && !comes_from_holder(x, f, u->before)
                    ? other
                    : unsure("the object is not known");
     }
@@ -431,182 +195,32 @@ static decision decide_qualified(refactor *x, const refactor_file *f, const code
         return !strcmp(language, "java") && t->is_type && u->is_type ? top_in_java(x, f, u) : other;
     }
     if (!strcmp(language, "rust") || !strcmp(language, "cpp")) {
-        if (t->is_type || !is_type_of_tree(x, u->object)) return top_elsewhere(x, f, u);
+        if (t->is_type || !refactor__is_type_of_tree(x, u->object)) return top_elsewhere(x, f, u);
         return other;
     }
     if (!strcmp(language, "java")) {
         return t->is_type && !strcmp(u->object, t->parent) ? sure : other;
     }
-    const code_import *m = import_of(f, u->object);
-    if (!strcmp(language, "go")) return is_package(x, f, u->object) ? sure : other;
+    const code_import *m = refactor__import_of(f, u->object);
+    if (!strcmp(language, "go")) return refactor__is_package(x, f, u->object) ? sure : other;
     if (!m) return other;
-    if (!*m->name) return comes_from(x, module_path(x, f, m->module), t->name, 0) ? sure : other;
+    if (!*m->name)
+        return refactor__comes_from(x, refactor__module_path(x, f, m->module), t->name, 0) ? sure : other;
     if (!strcmp(language, "python")) { /* from package import module */
         base_buf module = {0};
         const size_t n = strlen(m->module);
         base_buf_printf(&module, "%s%s%s", m->module, n && m->module[n - 1] == '.' ? "" : ".", m->name);
-        const char *path = module_path(x, f, module.data);
+        const char *path = refactor__module_path(x, f, module.data);
         base_buf_free(&module);
-        return path && comes_from(x, path, t->name, 0) ? sure : other;
+        return path && refactor__comes_from(x, path, t->name, 0) ? sure : other;
     }
     return other;
-}
-
-/* ---- members ---- */
-
-static bool is_typescript(const refactor_file *f)
-{
-    return same_language(f, "typescript") || same_language(f, "tsx");
-}
-
-/* A member of the type that the file calls by the name of the target's. */
-static decision by_home(const refactor *x, const refactor_file *f, const char *type)
-{
-    if (strcmp(type, x->target.parent) != 0) return sure;
-    const refactor_verdict v = refactor__means_parent(x, f);
-    if (v == REFACTOR_UNSURE) return unsure("several types have the name of its type");
-    return v == REFACTOR_SURE ? sure : other;
-}
-
-static decision by_rarity(refactor *x)
-{
-    if (has_rival_member(x)) return unsure("other types have a member of this name");
-    if (strcmp(x->target.in->family, "c") != 0 && refactor__is_common(x->target.name))
-        return unsure("the object's type is not known and the name is common");
-    return sure;
-}
-
-static decision by_type(refactor *x, const refactor_file *f, const char *type)
-{
-    const refactor_target *t = &x->target;
-    if (!*type) return by_rarity(x);
-    if (is_kin(x, type)) return by_home(x, f, type);
-    if (is_type_of_tree(x, type)) {
-        if (same_language(t->in, "go")) return unsure("an interface may stand for it");
-        if (is_typescript(f)) return unsure("types of TypeScript go by their members");
-        return other;
-    }
-    if (strlen(type) <= 2) return by_rarity(x); /* T: a type's parameter */
-    if (is_typescript(f) && !refactor__is_of_language(type))
-        return unsure("the type stands outside of the tree");
-    return other;
-}
-
-/* Does a type of this name enclose the byte? */
-static bool stands_in_type(const refactor_file *f, const char *type, uint32_t at)
-{
-    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
-        const code_definition *d = &f->uses->file->definitions[i];
-        if (!strcmp(d->name, type) && refactor__is_type(d->what) && d->from <= at && at < d->to) return true;
-    }
-    return false;
-}
-
-/* Does a type that is kin to the target's enclose the byte? */
-static bool is_around(const refactor *x, const refactor_file *f, uint32_t at)
-{
-    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
-        const code_definition *d = &f->uses->file->definitions[i];
-        if (refactor__is_type(d->what) && d->from <= at && at < d->to && is_kin(x, d->name)) return true;
-    }
-    return false;
-}
-
-/* Has the type a member of the target's name and kind of its own? */
-static bool has_own_member(const refactor *x, const refactor_file *f, const char *type)
-{
-    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
-        const code_definition *d = &f->uses->file->definitions[i];
-        if (!strcmp(d->name, x->target.name) && !strcmp(d->parent, type) &&
-            refactor__is_function(f, d) == x->target.is_function && strcmp(d->parent, d->name) != 0)
-            return true;
-    }
-    return false;
-}
-
-static bool is_kind(const refactor_target *t, const code_use *u)
-{
-    return u->is_call == t->is_function;
-}
-
-static decision decide_member(refactor *x, const refactor_file *f, const code_use *u)
-{
-    const refactor_target *t = &x->target;
-    const char *language = f->uses->file->language;
-    const bool has_implicit =
-        !strcmp(language, "java") || !strcmp(language, "cpp") || !strcmp(language, "c_sharp");
-    if (u->role == CODE_USE_KEY) {
-        if (t->is_function && strcmp(f->family, "js") != 0) return other;
-        if (!strcmp(language, "java")) return other;
-        if (!strcmp(language, "python")) return !strcmp(u->callee, t->parent) ? sure : other;
-        if (!strcmp(f->family, "js")) return unsure("the object's type is not known");
-        return by_type(x, f, u->callee);
-    }
-    if (u->role == CODE_USE_MACRO) return u->is_access ? by_rarity(x) : other;
-    if (u->role == CODE_USE_NAME) {
-        if (u->is_shorthand && u->import == UINT32_MAX && !u->is_exported && !strcmp(f->family, "js"))
-            return unsure("the object's type is not known"); /* {name}: a member and a variable */
-        if (u->binding != UINT32_MAX || u->is_type) return other;
-        if (u->import != UINT32_MAX) { /* import static a.B.name */
-            const code_import *m = &f->uses->imports[u->import];
-            const size_t n = strlen(m->module), k = strlen(t->name) + strlen(t->parent) + 1;
-            return !strcmp(language, "java") && n > k &&
-                           !strncmp(m->module + n - k, t->parent, strlen(t->parent))
-                       ? sure
-                       : other;
-        }
-        if (!has_implicit) return other;
-        if (!strcmp(t->what, "constant")) return has_rival_member(x) ? unsure("several enums have it") : sure;
-        if (!is_kind(t, u)) return other;
-        if (*u->holder && is_kin(x, u->holder)) return by_home(x, f, u->holder);
-        if (f == t->in && stands_in_type(f, t->parent, u->from)) /* of a class around this one */
-            return has_own_member(x, f, u->holder) ? other : sure;
-        if (f != t->in && is_around(x, f, u->from))
-            return unsure("a class around it may have it from a parent");
-        for (uint32_t i = 0; i < f->uses->n_imports; i++) { /* import static a.B.* */
-            const code_import *m = &f->uses->imports[i];
-            const size_t n = strlen(m->module), k = strlen(t->parent);
-            if (!strcmp(m->local, "*") && n > k && m->module[n - k - 1] == '.' &&
-                !strcmp(m->module + n - k, t->parent))
-                return sure;
-        }
-        return import_of(f, t->name) ? by_rarity(x) : other;
-    }
-    if (!strcmp(language, "java") && u->import == UINT32_MAX && !is_kind(t, u) &&
-        strcmp(t->what, "constant") != 0)
-        return other;
-    switch (u->object_kind) {
-    case CODE_OBJECT_SELF:
-        if (!*u->object) return unsure("this stands outside of a type");
-        if (is_kin(x, u->object)) return by_home(x, f, u->object);
-        if (is_typescript(f)) return unsure("types of TypeScript go by their members");
-        return !strcmp(language, "python") && !has_rival_member(x) ? unsure("its class is none of this one's")
-                                                                   : other;
-    case CODE_OBJECT_TYPED: return by_type(x, f, u->object);
-    case CODE_OBJECT_CALLED:
-        if (is_kin(x, u->object) && !(is_type_of_tree(x, u->object) && !is_only(x, u->object, true)))
-            return by_home(x, f, u->object);
-        if ((!strncmp(u->object, "New", 3) || !strncmp(u->object, "new", 3)) &&
-            !strcmp(u->object + 3 + (u->object[3] == '_'), t->parent))
-            return sure;
-        return is_only(x, u->object, true) ? other : by_rarity(x);
-    case CODE_OBJECT_MODULE: return other;
-    case CODE_OBJECT_NAMED: {
-        if (is_kin(x, u->object)) return by_home(x, f, u->object);
-        const code_import *m = import_of(f, u->object);
-        if (m && *m->name && !strcmp(m->name, t->parent)) return sure;
-        if (m && (!*m->name || (*m->name >= 'A' && *m->name <= 'Z'))) return other;
-        if (is_type_of_tree(x, u->object)) return other;
-        return by_rarity(x);
-    }
-    case CODE_OBJECT_LITERAL: return other;
-    default: return by_rarity(x);
-    }
 }
 
 /* ---- definitions and locals ---- */
 
-static decision decide_definition(refactor *x, const refactor_file *f, const code_use *u, bool *ret_is_known)
+static refactor_decision decide_definition(
+    refactor *x, const refactor_file *f, const code_use *u, bool *ret_is_known)
 {
     const refactor_target *t = &x->target;
     const code_definition *d = &f->uses->file->definitions[u->definition];
@@ -622,11 +236,11 @@ static decision decide_definition(refactor *x, const refactor_file *f, const cod
         if (t->is_function != refactor__is_function(f, d) && !same_language(f, "python") && !is_js)
             return other;
         if (u->is_unnamed) /* of new Type() { ... } */
-            return is_kin(x, u->holder) ? by_home(x, f, u->holder) : other;
+            return refactor__is_kin(x, u->holder) ? refactor__by_home(x, f, u->holder) : other;
         if (t->is_nameless || !*d->parent) return unsure("it is of something without a name");
-        if (!is_kin(x, d->parent))
+        if (!refactor__is_kin(x, d->parent))
             return is_typescript(f) ? unsure("types of TypeScript go by their members") : other;
-        return by_home(x, f, d->parent);
+        return refactor__by_home(x, f, d->parent);
     }
     if (is_member && t->is_type && u->is_type && same_language(f, "go")) /* a struct that embeds it */
         return u->role == CODE_USE_MEMBER ? decide_qualified(x, f, u) : decide_bare(x, f, u);
@@ -675,7 +289,7 @@ static bool is_documented(const refactor_target *t, const code_use *u)
     return true;
 }
 
-static decision decide_local(refactor *x, const refactor_file *f, const code_use *u)
+static refactor_decision decide_local(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     if (u->role == CODE_USE_NAME && f == t->in) return u->binding == t->binding ? sure : other;
@@ -697,15 +311,17 @@ static decision decide_local(refactor *x, const refactor_file *f, const code_use
     return n == 1 ? sure : unsure("several functions of this name are called so");
 }
 
-static decision decide_any(refactor *x, const refactor_file *f, const code_use *u)
+static refactor_decision decide_any(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     if (u->role == CODE_USE_LABEL) return other;
     if (u->role == CODE_USE_UNREAD) return unsure("the file does not parse there");
     if (u->role == CODE_USE_STRING || u->role == CODE_USE_COMMENT) {
         if (u->is_exported && t->binding == UINT32_MAX && !t->is_member) { /* __all__ */
-            const code_import *m = import_of(f, t->name);
-            if (f == t->in || (m && comes_from(x, module_path(x, f, m->module), m->name, 0))) return sure;
+            const code_import *m = refactor__import_of(f, t->name);
+            if (f == t->in ||
+                (m && refactor__comes_from(x, refactor__module_path(x, f, m->module), m->name, 0)))
+                return sure;
         }
         const bool is_near = t->binding == UINT32_MAX || f == t->in;
         if (t->binding != UINT32_MAX && decide_local(x, f, u).verdict == REFACTOR_SURE) return sure;
@@ -714,11 +330,11 @@ static decision decide_any(refactor *x, const refactor_file *f, const code_use *
     if (t->binding != UINT32_MAX) return decide_local(x, f, u);
     if (u->definition != UINT32_MAX && u->binding == UINT32_MAX) {
         bool is_known;
-        const decision d = decide_definition(x, f, u, &is_known);
+        const refactor_decision d = decide_definition(x, f, u, &is_known);
         if (is_known || d.verdict != REFACTOR_OTHER) return d;
         if (!refactor__is_declaration(f, &f->uses->file->definitions[u->definition])) return other;
     }
-    if (t->is_member) return decide_member(x, f, u);
+    if (t->is_member) return refactor__decide_member(x, f, u);
     if (u->binding != UINT32_MAX) return other;
     if (u->role == CODE_USE_MACRO) return u->is_access ? other : top_in_c(x, f, u);
     if (u->role == CODE_USE_KEY) {
@@ -732,10 +348,10 @@ static decision decide_any(refactor *x, const refactor_file *f, const code_use *
     return decide_bare(x, f, u);
 }
 
-static decision decide(refactor *x, const refactor_file *f, const code_use *u)
+static refactor_decision decide(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
-    const decision d = decide_any(x, f, u);
+    const refactor_decision d = decide_any(x, f, u);
     if (d.verdict == REFACTOR_SURE && t->has_twin && (f != t->in || u->from != t->name_from))
         return unsure("its type holds an unnamed one with a field of this name");
     return d;
@@ -772,7 +388,8 @@ static void look_at_target(refactor *x)
         t->is_parent_shared = !is_c && refactor__is_type_shared(x, t->parent);
         const bool is_js =
             !strcmp(t->in->family, "js"); /* a literal in a function: f.name would be the function's */
-        t->is_nameless = !is_c && (is_js || !strcmp(t->what, "field")) && is_only(x, t->parent, false);
+        t->is_nameless =
+            !is_c && (is_js || !strcmp(t->what, "field")) && refactor__is_only(x, t->parent, false);
         t->is_nameless = t->is_nameless || (!*t->parent && strcmp(t->in->family, "c") != 0);
         for (uint32_t i = 0; i < file->n_definitions && !is_c; i++) {
             const code_definition *d = &file->definitions[i];
@@ -813,7 +430,7 @@ bool refactor__resolve(refactor *x)
         }
         for (uint32_t k = 0; k < f->uses->n_uses; k++) {
             const code_use *u = &f->uses->uses[k];
-            decision d = decide(x, f, u);
+            refactor_decision d = decide(x, f, u);
             const bool is_text = u->role == CODE_USE_STRING || u->role == CODE_USE_COMMENT;
             if (is_text && d.verdict == REFACTOR_OTHER) x->n_text++;
             if (d.verdict == REFACTOR_SURE && f->is_foreign && f != t->in && !x->takes_unsure)

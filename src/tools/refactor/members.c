@@ -1,0 +1,173 @@
+/* Of which type the member at a place is: by what stands in front of it, by the type around it, by how rare its name is. */
+#include "tools/refactor/resolve_work.h"
+
+bool refactor__is_kin(const refactor *x, const char *type)
+{
+    return refactor__are_kin(x, x->target.name, type, x->target.parent);
+}
+
+/* Has the tree another member of this name, of a type that has nothing to do with the target's? */
+static bool has_rival_member(const refactor *x)
+{
+    const refactor_target *t = &x->target;
+    for (size_t f = 0; f < x->n_files; f++) {
+        if (x->files[f].family != t->in->family && strcmp(x->files[f].family, t->in->family) != 0) continue;
+        const code_file *file = x->files[f].uses->file;
+        for (uint32_t i = 0; i < file->n_definitions; i++) {
+            const code_definition *d = &file->definitions[i];
+            if (strcmp(d->name, t->name) != 0 || (&x->files[f] == t->in && d->name_from == t->name_from))
+                continue;
+            if (strcmp(d->what, "method") != 0 && strcmp(d->what, "field") != 0) continue;
+            if (!*d->parent || t->is_nameless || !refactor__is_kin(x, d->parent)) return true;
+            if (!strcmp(d->parent, t->parent) && refactor__means_parent(x, &x->files[f]) != REFACTOR_SURE)
+                return true;
+        }
+    }
+    return false;
+}
+
+refactor_decision refactor__by_home(const refactor *x, const refactor_file *f, const char *type)
+{
+    if (strcmp(type, x->target.parent) != 0) return sure;
+    const refactor_verdict v = refactor__means_parent(x, f);
+    if (v == REFACTOR_UNSURE) return unsure("several types have the name of its type");
+    return v == REFACTOR_SURE ? sure : other;
+}
+
+static refactor_decision by_rarity(refactor *x)
+{
+    if (has_rival_member(x)) return unsure("other types have a member of this name");
+    if (strcmp(x->target.in->family, "c") != 0 && refactor__is_common(x->target.name))
+        return unsure("the object's type is not known and the name is common");
+    return sure;
+}
+
+static refactor_decision by_type(refactor *x, const refactor_file *f, const char *type)
+{
+    const refactor_target *t = &x->target;
+    if (!*type) return by_rarity(x);
+    if (refactor__is_kin(x, type)) return refactor__by_home(x, f, type);
+    if (refactor__is_type_of_tree(x, type)) {
+        if (same_language(t->in, "go")) return unsure("an interface may stand for it");
+        if (is_typescript(f)) return unsure("types of TypeScript go by their members");
+        return other;
+    }
+    if (strlen(type) <= 2) return by_rarity(x); /* T: a type's parameter */
+    if (is_typescript(f) && !refactor__is_of_language(type))
+        return unsure("the type stands outside of the tree");
+    return other;
+}
+
+/* Does a type of this name enclose the byte? */
+static bool stands_in_type(const refactor_file *f, const char *type, uint32_t at)
+{
+    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
+        const code_definition *d = &f->uses->file->definitions[i];
+        if (!strcmp(d->name, type) && refactor__is_type(d->what) && d->from <= at && at < d->to) return true;
+    }
+    return false;
+}
+
+/* Does a type that is kin to the target's enclose the byte? */
+static bool is_around(const refactor *x, const refactor_file *f, uint32_t at)
+{
+    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
+        const code_definition *d = &f->uses->file->definitions[i];
+        if (refactor__is_type(d->what) && d->from <= at && at < d->to && refactor__is_kin(x, d->name))
+            return true;
+    }
+    return false;
+}
+
+/* Has the type a member of the target's name and kind of its own? */
+static bool has_own_member(const refactor *x, const refactor_file *f, const char *type)
+{
+    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
+        const code_definition *d = &f->uses->file->definitions[i];
+        if (!strcmp(d->name, x->target.name) && !strcmp(d->parent, type) &&
+            refactor__is_function(f, d) == x->target.is_function && strcmp(d->parent, d->name) != 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_kind(const refactor_target *t, const code_use *u)
+{
+    return u->is_call == t->is_function;
+}
+
+refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    const char *language = f->uses->file->language;
+    const bool has_implicit =
+        !strcmp(language, "java") || !strcmp(language, "cpp") || !strcmp(language, "c_sharp");
+    if (u->role == CODE_USE_KEY) {
+        if (t->is_function && strcmp(f->family, "js") != 0) return other;
+        if (!strcmp(language, "java")) return other;
+        if (!strcmp(language, "python")) return !strcmp(u->callee, t->parent) ? sure : other;
+        if (!strcmp(f->family, "js")) return unsure("the object's type is not known");
+        return by_type(x, f, u->callee);
+    }
+    if (u->role == CODE_USE_MACRO) return u->is_access ? by_rarity(x) : other;
+    if (u->role == CODE_USE_NAME) {
+        if (u->is_shorthand && u->import == UINT32_MAX && !u->is_exported && !strcmp(f->family, "js"))
+            return unsure("the object's type is not known"); /* {name}: a member and a variable */
+        if (u->binding != UINT32_MAX || u->is_type) return other;
+        if (u->import != UINT32_MAX) { /* import static a.B.name */
+            const code_import *m = &f->uses->imports[u->import];
+            const size_t n = strlen(m->module), k = strlen(t->name) + strlen(t->parent) + 1;
+            return !strcmp(language, "java") && n > k &&
+                           !strncmp(m->module + n - k, t->parent, strlen(t->parent))
+                       ? sure
+                       : other;
+        }
+        if (!has_implicit) return other;
+        if (!strcmp(t->what, "constant")) return has_rival_member(x) ? unsure("several enums have it") : sure;
+        if (!is_kind(t, u)) return other;
+        if (*u->holder && refactor__is_kin(x, u->holder)) return refactor__by_home(x, f, u->holder);
+        if (f == t->in && stands_in_type(f, t->parent, u->from)) /* of a class around this one */
+            return has_own_member(x, f, u->holder) ? other : sure;
+        if (f != t->in && is_around(x, f, u->from))
+            return unsure("a class around it may have it from a parent");
+        for (uint32_t i = 0; i < f->uses->n_imports; i++) { /* import static a.B.* */
+            const code_import *m = &f->uses->imports[i];
+            const size_t n = strlen(m->module), k = strlen(t->parent);
+            if (!strcmp(m->local, "*") && n > k && m->module[n - k - 1] == '.' &&
+                !strcmp(m->module + n - k, t->parent))
+                return sure;
+        }
+        return refactor__import_of(f, t->name) ? by_rarity(x) : other;
+    }
+    if (!strcmp(language, "java") && u->import == UINT32_MAX && !is_kind(t, u) &&
+        strcmp(t->what, "constant") != 0)
+        return other;
+    switch (u->object_kind) {
+    case CODE_OBJECT_SELF:
+        if (!*u->object) return unsure("this stands outside of a type");
+        if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->object);
+        if (is_typescript(f)) return unsure("types of TypeScript go by their members");
+        return !strcmp(language, "python") && !has_rival_member(x) ? unsure("its class is none of this one's")
+                                                                   : other;
+    case CODE_OBJECT_TYPED: return by_type(x, f, u->object);
+    case CODE_OBJECT_CALLED:
+        if (refactor__is_kin(x, u->object) &&
+            !(refactor__is_type_of_tree(x, u->object) && !refactor__is_only(x, u->object, true)))
+            return refactor__by_home(x, f, u->object);
+        if ((!strncmp(u->object, "New", 3) || !strncmp(u->object, "new", 3)) &&
+            !strcmp(u->object + 3 + (u->object[3] == '_'), t->parent))
+            return sure;
+        return refactor__is_only(x, u->object, true) ? other : by_rarity(x);
+    case CODE_OBJECT_MODULE: return other;
+    case CODE_OBJECT_NAMED: {
+        if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->object);
+        const code_import *m = refactor__import_of(f, u->object);
+        if (m && *m->name && !strcmp(m->name, t->parent)) return sure;
+        if (m && (!*m->name || (*m->name >= 'A' && *m->name <= 'Z'))) return other;
+        if (refactor__is_type_of_tree(x, u->object)) return other;
+        return by_rarity(x);
+    }
+    case CODE_OBJECT_LITERAL: return other;
+    default: return by_rarity(x);
+    }
+}
