@@ -24,7 +24,8 @@ typedef struct lexer {
     pair *pairs; /* ascending by open */
     size_t n_pairs, cap_pairs;
     bool hash_comments, indents, c_like;
-    bool keep_strings; /* but docstrings */
+    bool has_decorators; /* @name above a definition belongs to it */
+    bool keep_strings;   /* but docstrings */
     code_builder b;
 } lexer;
 
@@ -49,6 +50,7 @@ static const char *const hash_languages[] = {
     "python", "ruby", "bash", "perl", "r", "yaml", "toml", "make", "cmake", "dockerfile", "elixir", "julia", "meson",
 };
 static const char *const indent_languages[] = {"python", "ruby", "elixir", "lua", "julia", "yaml"};
+static const char *const decorated_languages[] = {"python", "javascript", "typescript", "tsx", "java", "kotlin", "scala", "swift", "dart"};
 static const char *const data_languages[] = {"json", "yaml", "toml", "html", "css", "make", "cmake", "dockerfile", "meson", "sql"};
 /* clang-format on */
 
@@ -405,25 +407,54 @@ static void extent(const lexer *x, size_t line, const found *f, code_definition 
     d->to = (uint32_t)to;
 }
 
+/* Is the line that begins at `at` a decorator and nothing else: @name, @a.b(...)? *ret_end: where its last line ends. */
+static bool decorator_line(const lexer *x, size_t at, size_t *ret_end)
+{
+    size_t i = at, to;
+    if (!x->has_decorators || x->code[at] != '@') return false;
+    do {
+        if (!word_at(x, i + 1, x->n, &to)) return false;
+        i = to;
+    } while (x->code[i] == '.');
+    if (x->code[i] == '(') {
+        const uint32_t close = closing(x, i);
+        if (close == UINT32_MAX) return false;
+        i = close + 1;
+    }
+    const size_t end = line_stop(x, i);
+    i = skip_space(x, i, end);
+    if (i < end && x->code[i] != '\r') return false; /* "@Override int f() {" */
+    *ret_end = end;
+    return true;
+}
+
 static void define_lines(lexer *x)
 {
     size_t cap = 0, depth = 0;
+    size_t decorators = SIZE_MAX; /* byte where those begin that stand above the line */
     struct {
         uint32_t to, index;
         bool is_type;
     } *open = NULL;
-    for (size_t line = 0; line < x->n; line = line_stop(x, line) + 1) {
-        const size_t end = line_stop(x, line);
+    for (size_t line = 0, end; line < x->n; line = end + 1) {
+        end = line_stop(x, line);
+        const size_t at = skip_space(x, line, end);
+        if (decorator_line(x, at, &end)) {
+            if (decorators == SIZE_MAX) decorators = at;
+            continue;
+        }
+        if (at == end || x->code[at] == '\r') continue; /* blank, or a comment */
+        const size_t from = decorators != SIZE_MAX ? decorators : at;
+        decorators = SIZE_MAX;
         while (depth != 0 && line >= open[depth - 1].to) depth--;
         const bool in_type = depth != 0 && open[depth - 1].is_type;
         found f = {0};
-        const size_t at = skip_space(x, line, end);
         if (!macro_definition(x, at, end, &f) && !keyword_definition(x, at, end, &f) &&
             !arrow_definition(x, at, end, &f) &&
             (x->indents || !call_like_definition(x, line, end, in_type, &f)))
             continue;
         code_definition d = {.what = f.what,
-            .from = (uint32_t)at,
+            .from = (uint32_t)from,
             .name_from = (uint32_t)f.name,
             .is_declaration = f.is_declaration,
             .parent = ""};
@@ -579,6 +610,7 @@ code_file *code_parse_lexical(const char *language, const char *path, const char
         define_sections(&x);
     } else {
         x.hash_comments = language_in(hash_languages, N_OF(hash_languages), language);
+        x.has_decorators = language_in(decorated_languages, N_OF(decorated_languages), language);
         x.indents = language_in(indent_languages, N_OF(indent_languages), language);
         x.c_like = language != NULL && (strcmp(language, "c") == 0 || strcmp(language, "cpp") == 0 ||
                                            strcmp(language, "objc") == 0);

@@ -43,6 +43,29 @@ static void test_lexical__python_blocks_end_with_their_indent(void **state)
     code_file_free(f);
 }
 
+static void test_lexical__a_definition_begins_with_its_decorators(void **state)
+{
+    static const char text[] =
+        "x = a\n@one\n@mark.two(\n    'b',  # why\n    [1])\n\n# c\ndef f():\n    @three\n    class C:\n"
+        "        pass\n\n@four\ny = 1\ndef g(): pass\n";
+    code_file *f = code_parse(NULL, "a.py", text, sizeof text - 1);
+    assert_memory_equal(text + definition(f, "f")->from, "@one", 4);
+    assert_int_equal(definition(f, "f")->line, 2);
+    assert_memory_equal(text + definition(f, "C")->from, "@three", 6);
+    assert_string_equal(definition(f, "C")->parent, "f");
+    assert_memory_equal(text + definition(f, "g")->from, "def g", 5);
+    code_file_free(f);
+    static const char java[] =
+        "class A {\n    @Override\n    public int f() {\n        return 1;\n    }\n}\n";
+    f = code_parse(NULL, "A.java", java, sizeof java - 1);
+    assert_memory_equal(java + definition(f, "f")->from, "@Override", 9);
+    code_file_free(f);
+    static const char ruby[] = "class A\n  @count = 1\n  def f\n  end\nend\n";
+    f = code_parse(NULL, "a.rb", ruby, sizeof ruby - 1);
+    assert_memory_equal(ruby + definition(f, "f")->from, "def f", 5);
+    code_file_free(f);
+}
+
 static void test_lexical__go_rust_javascript(void **state)
 {
     static const char go[] =
@@ -158,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_lexical__comments_are_blanked_in_place),
         cmocka_unit_test(test_lexical__c),
         cmocka_unit_test(test_lexical__python_blocks_end_with_their_indent),
+        cmocka_unit_test(test_lexical__a_definition_begins_with_its_decorators),
         cmocka_unit_test(test_lexical__go_rust_javascript),
         cmocka_unit_test(test_lexical__markdown_sections),
         cmocka_unit_test(test_lexical__unbalanced_and_unfinished),
