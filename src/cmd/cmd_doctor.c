@@ -16,6 +16,7 @@
 #include "cmd/options.h"
 #ifdef KVIST_SHELL
 #include "cmd/endpoint.h"
+#include "remote/reuse.h"
 #include "remote/score.h"
 #include "tools/tool.h"
 #endif
@@ -193,7 +194,11 @@ static void tell_reuse(report *r, remote_endpoint *e)
     base_err err = {0};
     base_buf line = {0};
     if (e->wire != &remote_wire_llama) return;
-    if (remote_endpoint_probe_reuse(e, &reuse, NULL, &err))
+    char *kept = base_fs_home(BASE_HOME_DATA, "rows"); /* where sessions look for it */
+    const int rc = remote_reuse_probe(e, &reuse, NULL, &err);
+    if (!rc) remote_reuse_save(e, kept, reuse.works);
+    free(kept);
+    if (rc)
         base_buf_printf(&line, "not known what stands behind one costs: %s", err.msg);
     else
         base_buf_printf(&line,
@@ -238,17 +243,29 @@ static void tell_events(report *r, const remote_endpoint *e)
     tell_buf(r, "blocks", &line);
 }
 
-/* Asks it, sends nothing of any tree. */
-static int tell_endpoint(report *r, const endpoint_words *words, const char *served)
+/* On stderr: what is printed is the report. */
+static void tell_wait(void *user, const char *sentence)
 {
+    fprintf(stderr, "kvist: %s\n", sentence);
+}
+
+/*
+ * Asks it, sends nothing of any tree. Where nothing listens that is said at once, unless a person says how long to ask; one that
+ * is there and does not answer yet (it loads its model, or computes on a CPU) is waited for.
+ */
+static int tell_endpoint(report *r, const endpoint_words *words, bool is_wait_given, const char *served)
+{
+    enum { GIVE_UP_MS = 3000 };
     endpoint_choice choice;
     remote_endpoint *e = NULL;
     base_err err = {0};
     base_buf line = {0};
     int rc = endpoint_resolve(words, served, &choice, &err);
     if (!rc && choice.is_chosen) {
-        choice.options.http.limits.give_up_ms = 3000;
-        choice.options.http.limits.first_ms = 10000;
+        remote_limits *limits = &choice.options.http.limits;
+        limits->first_ms = limits->give_up_ms;
+        if (!is_wait_given) limits->give_up_ms = GIVE_UP_MS;
+        choice.options.http.waits = tell_wait;
         rc = remote_endpoint_open(&e, &choice.options, &err);
     }
     if (rc)
@@ -303,7 +320,8 @@ int cmd_doctor(int argc, char **argv)
     /* As the shell reads them: a configured model is a local one, unless the endpoint is configured too. */
     endpoint.is_typed = options_are_given(argc, argv, "--endpoint");
     const bool is_served = !endpoint.is_typed || options_are_given(argc, argv, "--model");
-    status = tell_endpoint(&r, &endpoint, is_served ? common.model : NULL);
+    const bool is_wait_given = options_are_given(argc, argv, "--endpoint-wait");
+    status = tell_endpoint(&r, &endpoint, is_wait_given, is_served ? common.model : NULL);
 #endif
     tell_terminal(&r);
     if (json)

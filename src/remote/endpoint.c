@@ -65,6 +65,7 @@ static bool take_llama(opening *o, const base_json *props)
     e->n_ctx = number(settings, "n_ctx");
     e->n_slots = number(props, "total_slots");
     take_word(&e->format, base_json_str(props, "model_ftype", NULL));
+    take_word(&e->build, base_json_str(props, "build_info", NULL));
     return true;
 }
 
@@ -392,6 +393,7 @@ void remote_endpoint_close(remote_endpoint *e)
     free(e->kind);
     free(e->model);
     free(e->format);
+    free(e->build);
     free(e->why_chat);
     free(e->differs);
     free(e);
@@ -415,66 +417,6 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)
         base_buf_puts(out, "a context that it does not tell");
     base_buf_puts(out, e->wire->has_ids ? ", asked by token ids" : ", asked by messages (chat)");
     if (e->n_alike) base_buf_puts(out, " that the local vocabulary has too");
-}
-
-/* --- what a cut costs ----------------------------------------------------------------------------------- */
-
-/* Words of which none stands twice: no stretch of the probe is found by chance. */
-static int put_probe(remote_endpoint *e, size_t n, model_ids *out, base_err *err)
-{
-    static const char text[] =
-        "kvist asks once whether rows behind a cut are moved: apple bridge candle dragon engine "
-        "forest guitar hammer island jungle kettle ladder magnet needle orange pencil quartz rocket "
-        "silver timber urchin velvet window yellow zephyr";
-    int rc = remote_vocab_encode(e->vocab, text, sizeof text - 1, false, out, err);
-    if (!rc && out->n < n)
-        rc = base_fail(err, BASE_E_UNSUPPORTED, "%zu tokens are too few to ask with", out->n);
-    return rc;
-}
-
-/* How many of these ids it found; one token is written. */
-static int ask_found(remote_endpoint *e, const model_ids *ids, uint32_t reuse, uint32_t *ret, base_err *err)
-{
-    base_buf body = {0}, answer = {0};
-    base_json_doc *doc = NULL;
-    base_buf_puts(&body, "{\"prompt\":");
-    remote_wire_put_ids(ids->ids, (uint32_t)ids->n, &body);
-    base_buf_printf(&body, ",\"n_predict\":1,\"cache_prompt\":true,\"n_cache_reuse\":%u}", reuse);
-    int rc = remote_http_ask(e->http, e->wire->complete, body.data, NULL, &answer, err);
-    if (!rc) rc = base_json_parse(answer.data ? answer.data : "", answer.len, &doc, err);
-    const int64_t found = rc ? -1 : base_json_int(base_json_get(root_of(doc), "timings"), "cache_n", -1);
-    if (!rc && (found < 0 || found > (int64_t)ids->n))
-        rc = base_fail(err, BASE_E_UNSUPPORTED, "it does not tell what it found in its cache");
-    if (!rc) *ret = (uint32_t)found;
-    base_json_free(doc);
-    base_buf_free(&body);
-    base_buf_free(&answer);
-    return rc;
-}
-
-int remote_endpoint_probe_reuse(remote_endpoint *e, remote_reuse *ret, model_ids *ret_held, base_err *err)
-{
-    /* More than half of what the slot holds stays, so that no former prompt is looked for (remote/held.c). */
-    enum { KEPT = 20, CUT = 4, BEHIND = 12, NEW = 1, LEAST = 8, ALL = KEPT + CUT + BEHIND + NEW };
-    model_ids all = {0}, cut = {0};
-    uint32_t found = 0;
-    if (e->wire != &remote_wire_llama || (e->n_ctx && e->n_ctx < 2 * ALL))
-        return base_fail(err, BASE_E_UNSUPPORTED, "only a llama-server with room for it can be asked");
-    int rc = put_probe(e, ALL, &all, err);
-    if (!rc) {
-        for (size_t i = 0; i < ALL; i++)
-            if (i < KEPT || i >= KEPT + CUT) model_ids_add(&cut, all.ids[i]);
-        all.n = KEPT + CUT + BEHIND;
-        rc = ask_found(e, &all, 0, &found, err);
-    }
-    if (!rc) rc = ask_found(e, &cut, LEAST, &found, err);
-    if (!rc)
-        *ret = (remote_reuse){
-            .n_kept = KEPT, .n_behind = BEHIND, .found = found, .works = found >= KEPT + BEHIND / 2};
-    for (size_t i = 0; i < cut.n && !rc && ret_held; i++) model_ids_add(ret_held, cut.ids[i]);
-    model_ids_free(&all);
-    model_ids_free(&cut);
-    return rc;
 }
 
 bool remote_endpoint_blames_grammar(long status, const base_err *why)

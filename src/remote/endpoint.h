@@ -17,6 +17,7 @@ typedef struct remote_endpoint {
     char *kind;              /* "llama-server", "vLLM 0.32.0", "SGLang", "chat endpoint" */
     char *model;             /* as it wants to be called */
     char *format;            /* what its weights are kept in; NULL: not told */
+    char *build;             /* of llama-server; NULL: not told */
     uint32_t n_ctx, n_train; /* 0: not told */
     uint32_t block;          /* tokens that its cache keeps or drops together */
     uint32_t n_slots;        /* requests that it works on at once; 0: not told */
@@ -52,19 +53,6 @@ int remote_endpoint_check(remote_endpoint *e, bool *ret_same, base_err *err);
 void remote_endpoint_close(remote_endpoint *e); /* with its connection and vocabulary; NULL is fine */
 /* "llama-server at http://127.0.0.1:8080 serves MODEL, 8192 tokens, by token ids": one line. */
 void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);
-
-/*
- * Does llama-server move what stood behind a cut (n_cache_reuse), instead of computing it again? Two requests of
- * some thirty tokens, the second without the middle of the first. A server with one slot gives up what that slot
- * held, or keeps it among its former prompts (--cache-ram); ret_held (may be NULL; caller frees): the ids that its
- * slot holds then. BASE_E_UNSUPPORTED: no such engine, or it does not tell; no room for it is that too.
- */
-typedef struct remote_reuse {
-    uint32_t n_kept, n_behind; /* tokens in front of the cut, and behind it */
-    uint32_t found;            /* of the second request */
-    bool works;
-} remote_reuse;
-int remote_endpoint_probe_reuse(remote_endpoint *e, remote_reuse *ret, model_ids *ret_held, base_err *err);
 
 /* A request was refused, and the reason is its grammar: without one it may do. status 0: told in the stream. */
 bool remote_endpoint_blames_grammar(long status, const base_err *why);

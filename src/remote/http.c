@@ -19,6 +19,7 @@ enum {
     MAX_REDIRECTS = 5,
     FIRST_PAUSE_MS = 250,
     LONGEST_PAUSE_MS = 8000,
+    LATE_MS = 3000,    /* of a whole answer: from here on a person is told what is waited for */
     MAX_SENTENCE = 240 /* of what a server says */
 };
 
@@ -28,7 +29,7 @@ typedef struct exchange {
     CURL *easy;
     base_buf in;
     size_t most; /* bytes that `in` may hold; at that many a stream pauses, and a whole answer is refused */
-    bool is_stream, is_paused, is_done, has_body, is_too_large, is_packed, is_far, is_added;
+    bool is_stream, is_paused, is_done, has_body, is_too_large, is_packed, is_far, is_added, is_told_late;
     CURLcode result;
     long status;
     int64_t retry_after_s; /* -1: not said */
@@ -211,9 +212,13 @@ static int too_late(const exchange *x, base_err *err)
 {
     const remote_limits *l = &x->http->options.limits;
     const char *origin = x->http->address.origin;
-    if (!x->has_body && ms_since(x->begun_ns) > (uint64_t)l->connect_ms + l->first_ms)
-        return base_fail(
-            err, BASE_E_IO, "%s took the request and sent nothing for %u s", origin, l->first_ms / 1000);
+    curl_off_t sent_us = 0; /* from the beginning until the request was on its way; 0: it is not yet */
+    curl_easy_getinfo(x->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
+    if (!x->has_body && sent_us > 0 && ms_since(x->begun_ns) > (uint64_t)sent_us / 1000 + l->first_ms)
+        return base_fail(err, BASE_E_IO,
+            "%s took the request and sent nothing for %u s; it may be loading its model, or computing for "
+            "somebody else",
+            origin, l->first_ms / 1000);
     if (x->has_body && !x->is_paused && ms_since(x->heard_ns) > l->silence_ms)
         return base_fail(err, BASE_E_IO, "%s was silent for %u s in the middle of an answer", origin,
             l->silence_ms / 1000);
@@ -224,6 +229,22 @@ static int too_late(const exchange *x, base_err *err)
         return base_fail(err, BASE_E_IO, "%s has been answering for %llu s without an end", origin,
             (unsigned long long)(whole_ms / 1000));
     return 0;
+}
+
+/* That nothing came yet, once: of an answer that is short as soon as it comes. A stream's prompt may take long. */
+static void tell_late(exchange *x)
+{
+    const remote_http_options *o = &x->http->options;
+    base_buf text = {0};
+    if (x->is_stream || x->has_body || x->is_told_late || !o->waits || ms_since(x->begun_ns) < LATE_MS)
+        return;
+    x->is_told_late = true;
+    base_buf_printf(&text,
+        "%s has sent nothing for %u s: it may be loading its model, or computing for somebody else; waiting "
+        "for at most %u s",
+        x->http->address.origin, LATE_MS / 1000, o->limits.first_ms / 1000);
+    o->waits(o->user, text.data);
+    base_buf_free(&text);
 }
 
 /* Until the exchange is done or, with first_bytes, has some unread bytes of an answer that is no failure. */
@@ -239,6 +260,7 @@ static int await(exchange *x, bool first_bytes, base_err *err)
         }
         rc = too_late(x, err);
         if (rc) return rc;
+        tell_late(x);
         curl_multi_poll(x->http->multi, NULL, 0, POLL_MS, NULL);
     }
 }

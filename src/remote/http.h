@@ -38,7 +38,7 @@ typedef struct remote_http_options {
     bool is_insecure_allowed;
     const atomic_bool *cancel; /* may be NULL */
     remote_limits limits;
-    /* Before a pause: why the request is sent again and when. May be NULL. */
+    /* Why it takes long: before a pause, why the request is sent again and when; and where a whole answer does not begin. May be NULL. */
     void (*waits)(void *user, const char *sentence);
     void *user;
 } remote_http_options;

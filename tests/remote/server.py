@@ -1,6 +1,6 @@
 """A server that says what a script tells it to, in the forms of llama-server, vLLM and chat completions.
 
-Its vocabulary is the 256 bytes and three control tokens, so a letter of several bytes is several tokens. It keeps what it was asked
+Its vocabulary is the 256 bytes and five control tokens, so a letter of several bytes is several tokens. It keeps what it was asked
 with last, as a llama-server with one slot does, and reports what of a request it found there. Each completion takes the next row of
 `answers`: a text, or a dict with "text" and faults. What came in stands in `requests`.
 
@@ -19,8 +19,8 @@ import threading
 import time
 import urllib.parse
 
-BEGIN, END, BOS = 256, 257, 258
-NAMES = {BEGIN: b"<|im_start|>", END: b"<|im_end|>", BOS: b"<s>"}
+BEGIN, END, BOS, THINK, THINK_END = 256, 257, 258, 259, 260
+NAMES = {BEGIN: b"<|im_start|>", END: b"<|im_end|>", BOS: b"<s>", THINK: b"<think>", THINK_END: b"</think>"}
 TEMPLATE = "<|im_start|>{role}\n{content}<|im_end|>\n"
 
 
@@ -55,6 +55,7 @@ class Server:
         self.models = models or [model]
         self.requests, self.paths, self.held, self.former, self.faults, self.lock = [], [], [], [], {}, threading.Lock()
         self.headers, self.cut = [], 0  # headers of each request; completions whose client went away
+        self.build = "b1"
         self.break_every = 0            # every so many connections is closed without an answer
         self.n_connections = 0
         self.publisher = None
@@ -62,6 +63,7 @@ class Server:
         self.moves, self.probes = False, []  # llama-server with n_cache_reuse; None: it tells nothing. Requests that do not stream
         self.doubts, self.scored = {}, []  # by letter: (what the model would rather say, by how many nats); (tokens read, text) of each request
         self.tells_scores = True
+        self.scores_hang = None  # what happens to a request for them instead
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -158,6 +160,8 @@ class Server:
         return [(i, -1.0), (ord(instead), -1.0 - behind)]
 
     def llama_scores(self, h, data):
+        if self.scores_hang:
+            return self.scores_hang(h, data)
         ids = data["prompt"]
         if not self.tells_scores:  # before its grammars knew tokens
             self.fail(h, 400, "Failed to parse grammar")
@@ -173,6 +177,8 @@ class Server:
             dict(id=i, logprob=-1.0, top_logprobs=[{"id": k, "logprob": p} for k, p in sorted(self.best_two(i), key=lambda c: -c[1])]) for i in forced]})
 
     def vllm_scores(self, h, data):
+        if self.scores_hang:
+            return self.scores_hang(h, data)
         ids = data["prompt"]
         self.scored.append((ids, None))
         self.former.append(self.held)
@@ -183,6 +189,8 @@ class Server:
             "usage": {"prompt_tokens": len(ids), "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 0}}})
 
     def sglang_scores(self, h, data):
+        if self.scores_hang:
+            return self.scores_hang(h, data)
         ids, start = data["input_ids"], data["logprob_start_len"]
         self.scored.append((ids[:start + 1], ids[start + 1:]))
         cached = min(self.find(ids, 0), start)
@@ -274,7 +282,7 @@ class Server:
         cached = self.find(ids, least)
         if row.get("forgets"):
             cached = min(cached, row["forgets"])
-        answer = tokens_of(row["text"], False) + ([] if row.get("no_end") else [END])
+        answer = tokens_of(row["text"], row.get("thinks", False)) + ([] if row.get("no_end") else [END])
         self.former.append(self.held)
         if self.publisher:
             self.publish(ids, answer, row.get("drops"))
@@ -286,7 +294,7 @@ class Server:
     def llama(self, h, path, data):
         if path == "/props":
             self.send(h, 200, {"default_generation_settings": {"n_ctx": self.n_ctx}, "total_slots": 1, "model_path": "/m/" + self.model,
-                               "model_alias": self.model, "chat_template": "<|im_start|>", "build_info": "b1"})
+                               "model_alias": self.model, "chat_template": "<|im_start|>", "build_info": self.build})
         elif path == "/tokenize":
             ids = tokens_of(data["content"], data.get("parse_special", True))
             out = []
@@ -324,7 +332,7 @@ class Server:
                 "total": len(ids), "cache": cached, "processed": len(ids), "time_ms": 1}}]
             text, told = b"", 0
             for n, i in enumerate(answer):
-                text += b"" if i == END else bytes([i])
+                text += b"" if i == END else NAMES.get(i) or bytes([i])
                 try:
                     whole = text.decode()
                 except UnicodeDecodeError:

@@ -3,17 +3,19 @@ import json
 import os
 import pty
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "model"))
 from gguf import put_together  # noqa: E402
-from server import BEGIN, END, NAMES, Publisher, Server, bytes_of, tokens_of  # noqa: E402
+from server import BEGIN, END, NAMES, THINK, THINK_END, Publisher, Server, bytes_of, tokens_of  # noqa: E402
 
 KVIST = os.path.abspath(sys.argv[1])
 PATIENCE = 300 * int(os.environ.get("KVIST_TEST_PATIENCE", "1"))
@@ -288,6 +290,52 @@ class Remote(unittest.TestCase):
         self.assertIn("another model", run.stderr)
         self.assertNotEqual(run.returncode, 0)
 
+    def test_a_model_that_changes_between_turns(self):
+        """The session is sent nothing of to another model, and goes on when its own is back. Asked only where there was time to load one."""
+        for kind in ("llama", "vllm"):
+            s = self.serve(kind, ["One.", "Two.", "Three."], model="toy-1b")
+            run = subprocess.Popen([KVIST, "--linear", "--endpoint", s.url, "--context", "off"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, errors="replace", env=self.env, cwd=self.tree, bufsize=1)
+
+            def say(line, words):
+                run.stdin.write(line + "\n")
+                run.stdin.flush()
+                seen = ""
+                while words not in seen:
+                    line = run.stdout.readline()
+                    self.assertTrue(line, seen)
+                    seen += line
+                return seen
+
+            say("What is twice?", "One.")
+            s.model, s.models = "other-1b", ["other-1b"]
+            time.sleep(3)
+            seen = say("And now?", "another model than this session's toy-1b, and was sent nothing")
+            self.assertEqual(len(s.requests), 1, seen)
+            s.model, s.models = "toy-1b", ["toy-1b"]
+            say("Again?", "Two.")
+            self.assertEqual(s.requests[1]["prompt"][:len(s.requests[0]["prompt"])], s.requests[0]["prompt"])
+            run.stdin.close()
+            run.stdout.read()
+            run.stdout.close()
+            self.assertEqual(run.wait(PATIENCE), 0)
+
+    def test_a_thought_has_a_limit(self):
+        """It is ended by the model's own mark, and the answer behind it is asked for."""
+        for kind in ("llama", "vllm", "sglang"):
+            s = self.serve(kind, [{"text": "<think>" + "Let me see. " * 40, "thinks": True}, "It doubles x."])
+            run, events = self.ask(s, "--ephemeral", "--max-thought", "50")
+            self.assertEqual(self.answer(events), "It doubles x.", (kind, run.stdout[-2000:], run.stderr))
+            self.assertTrue(any("(--max-thought)" in e["text"] for e in self.of(events, "notice")), kind)
+            first, second = s.requests[0]["prompt"], s.requests[1]["prompt"]
+            self.assertEqual(second[:len(first)], first)
+            self.assertEqual(second[len(first)], THINK)
+            self.assertEqual(second[-3:], [THINK_END, 10, 10])
+            self.assertLess(len(second) - len(first), 60)
+            s = self.serve(kind, [{"text": "<think>Short.</think>\n\nIt doubles x.", "thinks": True}])  # one that ends by itself stays
+            run, events = self.ask(s, "--ephemeral", "--max-thought", "50")
+            self.assertEqual((self.answer(events), len(s.requests)), ("It doubles x.", 1), (kind, run.stdout[-2000:]))
+
     def test_where_the_engine_forgot(self):
         s = self.serve("llama", [call("read", path="src/one.c"), {"text": "Done.", "forgets": 10}])
         _, events = self.ask(s, "--ephemeral")
@@ -504,10 +552,20 @@ class Remote(unittest.TestCase):
         self.assertEqual([(e["name"], e["status"]) for e in self.of(events, "tool_result")], [("read", "ok"), ("search", "ok")], run.stdout[-3000:])
         self.assertNotIn("it is fine", self.asked_last(s))
 
-    def repair(self, kind, *words, tells=True):
-        """A test that fails, a model that copies what is there, and what it doubts in it: -> the server, events, the file behind it."""
+    def put_failing(self):
         self.put("add.sh", "add() {\n    echo $(($1 - $2))\n}\n")
         self.put("test_add.sh", '. ./add.sh\n[ "$(add 2 3)" = 5 ]\n')
+
+    def repair_begun(self, s):
+        """A model that copies what is there, so that it is asked what it doubts: the program, running."""
+        self.put_failing()
+        s.answers = ['The sign is wrong.\n{"name": "rewrite", "arguments": {"path": "add.sh", "name": "add"}}\n```sh\nadd() {\n    echo $(($1 - $2))\n}\n```\n']
+        return subprocess.Popen([KVIST, "-p", "test_add.sh fails; fix it", "--json", "--endpoint", s.url, "--mode", "all", "--tries", "1"], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=self.env, cwd=self.tree)
+
+    def repair(self, kind, *words, tells=True):
+        """A test that fails, a model that copies what is there, and what it doubts in it: -> the server, events, the file behind it."""
+        self.put_failing()
         copy = '{"name": "rewrite", "arguments": {"path": "add.sh", "name": "add"}}\n```sh\nadd() {\n    echo $(($1 - $2))\n}\n```\n'
         line = [] if "--tries" in words else ["The sign is wrong.\n"]  # a candidate begins with one of its own
         s = self.serve(kind, ["The sign is wrong.\n" + copy, *line, " - $2))\n}\n```\n", *line, " $2))\n}\n```\n", "Fixed.", "Fixed.", "Fixed."])
@@ -533,6 +591,31 @@ class Remote(unittest.TestCase):
                 self.assertTrue(any(b.endswith(b"echo $(($3") for b in begun) and any(b.endswith(b"echo $(($1 +") for b in begun), (kind, words))
                 for r in self.of(events, "request"):  # one more: behind a call, as ever; -1: vLLM tells it too late for a busy machine
                     self.assertTrue(r["cached"] == -1 or r["cached"] - r["predicted"] in (0, 1), (kind, words, r))
+
+    def test_doubts_that_are_waited_for_are_given_up(self):
+        """The request that asks for them is one whole answer: Ctrl+C closes its connection, and the session stands."""
+        for kind in ("llama", "vllm", "sglang"):
+            s = self.serve(kind)
+            is_asked = threading.Event()
+
+            def hang(h, data):
+                is_asked.set()
+                while h.connection.recv(1):
+                    pass
+                s.cut += 1
+
+            s.scores_hang = hang
+            run = self.repair_begun(s)
+            self.assertTrue(is_asked.wait(PATIENCE), kind)
+            run.send_signal(signal.SIGINT)
+            out, err = run.communicate(timeout=PATIENCE)
+            self.await_cut(s)
+            events = [json.loads(line) for line in out.splitlines()]
+            self.assertEqual(self.of(events, "turn_end")[-1]["status"], "interrupted", (kind, err))
+            s.scores_hang = None
+            s.answers = ["Intact."]
+            run, events = self.ask(s, "--resume", "--context", "off", text="And now?")
+            self.assertIn("Intact.", self.answer(events), (kind, run.stderr))
 
     def test_an_engine_that_tells_no_doubts(self):
         """Said once, and attempts go on without."""
@@ -985,6 +1068,54 @@ class Remote(unittest.TestCase):
         s = self.serve("vllm")
         self.assertNotIn("cuts", self.kvist("doctor", "--endpoint", s.url).stdout)
 
+    def test_what_a_cut_costs_is_asked_once_a_server(self):
+        """Known by its address, model and build; doctor asks anew."""
+        s = self.serve("llama")
+        s.moves = True
+
+        def probes_of(run):
+            before = len(s.probes)
+            run()
+            return len(s.probes) - before
+
+        def session():
+            self.ask(s, "--ephemeral", "--context", "off")
+
+        self.assertEqual([probes_of(session), probes_of(session)], [2, 0])
+        s.build = "b2"
+        self.assertEqual([probes_of(session), probes_of(session)], [2, 0])
+        s.model, s.models = "other-1b", ["other-1b"]
+        self.assertEqual([probes_of(session), probes_of(session)], [2, 0])
+        self.assertEqual(probes_of(lambda: self.kvist("doctor", "--endpoint", s.url)), 2)
+        other = self.serve("llama", model="other-1b")
+        other.build = "b2"
+        self.ask(other, "--ephemeral")
+        self.assertEqual(len(other.probes), 2)  # another address
+        rows = os.path.join(self.home, "data", "rows")
+        kept = [os.path.join(rows, name) for name in os.listdir(rows) if name.endswith(".moves")]
+        self.assertEqual(len(kept), 4)
+        for path in kept:
+            with open(path, "w") as f:
+                f.write("moved\n\0 or not")
+        self.assertEqual([probes_of(session), probes_of(session)], [2, 0])  # nonsense is as nothing
+
+    def test_a_server_that_moves_rows_no_longer(self):
+        """What was kept of it is wrong: the first cut shows that, and the next session asks again."""
+        s = self.serve("llama", [f"It sums {i}." for i in range(40)])
+        s.moves = True
+        self.ask(s, "--ephemeral", "--context", "off")
+        s.moves = False
+        run, log = self.long_session(s, "--kv-budget", "9000")
+        paid = [r["why"] for r in self.of(log, "request") if "were shown" in r.get("why", "")]
+        self.assertGreaterEqual(len(paid), 2, run.stdout)
+        (shown, cost), (later, cost_later) = [self.shown_and_paid({"why": why}) for why in paid[:2]]
+        self.assertLess(shown + 1000, cost)
+        self.assertEqual(["at most" in why for why in paid[:2]], [False, True], paid)  # not known any more
+        self.assertLessEqual(cost_later, later)
+        self.assertEqual(len(s.probes), 2)
+        self.ask(s, "--ephemeral", "--context", "off")
+        self.assertEqual(len(s.probes), 4)
+
     def test_a_path_as_the_name_of_a_model(self):
         for name, shown in (("/models/small/toy-1b.gguf", "toy-1b.gguf"), ("m/toy.gguf", "toy.gguf"), ("some/Toy-1B", "some/Toy-1B")):
             s = self.serve("llama", model=name)
@@ -1036,6 +1167,22 @@ class Remote(unittest.TestCase):
             self.assertIn("calls held to a grammar: " + ("no" if kind == "chat" else "yes"), run.stdout)
             self.assertIn("a budget in spans: " + ("no" if "chat" in kind else "yes"), run.stdout)
             self.assertIn("doubts     " + ("not told (asked by messages)" if "chat" in kind else "told: further attempts"), run.stdout)
+        loading = self.serve("llama")
+        loading.faults["/props"] = [lambda h: loading.fail(h, 503, "Loading model")] * 3
+        run = self.kvist("doctor", "--endpoint", loading.url)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stderr.count("is not ready (503): Loading model; trying again in "), 3, run.stderr)
+        self.assertIn("endpoint   llama-server at", run.stdout)
+        late = self.serve("llama")
+        late.faults["/props"] = [lambda h: time.sleep(5) or late.llama(h, "/props", {})]
+        run = self.kvist("doctor", "--endpoint", late.url)
+        self.assertIn("endpoint   llama-server at", run.stdout)
+        self.assertIn("has sent nothing for 3 s: it may be loading its model", run.stderr)
+        hung = self.serve("llama")
+        hung.faults["/props"] = lambda h: h.connection.recv(1)
+        run = self.kvist("doctor", "--endpoint", hung.url, "--endpoint-wait", "1")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("took the request and sent nothing for 1 s; it may be loading its model, or computing for somebody else", run.stdout)
         silent = self.serve("vllm")
         silent.tells_scores = False
         self.assertIn("doubts     not told (it does not tell how likely", self.kvist("doctor", "--endpoint", silent.url).stdout)

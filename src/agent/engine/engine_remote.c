@@ -46,6 +46,18 @@ static bool remote_is_control(const engine *e, int32_t id)
     return remote_vocab_is_control(remote_of(e)->endpoint->vocab, id);
 }
 
+/* A mark of a thought is a token of its own, or no mark. */
+static int32_t remote_mark(const engine *e, const char *name)
+{
+    model_ids ids = {0};
+    remote_vocab *v = remote_of(e)->endpoint->vocab;
+    const int rc = remote_vocab_encode(v, name, strlen(name), true, &ids, NULL);
+    const int32_t id = !rc && ids.n == 1 ? ids.ids[0] : -1;
+    if (id >= 0) remote_vocab_judge(v, id, NULL);
+    model_ids_free(&ids);
+    return id;
+}
+
 /* --- the sequence -------------------------------------------------------------------------------------------- */
 
 static const int32_t *remote_ids(const engine *e, uint32_t *ret_n)
@@ -216,6 +228,7 @@ static void remote_close(engine *e)
     remote_sequence_free(&r->seq);
     remote_held_free(&r->cost.held);
     free(r->cost.places);
+    free(r->cost.folder);
     model_ids_free(&r->stream.sent);
     model_ids_free(&r->stream.came);
     model_ids_free(&r->stream.withheld);
@@ -236,6 +249,7 @@ static const engine_ops remote_ops = {
     .scaffold = remote_scaffold,
     .piece = remote_piece_of,
     .is_control = remote_is_control,
+    .mark = remote_mark,
     .ids = remote_ids,
     .append = remote_append,
     .truncate = remote_truncate,
@@ -293,6 +307,7 @@ static engine *open_ids(remote_endpoint *endpoint, const engine_options *options
     r->cost.held = (remote_held){.keeps_prompts = endpoint->wire == &remote_wire_llama,
         .keeps_blocks = endpoint->wire != &remote_wire_llama,
         .block = endpoint->block};
+    r->cost.folder = base_xstrdup(options->prompt_cache);
     base_buf text = {0};
     remote_endpoint_describe(endpoint, &text);
     if (endpoint->differs)

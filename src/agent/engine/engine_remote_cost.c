@@ -79,13 +79,18 @@ engine_request *remote__report(remote *r)
 
 void remote__probe_moving(remote *r)
 {
+    remote_cost *c = &r->cost;
     remote_reuse reuse;
     model_ids held = {0};
-    if (r->cost.has_probed) return;
-    r->cost.has_probed = true;
-    if (!remote_endpoint_probe_reuse(r->endpoint, &reuse, &held, NULL)) {
-        r->cost.moves = reuse.works ? MOVES : MOVES_NOT;
-        remote_held_set(&r->cost.held, held.ids, (uint32_t)held.n, NULL, 0);
+    bool works;
+    if (c->has_probed) return;
+    c->has_probed = true;
+    if (remote_reuse_load(r->endpoint, c->folder, &works)) {
+        c->moves = works ? MOVES : MOVES_NOT;
+    } else if (!remote_reuse_probe(r->endpoint, &reuse, &held, NULL)) {
+        c->moves = reuse.works ? MOVES : MOVES_NOT;
+        remote_reuse_save(r->endpoint, c->folder, reuse.works);
+        remote_held_set(&c->held, held.ids, (uint32_t)held.n, NULL, 0);
     }
     model_ids_free(&held);
 }
@@ -105,11 +110,20 @@ void remote__report_begins(remote *r, uint32_t most)
         .sent = n, .predicted = predicted < most ? predicted : most, .cached = -1, .computed = -1};
 }
 
-/* Of a server that the probe learned nothing of: where a cut stands in a request, what was found of it says so. */
+/*
+ * Of a server that the probe learned nothing of: where a cut stands in a request, what was found of it says so. One that was
+ * started again in another way may move nothing any more: then it is asked again by the next session.
+ */
 static void learn_moving(remote *r, const engine_request *q)
 {
     remote_cost *c = &r->cost;
-    if (c->moves != MOVES_UNKNOWN || !q || q->cached < 0 || c->found_moved == c->found_unmoved) return;
+    if (!q || q->cached < 0 || c->found_moved == c->found_unmoved) return;
+    if (c->moves == MOVES && q->cached <= c->found_unmoved) {
+        remote_reuse_forget(r->endpoint, c->folder);
+        c->moves = MOVES_UNKNOWN; /* a second client makes it look so too: the next cut says which */
+        return;
+    }
+    if (c->moves != MOVES_UNKNOWN) return;
     if (q->cached >= c->found_moved)
         c->moves = MOVES;
     else if (q->cached <= c->found_unmoved)

@@ -8,6 +8,7 @@
 #include "agent/engine/engine.h"
 #include "remote/endpoint.h"
 #include "remote/held.h"
+#include "remote/reuse.h"
 
 /* --- engine_remote_sequence.c --- */
 /*
@@ -41,7 +42,8 @@ enum { REMOTE_MOST_REPORTS = 16 };
 typedef struct remote_cost {
     remote_held held;
     remote_moving moves;
-    bool has_probed;                     /* asked, whatever came of it */
+    bool has_probed;                     /* asked, whatever came of it, or known from a session before */
+    char *folder;                        /* where that is kept; NULL: nowhere */
     uint32_t found_moved, found_unmoved; /* by the newest request, where a cut stands in it */
     uint64_t n_computed;
     uint8_t *places; /* engine_request.places */
@@ -68,7 +70,7 @@ typedef struct remote_stream {
     bool is_truncated;   /* the engine left a part of the sequence out of this request */
     bool told_truncated;
     uint32_t breaks;
-    uint64_t begun_ns;
+    uint64_t begun_ns, closed_ns; /* closed: the newest; 0: there was none */
 } remote_stream;
 
 typedef struct remote {
@@ -80,7 +82,7 @@ typedef struct remote {
     char **notices; /* all of them: the newest is told, and the one before may still be held */
     size_t n_notices, cap_notices;
     uint32_t n_ctx, max_answer, budget;
-    bool is_other_model; /* it serves another one now */
+    bool is_model_unsure; /* it may serve another one now: it is asked in front of the next request */
 
     base_buf grammar;        /* rules of calls */
     engine_hold *hold;       /* this answer's; NULL: it is free */
@@ -103,7 +105,7 @@ void remote__notice(remote *r, const char *text);
 /* n_cache_reuse of a request; 0: none. Only of one with a cut: elsewhere nothing is to be taken out of another's context. */
 uint32_t remote__reuse(const remote *r, bool has_cut);
 /*
- * Once, in front of the first request: whether a cut costs anything is known before one is chosen. Where that fails,
+ * Once a server, in front of the first request: whether a cut costs anything is known before one is chosen. Where that fails,
  * the first request behind a cut tells.
  */
 void remote__probe_moving(remote *r);

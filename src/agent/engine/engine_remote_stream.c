@@ -11,7 +11,10 @@
 #include "base/mem.h"
 #include "remote/gbnf.h"
 
-enum { MOST_BREAKS = 5 /* in a row, without a token between them */ };
+enum {
+    MOST_BREAKS = 5, /* in a row, without a token between them */
+    SOON_MS = 2000   /* whoever lets an endpoint serve another model needs longer */
+};
 
 void remote__close_stream(remote *r)
 {
@@ -19,6 +22,7 @@ void remote__close_stream(remote *r)
     if (s->is_open) {
         remote__report_ends(r);
         remote_http_stop(r->endpoint->http);
+        s->closed_ns = base_clock_ns();
     }
     s->is_open = s->has_ended = s->is_cut = s->is_done = false;
     s->came.n = s->taken = s->withheld.n = 0;
@@ -91,14 +95,29 @@ static void refuse_grammar(remote *r, const base_err *why)
     r->is_grammar_refused = true;
 }
 
+/* An endpoint that was started again between two requests may have another model, which would read these ids as nonsense. */
+static int check_model(remote *r, base_err *err)
+{
+    bool is_same = true;
+    const bool is_late =
+        r->stream.closed_ns && base_clock_ns() - r->stream.closed_ns > SOON_MS * UINT64_C(1000000);
+    if (!r->is_model_unsure && !is_late) return 0;
+    int rc = remote_endpoint_check(r->endpoint, &is_same, err);
+    if (!rc) r->is_model_unsure = !is_same;
+    if (!rc && !is_same)
+        rc = base_fail(err, BASE_E_STATE,
+            "the endpoint serves another model than this session's %.80s, and was sent nothing; let it serve "
+            "that one again, or "
+            "start a new session",
+            r->endpoint->model);
+    return rc;
+}
+
 static int open_stream(remote *r, base_err *err)
 {
     remote__close_stream(r);
-    if (r->is_other_model)
-        return base_fail(err, BASE_E_STATE,
-            "the endpoint serves another model than this session's %.80s; ask it for that one again, or "
-            "start a new session",
-            r->endpoint->model);
+    int rc = check_model(r, err);
+    if (rc) return rc;
     if (remote_sequence_n_active(&r->seq) >= r->n_ctx)
         return base_fail(err, BASE_E_LIMIT, "the context of %u tokens is full", r->n_ctx);
     remote_sequence_put_active(&r->seq, NULL, &r->stream.sent);
@@ -109,7 +128,7 @@ static int open_stream(remote *r, base_err *err)
     remote__probe_moving(r);
     remote__report_begins(r, UINT32_MAX);
     r->stream.begun_ns = base_clock_ns();
-    int rc = send_request(r, with_grammar, &status, &why);
+    rc = send_request(r, with_grammar, &status, &why);
     if (rc && with_grammar && remote_endpoint_blames_grammar(status, &why)) {
         refuse_grammar(r, &why);
         rc = send_request(r, false, &status, &why);
@@ -274,7 +293,7 @@ static int on_event(void *user, const char *data, size_t n, base_err *err)
         if (!rc) rc = take_ids(r, p, err);
         note_progress(r, p, n_before);
         r->stream.is_truncated = r->stream.is_truncated || p->is_truncated;
-        if (p->model && *p->model && strcmp(p->model, r->endpoint->model)) r->is_other_model = true;
+        if (p->model && *p->model && strcmp(p->model, r->endpoint->model)) r->is_model_unsure = true;
         if (p->end != REMOTE_GOES_ON) {
             r->stream.has_ended = true;
             r->stream.is_cut = p->end == REMOTE_AT_LIMIT;
@@ -324,10 +343,7 @@ static int mend(remote *r, const base_err *why, base_err *err)
     }
     if (may_be_grammar && r->stream.breaks > 1)
         r->is_grammar_off = true; /* some engines fail on what it allows */
-    bool same = true;
-    int rc = remote_endpoint_check(r->endpoint, &same, err);
-    if (rc) return rc;
-    r->is_other_model = r->is_other_model || !same;
+    r->is_model_unsure = true;
     base_buf text = {0};
     base_buf_printf(&text, "the answer broke off (%.200s) and is asked for again behind what came", why->msg);
     remote__notice(r, text.data);
