@@ -46,6 +46,7 @@ static const struct condition {
 #define OURS   "heads=calibrated", "queries=8", "grow=line"
 #define SEED   .policy = "snapkv-seed", .store = STORE_B, .repair = true
 #define SNAPKV .policy = "snapkv", .store = STORE_B, .repair = true
+#define SHIPS  .policy = "kvist", .store = STORE_BK, .repair = true, .ships = true
 /* Another first stage, alone and below a repair. */
 #define FIRST(p)                                                                                             \
     {.name = p, .policy = p, .store = STORE_BK},                                                             \
@@ -118,7 +119,16 @@ static const struct condition {
         .swap = true,
         .quarter = true,
         .set = {OURS, "signal=replay"}},
-    {.name = "kvist", .policy = "kvist", .store = STORE_BK, .repair = true, .ships = true},
+    {.name = "kvist", SHIPS},
+    {.name = "kvist less protection", SHIPS, .set = {"hard=0"}},
+    {.name = "kvist less memory", SHIPS, .set = {"memory=0"}},
+    {.name = "kvist less repair", .policy = "kvist", .store = STORE_BK, .ships = true},
+    {.name = "kvist less heads", SHIPS, .set = {"heads=all"}},
+    {.name = "kvist less lines", SHIPS, .set = {"grow=none"}},
+    {.name = "kvist less replay", SHIPS, .set = {"signal=unvisited"}},
+    {.name = "kvist less visits", SHIPS, .set = {"visit=0"}},
+    {.name = "kvist less means", SHIPS, .set = {"rest=none"}},
+    {.name = "kvist and sentences", SHIPS, .set = {"decode=sentence"}},
     FIRST("streaming-llm"),
     FIRST("h2o"),
     FIRST("scissorhands"),
@@ -261,9 +271,9 @@ static int evict_and_ask(
     kv_options o = {
         .budget = rows ? rows + n - r->doc_end : 0, .policy = c->policy, .set = set, .bare = true};
     if (c->ships) { /* it counts the message and the answer too */
-        o.set = NULL;
+        o.set = c->set;
         o.budget += (uint32_t)(t->ids.n + t->tail.n) + t->n_new;
-        o.repair = -1;
+        o.repair = c->repair ? -1 : 0;
         o.heads_file = r->heads;
     }
     /* Pins are counted against a budget, so it comes behind them. */
@@ -389,9 +399,9 @@ static int answer_turn(recall *r, kv_session *s, const struct condition *c, uint
     kv_stats before, stats;
     kv_session_get_stats(s, &before);
     one->before += asked_active(s, t, NULL) / turns;
-    int e = c->ships    ? repair_as_shipped(s, t, err)
-            : c->repair ? repair(r, s, c, k, turn, stale, one, err)
-                        : 0;
+    int e = !c->repair ? 0
+            : c->ships ? repair_as_shipped(s, t, err)
+                       : repair(r, s, c, k, turn, stale, one, err);
     if (!e) {
         one->after += asked_active(s, t, NULL) / turns;
         kv_session_get_stats(s, &stats);
@@ -493,6 +503,7 @@ static int run_k(recall *r, const kv_session *first, uint32_t k, base_err *err)
         for (size_t j = i; j < N_CONDITIONS && !e; j++) {
             const struct condition *c = &conditions[j];
             if (done[j] || strcmp(c->policy, conditions[i].policy) || rows_of(r, c, k) != rows) continue;
+            if (c->ships && j != i) continue; /* it evicts by its own parameters */
             done[j] = true;
             if (!is_left(r, c, k) || copy_result(r, c)) continue;
             if (!s) e = kv_session_fork(first, &s, NULL, err);

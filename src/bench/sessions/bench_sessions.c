@@ -44,6 +44,7 @@ static const char usage[] =
     "  --budget PERCENT,... rows per lane, of the session's length (25)\n"
     "  --policies NAME,...  (streaming-llm,snapkv,h2o,intentkv:mode=query,intentkv,kvist); the full cache "
     "comes first\n"
+    "                       NAME:repair=off: without repairs\n"
     "                       late NAME: rows are computed once, with everything active, and cut before each "
     "call\n"
     "                       rounded NAME: rows are rounded to 8 bits as soon as 256 of them are there\n"
@@ -93,7 +94,7 @@ typedef struct choice {
     char text[128]; /* as it was written */
     char parts[128];
     const char *name, *set[SETS_MOST + 1];
-    bool late, rounded;
+    bool late, rounded, repairs;
 } choice;
 
 /* A policy at a share of the session's rows, and what came of it. */
@@ -107,13 +108,22 @@ static void choose(choice *ret, const char *text)
 {
     static const char late[] = "late ", rounded[] = "rounded ";
     *ret = (choice){.late = !strncmp(text, late, sizeof late - 1),
-        .rounded = !strncmp(text, rounded, sizeof rounded - 1)};
+        .rounded = !strncmp(text, rounded, sizeof rounded - 1),
+        .repairs = true};
     const size_t before = ret->late ? sizeof late - 1 : ret->rounded ? sizeof rounded - 1 : 0;
     snprintf(ret->text, sizeof ret->text, "%s", text);
     snprintf(ret->parts, sizeof ret->parts, "%s", text + before);
     char *left = ret->parts;
     ret->name = strsep(&left, ":");
-    for (int i = 0; left && i < SETS_MOST; i++) ret->set[i] = strsep(&left, ":");
+    for (int i = 0; left && i < SETS_MOST;) {
+        ret->set[i] = strsep(&left, ":");
+        if (strcmp(ret->set[i], "repair=off") != 0)
+            i++;
+        else {
+            ret->set[i] = NULL;
+            ret->repairs = false;
+        }
+    }
 }
 
 /* percent 0: no limit. */
@@ -122,7 +132,7 @@ static kv_options options_of(const bench *b, const condition *c)
     return (kv_options){.policy = c->policy.name,
         .set = c->policy.set,
         .budget = (uint32_t)((uint64_t)b->session.n_tokens * c->percent / 100),
-        .repair = -1,
+        .repair = c->policy.repairs ? -1 : 0,
         .heads_file = b->heads};
 }
 
@@ -183,7 +193,7 @@ static int count_call(bench *b, const kv_session *s, const condition *c, uint32_
 static int replay(bench *b, const condition *c, tally *t, condition *late, uint32_t n_late, base_err *err)
 {
     const uint64_t start = base_clock_ns();
-    condition full = {.policy = {.name = "full"}};
+    condition full = {.policy = {.name = "full", .repairs = true}};
     int r = 0;
     for (uint32_t i = 0; i < n_late && !r; i++)
         r = bench_whole_policy(&full.policy.name, late[i].policy.name, err);
@@ -287,19 +297,22 @@ static int add_conditions(
  */
 static int run_conditions(bench *b, int64_t number, base_err *err)
 {
-    condition all[CONDITIONS_MOST], full = {.policy = {.text = "full", .name = "full"}};
+    condition all[CONDITIONS_MOST], full = {.policy = {.text = "full", .name = "full", .repairs = true}};
     char budgets[64];
     uint32_t n = 0, n_late = 0;
     int r = 0;
     for (int late = 1; late >= 0; late--) {
         snprintf(budgets, sizeof budgets, "%s", b->budgets);
         for (char *next = budgets, *word; !r && (word = strsep(&next, ","));) {
-            const uint32_t percent = (uint32_t)strtoul(word, NULL, 10);
-            if (!late && (uint64_t)b->session.n_tokens * percent / 100 < LEAST_BUDGET)
-                fprintf(stderr, "session %lld: %u tokens, left out at %u%%\n", (long long)number,
-                    b->session.n_tokens, percent);
-            else
-                r = add_conditions(b, number, percent, late, all, &n, err);
+            const uint32_t percent = (uint32_t)strtoul(word, NULL, 10), before = n;
+            r = add_conditions(b, number, percent, late, all, &n, err);
+            if (late || n == before || (uint64_t)b->session.n_tokens * percent / 100 >= LEAST_BUDGET)
+                continue;
+            n = before;
+            fprintf(stderr,
+                "session %lld: %u%% of its %u tokens are fewer than %d rows, left out for policies %s\n",
+                (long long)number, percent, b->session.n_tokens, LEAST_BUDGET,
+                n_late ? "other than late ones" : "of --policies");
         }
         if (late) n_late = n;
     }
