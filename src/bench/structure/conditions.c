@@ -6,6 +6,8 @@
 const structure_condition structure_conditions[] = {
     {.name = "full", .policy = "full", .is_main = true},
     {.name = "snapkv", .policy = "snapkv", .is_main = true},
+    {.name = "snapkv w=8", .policy = "snapkv", .set = "w=8"},
+    {.name = "snapkv w=64", .policy = "snapkv", .set = "w=64"},
     {.name = "streaming-llm", .policy = "streaming-llm", .is_main = true},
     {.name = "random", .policy = "random"},
     {.name = "kvist", .policy = "kvist", .is_main = true},
@@ -21,6 +23,7 @@ const structure_condition structure_conditions[] = {
     {.name = "codecomp allocation only", .policy = "codecomp", .set = "span=0"},
     {.name = "codecomp nearest", .policy = "codecomp", .set = "fill=nearest"},
     {.name = "codecomp span 1", .policy = "codecomp", .set = "span=1"},
+    {.name = "codecomp merged", .policy = "codecomp", .set = "merge=1"},
     {.name = "codecomp no cores", .policy = "codecomp", .set = "cores=0"},
     {.name = "codecomp .9/1.1", .policy = "codecomp", .set = "alloc=.1"},
     {.name = "codecomp .75/1.25", .policy = "codecomp", .set = "alloc=.25"},

@@ -141,13 +141,27 @@ int sample_context_append(const sample_context *c, kv_session *s, bool shared, b
     return r;
 }
 
+/*
+ * A session keeps the last w of a question's queries, and a condition asks by its own last w of them. NULL: no
+ * condition wants more than all policies begin with.
+ */
+static const char *sample_window(const structure_run *b)
+{
+    for (const structure_condition *c = structure_conditions; c->name; c++)
+        if (c->set && !strcmp(c->set, "w=64") && structure_is_wanted(b, c)) return c->set;
+    return NULL;
+}
+
 int sample_context_compute(sample_context *c, bool local, base_err *err)
 {
-    static const char *const alone[] = {"local=1", NULL};
+    const char *set[3] = {NULL}, *window = sample_window(c->b);
+    uint32_t n = 0;
+    if (local) set[n++] = "local=1";
+    if (window) set[n++] = window;
     const uint64_t start = base_clock_ns();
     kv_session *s = NULL;
-    int r = kv_session_new_over(&s, &c->compute,
-        &(kv_options){.policy = local ? "codecomp" : "full", .set = local ? alone : NULL}, NULL, err);
+    int r = kv_session_new_over(
+        &s, &c->compute, &(kv_options){.policy = local ? "codecomp" : "full", .set = set}, NULL, err);
     if (r) return r;
     r = sample_context_append(c, s, !local, err);
     if (r) {

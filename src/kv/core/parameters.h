@@ -46,6 +46,7 @@ enum {
     X(span, "span", 0, 1, NULL, "codecomp: share of a chunk's rows for spans; 0: attention alone chooses") \
     X(protect, "protect", 0, 1, NULL, "signatures and symbols that the request names go before other spans") \
     X(cores, "cores", 0, 1, NULL, "the essential part of a span (callee, left side) goes before its extent") \
+    X(merge, "merge", 0, 64, NULL, "codecomp: spans with at most so many lines from one to the next are one, of 16 tokens at least; 0: none are") \
     X(alloc, "alloc", 0, .95, NULL, "codecomp: a chunk's share is r * (1 - alloc .. 1 + alloc) by its structure") \
     X(fill, "fill", 0, 1, "attention nearest", "codecomp: the rest of a chunk goes by mass, or to what is next to its spans") \
     X(local, "local", 0, 1, NULL, "codecomp: excerpts are computed each by itself, at overlapping phases") \

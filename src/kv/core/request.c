@@ -1,6 +1,12 @@
 /* Who asks: the newest message or result becomes the signal, and the session remembers what it asked. */
 #include "kv/core/state.h"
 
+void kv__crop_request(kv_session *s)
+{
+    const uint32_t most = (uint32_t)s->parameters.w;
+    if (s->request.n > most) kv_signal_crop(&s->request, s->request.tokens[s->request.n - most], UINT32_MAX);
+}
+
 /* The newest queries are the request's as soon as they are there: the next eviction goes by them. */
 static int update_request(
     kv_session *s, kv_origin origin, uint32_t turn, const kv_signal *kept, base_err *err)
@@ -10,9 +16,7 @@ static int update_request(
     if (!asks && s->has_request) return 0;
     int rc = kv_signal_copy(&s->request, kept, err);
     if (rc) return rc;
-    const uint32_t max =
-        (uint32_t)s->parameters.w < KV_REQUEST_QUERIES ? (uint32_t)s->parameters.w : KV_REQUEST_QUERIES;
-    if (s->request.n > max) kv_signal_crop(&s->request, s->request.tokens[s->request.n - max], UINT32_MAX);
+    kv__crop_request(s);
     if (asks) {
         s->has_request = true;
         s->request_turn = turn;

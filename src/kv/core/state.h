@@ -20,10 +20,10 @@
 #include "kv/types.h"
 
 enum {
-    KV_BATCH = 512, /* tokens a forward pass, and the least that a budget leaves beside hard rows */
-    KV_REQUEST_QUERIES = 32,
-    KV_RECENT_QUERIES = 64, /* of the newest message or result, for repair */
-    KV_JOURNAL = 64,        /* plans that can be undone */
+    KV_BATCH = 512,          /* tokens a forward pass, and the least that a budget leaves beside hard rows */
+    KV_REQUEST_QUERIES = 32, /* of a request that names some, of a result an even choice; its last ones: w */
+    KV_RECENT_QUERIES = 64,  /* of the newest message or result, for repair */
+    KV_JOURNAL = 64,         /* plans that can be undone */
     KV_ACTION_NONE = 255,
     KV_FOLD_NEAR = 1024,              /* the newest tokens, which are never folded */
     KV_FOLD_BLOCK = MODEL_ROWS_BLOCK, /* tokens that share a gap in a plan: they share a turned query */
@@ -232,6 +232,7 @@ uint32_t kv__count_hard(const kv_session *s);
 kv_reason kv__hard_reason(kv_hard h); /* what a plan calls it */
 
 /* request.c: a complete message or result is the newest signal, remembered, and the request when it asks. */
+void kv__crop_request(kv_session *s); /* to the policy's own last w queries */
 int kv__take_signal(
     kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err);
 /* What a request that begins at `first` names; else nothing is known of it but its end. */

@@ -66,8 +66,7 @@ static bool is_fixed(kv_origin o)
 
 static void choose_queries(const kv_session *s, const kv_segment *g, uint32_t n, wanted *w)
 {
-    const uint32_t n_request =
-        (uint32_t)s->parameters.w < KV_REQUEST_QUERIES ? (uint32_t)s->parameters.w : KV_REQUEST_QUERIES;
+    const uint32_t n_request = (uint32_t)s->parameters.w;
     w->n = 0;
     for (uint32_t i = 0; i < g->n_queries && i < KV_REQUEST_QUERIES; i++)
         if (g->queries[i] < n) want(w, g->queries[i]);

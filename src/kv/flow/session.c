@@ -171,6 +171,7 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     }
     kv__reading_free(s->reading);
     s->reading = NULL;
+    kv__crop_request(s);
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
     kv__set_limit(s, (kv_limit){.rows = 0});
     if (policy->score && options->budget) {

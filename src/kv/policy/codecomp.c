@@ -18,7 +18,7 @@
 #include "kv/policy/policy.h"
 #include "kv/policy/structure.h"
 
-enum { LEAST_CHUNK = 128, GOOD_CHUNK = 512, MOST_CHUNK = 4096 };
+enum { LEAST_CHUNK = 128, GOOD_CHUNK = 512, MOST_CHUNK = 4096, LEAST_SPAN = 16 };
 
 typedef struct chunk {
     uint32_t from, to; /* tokens */
@@ -33,6 +33,7 @@ typedef struct work {
     uint32_t n_chunks;
     size_t cap_chunks;
     kv_chunk_span *spans;
+    kv_span *merged;    /* [spans of a segment] with `merge`: the chunk's, grown together */
     float *mass;        /* [n] of one layer, mean over its lanes */
     float *live;        /* [n] of the rows to choose among */
     float *scratch;     /* [n] */
@@ -116,6 +117,7 @@ static int work_init(work *w, const kv_pass *pass)
     for (size_t i = 0; i < pass->n_segments; i++) n_spans += pass->segments[i].n_spans;
     if (find_chunks(w, pass)) return BASE_E_NOMEM;
     w->spans = kv_work_take(&w->memory, n_spans + 1, sizeof *w->spans);
+    w->merged = kv_work_take(&w->memory, n_spans + 1, sizeof *w->merged);
     w->mass = kv_work_take(&w->memory, n, sizeof *w->mass);
     w->live = kv_work_take(&w->memory, n, sizeof *w->live);
     w->scratch = kv_work_take(&w->memory, n, sizeof *w->scratch);
@@ -161,15 +163,71 @@ static void pool_mean(const float *in, float *out, uint32_t n, uint32_t half)
     }
 }
 
+/* Which line of its segment a token is on; without lines all are on one. */
+static uint32_t line_of(const kv_stored_segment *part, uint32_t offset)
+{
+    uint32_t low = 0, high = part->n_lines;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (part->lines[middle] <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const kv_span *x = a, *y = b;
+    return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
+}
+
+/*
+ * The chunk's anchors, grown together where at most `merge` lines lie from the end of one to the beginning of
+ * the next (CodeComp, appendix A.1), and to LEAST_SPAN tokens. Cores lie within them and say nothing more.
+ */
+static uint32_t merge_spans(work *w, const chunk *c, uint32_t merge)
+{
+    const kv_stored_segment *part = c->part;
+    uint32_t n_found = 0, n = 0;
+    for (uint32_t i = 0; i < part->n_spans; i++) {
+        const kv_span *s = &part->spans[i];
+        if (s->marks && part->from + s->from >= c->from && part->from + s->from < c->to)
+            w->merged[n_found++] = *s;
+    }
+    if (n_found) qsort(w->merged, n_found, sizeof *w->merged, compare_places);
+    for (uint32_t i = 0; i < n_found; i++) {
+        kv_span *last = n ? &w->merged[n - 1] : NULL, next = w->merged[i];
+        next.marks &= ~(unsigned)KV_MARK_CORE;
+        if (last && line_of(part, next.from) <= line_of(part, last->to - 1) + merge) {
+            last->marks |= next.marks;
+            if (next.to > last->to) last->to = next.to;
+        } else {
+            w->merged[n++] = next;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        kv_span *s = &w->merged[i];
+        const uint32_t lacks = s->to - s->from < LEAST_SPAN ? LEAST_SPAN - (s->to - s->from) : 0;
+        const uint32_t least = c->from - part->from, most = c->to - part->from;
+        s->from = s->from > least + lacks / 2 ? s->from - lacks / 2 : least;
+        s->to = most - s->to > lacks - lacks / 2 ? s->to + lacks - lacks / 2 : most;
+    }
+    return n;
+}
+
 /* The chunk's spans as ordinals of the rows to choose among that are its own. */
 static uint32_t find_spans(work *w, const kv_pass *pass, const chunk *c, const float *mass)
 {
     const kv_parameters *p = pass->parameters;
     const uint32_t first = w->place[c->from], last = w->place[c->to];
     const float median = kv_median(mass, last - first, w->scratch);
+    const bool merges = p->merge > 0 && c->part->n_lines;
+    const uint32_t n_spans = merges ? merge_spans(w, c, (uint32_t)p->merge) : c->part->n_spans;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < c->part->n_spans; i++) {
-        const kv_span *s = &c->part->spans[i];
+    for (uint32_t i = 0; i < n_spans; i++) {
+        const kv_span *s = merges ? &w->merged[i] : &c->part->spans[i];
         uint32_t from = c->part->from + s->from, to = c->part->from + s->to;
         if (from < c->from || from >= c->to || !s->marks) continue;
         if (to > c->to) to = c->to;
@@ -264,7 +322,7 @@ const kv_policy kv_policy_codecomp = {
     .info = {"codecomp",
         "excerpts computed each by itself; budgets and spans by program structure, the rest by mass, a set a "
         "layer (CodeComp, 2026)",
-        "low sinks window hard w kernel span alloc fill local",
+        "low sinks window hard w kernel span merge alloc fill local",
         "CodeComp, sections 4.2 to 4.5; what the paper does not give: docs/kv.md"},
     .score = score,
     .defaults = {KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS,
