@@ -181,6 +181,23 @@ static void test_limits__a_rewind_takes_back_what_the_cut_messages_asked(void **
     kv_session_free(b);
 }
 
+static void test_limits__a_request_asks_by_its_last_w_queries(void **state)
+{
+    static const char *const wide[] = {"w=64", NULL};
+    fake_model m = {.lanes_differ = true};
+    seen log = {0};
+    kv_session *s = open_session(&m, "snapkv", wide, NULL, &log);
+    append(s, KV_ORIGIN_SYSTEM, 0, 100, 1);
+    append(s, KV_ORIGIN_USER, 1, 50, 2);
+    assert_int_equal(s->request.n, 50);
+    assert_int_equal(kv_session_set_policy(s, &(kv_options){.policy = "snapkv", .budget = 800}, NULL), 0);
+    assert_int_equal(s->request.n, 32); /* another policy's own w, of the same request */
+    assert_int_equal(s->request.tokens[31], 149);
+    append(s, KV_ORIGIN_USER, 2, 50, 3);
+    assert_int_equal(s->request.n, 32);
+    kv_session_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +206,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_limits__rows_given_up_are_told_and_never_come_back, set_up, tear_down),
         cmocka_unit_test(test_limits__a_budget_changed_in_mid_session_is_a_plan),
+        cmocka_unit_test(test_limits__a_request_asks_by_its_last_w_queries),
         cmocka_unit_test(test_limits__a_rewind_takes_back_what_the_cut_messages_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

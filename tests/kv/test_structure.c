@@ -165,6 +165,30 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void test_structure__spans_of_neighbouring_lines_are_one(void **state)
+{
+    const uint32_t lines[] = {0, 20, 40, 60, 80, 100};
+    kv_span spans[] = {{.from = 65, .to = 70, .marks = KV_MARK_RETURN},
+        {.from = 2, .to = 8, .marks = KV_MARK_CALL},
+        {.from = 3, .to = 5, .marks = KV_MARK_CALL | KV_MARK_CORE},
+        {.from = 22, .to = 39, .marks = KV_MARK_ASSIGN}};
+    kv_span apart[4], at_the_end[] = {{.from = 118, .to = 119, .marks = KV_MARK_CALL}};
+    memcpy(apart, spans, sizeof spans);
+    /* Lines 1 and 2 touch, line 4 is two further. */
+    assert_int_equal(kv_spans_merge(spans, 4, lines, 6, 1, 0, 120), 2);
+    assert_int_equal(spans[0].from, 2);
+    assert_int_equal(spans[0].to, 39);
+    assert_int_equal(spans[0].marks, KV_MARK_CALL | KV_MARK_ASSIGN);
+    assert_int_equal(spans[1].marks, KV_MARK_RETURN);
+    assert_int_equal(spans[1].to - spans[1].from, 16);
+    assert_true(spans[1].from <= 65 && spans[1].to >= 70);
+    assert_int_equal(kv_spans_merge(apart, 4, lines, 6, 2, 0, 120), 1);
+    assert_int_equal(apart[0].to, 70);
+    assert_int_equal(kv_spans_merge(at_the_end, 1, lines, 6, 1, 0, 120), 1);
+    assert_int_equal(at_the_end[0].to, 120);
+    assert_int_equal(kv_spans_merge(at_the_end, 0, NULL, 0, 1, 0, 120), 0);
+}
+
 static void test_structure__the_median_is_that_of_the_sorted_numbers(void **state)
 {
     uint64_t seed = test_seed("structure median", 11);
@@ -340,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_structure__budgets_use_every_row_and_follow_structure),
         cmocka_unit_test(test_structure__a_chunk_is_scored_by_what_512_of_its_tokens_hold),
         cmocka_unit_test(test_structure__inside_a_chunk_spans_have_their_share_and_mass_the_rest),
+        cmocka_unit_test(test_structure__spans_of_neighbouring_lines_are_one),
         cmocka_unit_test(test_structure__the_median_is_that_of_the_sorted_numbers),
         cmocka_unit_test(test_structure__an_excerpt_reads_what_stands_before_all_of_them_and_itself),
         cmocka_unit_test(test_structure__a_probe_leaves_the_sequence_as_it_was),

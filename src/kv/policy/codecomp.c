@@ -18,7 +18,7 @@
 #include "kv/policy/policy.h"
 #include "kv/policy/structure.h"
 
-enum { LEAST_CHUNK = 128, GOOD_CHUNK = 512, MOST_CHUNK = 4096, LEAST_SPAN = 16 };
+enum { LEAST_CHUNK = 128, GOOD_CHUNK = 512, MOST_CHUNK = 4096 };
 
 typedef struct chunk {
     uint32_t from, to; /* tokens */
@@ -163,58 +163,17 @@ static void pool_mean(const float *in, float *out, uint32_t n, uint32_t half)
     }
 }
 
-/* Which line of its segment a token is on; without lines all are on one. */
-static uint32_t line_of(const kv_stored_segment *part, uint32_t offset)
-{
-    uint32_t low = 0, high = part->n_lines;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (part->lines[middle] <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static int compare_places(const void *a, const void *b)
-{
-    const kv_span *x = a, *y = b;
-    return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
-}
-
-/*
- * The chunk's anchors, grown together where at most `merge` lines lie from the end of one to the beginning of
- * the next (CodeComp, appendix A.1), and to LEAST_SPAN tokens. Cores lie within them and say nothing more.
- */
-static uint32_t merge_spans(work *w, const chunk *c, uint32_t merge)
+/* The chunk's anchors, grown together; into w->merged. */
+static uint32_t merge_spans(work *w, const chunk *c, uint32_t gap)
 {
     const kv_stored_segment *part = c->part;
-    uint32_t n_found = 0, n = 0;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < part->n_spans; i++) {
         const kv_span *s = &part->spans[i];
-        if (s->marks && part->from + s->from >= c->from && part->from + s->from < c->to)
-            w->merged[n_found++] = *s;
+        if (s->marks && part->from + s->from >= c->from && part->from + s->from < c->to) w->merged[n++] = *s;
     }
-    if (n_found) qsort(w->merged, n_found, sizeof *w->merged, compare_places);
-    for (uint32_t i = 0; i < n_found; i++) {
-        kv_span *last = n ? &w->merged[n - 1] : NULL, next = w->merged[i];
-        next.marks &= ~(unsigned)KV_MARK_CORE;
-        if (last && line_of(part, next.from) <= line_of(part, last->to - 1) + merge) {
-            last->marks |= next.marks;
-            if (next.to > last->to) last->to = next.to;
-        } else {
-            w->merged[n++] = next;
-        }
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        kv_span *s = &w->merged[i];
-        const uint32_t lacks = s->to - s->from < LEAST_SPAN ? LEAST_SPAN - (s->to - s->from) : 0;
-        const uint32_t least = c->from - part->from, most = c->to - part->from;
-        s->from = s->from > least + lacks / 2 ? s->from - lacks / 2 : least;
-        s->to = most - s->to > lacks - lacks / 2 ? s->to + lacks - lacks / 2 : most;
-    }
-    return n;
+    return kv_spans_merge(
+        w->merged, n, part->lines, part->n_lines, gap, c->from - part->from, c->to - part->from);
 }
 
 /* The chunk's spans as ordinals of the rows to choose among that are its own. */

@@ -9,6 +9,7 @@
 
 enum {
     CHUNK_TOKENS = 512,   /* what `full` speaks of */
+    LEAST_SPAN = 16,      /* ... and of tokens in a span that was merged (appendix A.1) */
     LEAST_SPAN_ROWS = 16, /* CodeComp, section 4.4: of a chunk's rows as many are for spans at least */
 };
 
@@ -145,6 +146,50 @@ void kv_chunk_budgets(const kv_parameters *p, const double *sigma, const uint32_
             }
     }
     free(m);
+}
+
+/* Which line a token is on, from 1; without lines all are on one. */
+static uint32_t line_of(const uint32_t *lines, uint32_t n_lines, uint32_t token)
+{
+    uint32_t low = 0, high = n_lines;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (lines[middle] <= token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const kv_span *x = a, *y = b;
+    return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
+}
+
+uint32_t kv_spans_merge(kv_span *spans, uint32_t n_spans, const uint32_t *lines, uint32_t n_lines,
+    uint32_t gap, uint32_t from, uint32_t to)
+{
+    uint32_t n = 0;
+    if (n_spans) qsort(spans, n_spans, sizeof *spans, compare_places);
+    for (uint32_t i = 0; i < n_spans; i++) {
+        kv_span next = spans[i], *last = n ? &spans[n - 1] : NULL;
+        next.marks = (uint16_t)(next.marks & ~KV_MARK_CORE); /* a core lies within and says nothing more */
+        if (last && line_of(lines, n_lines, next.from) <= line_of(lines, n_lines, last->to - 1) + gap) {
+            last->marks |= next.marks;
+            if (next.to > last->to) last->to = next.to;
+        } else {
+            spans[n++] = next;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        kv_span *s = &spans[i];
+        const uint32_t lacks = s->to - s->from < LEAST_SPAN ? LEAST_SPAN - (s->to - s->from) : 0;
+        s->from = s->from > from + lacks / 2 ? s->from - lacks / 2 : from;
+        s->to = to > s->to + lacks - lacks / 2 ? s->to + lacks - lacks / 2 : to;
+    }
+    return n;
 }
 
 static int compare_spans(const void *a, const void *b)

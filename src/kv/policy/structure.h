@@ -24,6 +24,14 @@ bool kv_span_is_protected(const struct kv_parameters *p, const struct kv_span *s
 /* What a person is told: its kind, or SYMBOL when that is what protects it. */
 uint8_t kv_span_reason(const struct kv_parameters *p, const struct kv_span *span);
 
+/*
+ * Spans of a chunk, tokens [from, to) of its segment, where at most `gap` lines lie from the end of one to the
+ * beginning of the next become one with all their marks but CORE, and each is grown to 16 tokens (CodeComp,
+ * appendix A.1). In place, ascending; returns how many are left. lines: [n_lines] tokens at which a line begins.
+ */
+uint32_t kv_spans_merge(struct kv_span *spans, uint32_t n_spans, const uint32_t *lines, uint32_t n_lines,
+    uint32_t gap, uint32_t from, uint32_t to);
+
 /* A chunk's features: spans and edges that begin in it. */
 typedef struct kv_chunk_counts {
     uint32_t n_tokens, n_calls, n_controls, n_returns, n_assigns, n_flow, n_dependence;
