@@ -26,6 +26,11 @@ static void on_prefill(void *user, uint32_t done, uint32_t total)
     agent__progress(user, done, total);
 }
 
+static void on_wait(void *user, const char *sentence)
+{
+    agent__notice(user, "%s", sentence);
+}
+
 static void emit_behind(void *user, agent_event *e)
 {
     agent__emit_behind(user, e);
@@ -77,6 +82,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     e->ops->info(e, &a->info);
     agent_ability_read(options->ability, &a->info.strong);
     e->observer = (kv_observer){.user = a, .prefill = on_prefill, .plan = on_plan};
+    e->waits = on_wait;
     bool is_empty = true;
     int rc = agent_set_mode(a, options->mode, err);
     if (!rc) tool_workspace_recover(w);

@@ -427,6 +427,14 @@ bool remote_endpoint_blames_grammar(long status, const base_err *why)
     return blames && (!status || status == 400 || status == 422);
 }
 
+int remote_endpoint_explain_length(long status, base_err *why)
+{
+    const base_err said = *why;
+    if (status != 400 || (!strstr(said.msg, "context size") && !strstr(said.msg, "context length")))
+        return said.code;
+    return base_fail(why, BASE_E_LIMIT, "%s; /compact starts a smaller session", said.msg);
+}
+
 void remote_endpoint_read_usage(remote_endpoint *endpoint, remote_sse *sse, uint32_t patience_ms,
     remote_sse_fn *fn, void *user, const bool *is_done)
 {

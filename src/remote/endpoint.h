@@ -56,6 +56,8 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);
 
 /* A request was refused, and the reason is its grammar: without one it may do. status 0: told in the stream. */
 bool remote_endpoint_blames_grammar(long status, const base_err *why);
+/* A request was refused: where the reason is its length, *why becomes BASE_E_LIMIT and says what helps. Returns its code. */
+int remote_endpoint_explain_length(long status, base_err *why);
 
 /*
  * Some engines tell what an answer cost behind its last piece: reads on, for patience_ms at most, however the

@@ -19,6 +19,7 @@ enum {
     MAX_REDIRECTS = 5,
     FIRST_PAUSE_MS = 250,
     LONGEST_PAUSE_MS = 8000,
+    TOLD_PAUSE_MS = 1000,
     LATE_MS = 3000,    /* of a whole answer: from here on a person is told what is waited for */
     MAX_SENTENCE = 240 /* of what a server says */
 };
@@ -29,7 +30,8 @@ typedef struct exchange {
     CURL *easy;
     base_buf in;
     size_t most; /* bytes that `in` may hold; at that many a stream pauses, and a whole answer is refused */
-    bool is_stream, is_paused, is_done, has_body, is_too_large, is_packed, is_far, is_added, is_told_late;
+    bool is_stream, is_paused, is_done, has_body, is_too_large, is_packed, is_far, is_added, is_told_late,
+        is_told_wait;
     CURLcode result;
     long status;
     int64_t retry_after_s; /* -1: not said */
@@ -378,12 +380,15 @@ static bool is_worth_repeating(const exchange *x)
     }
 }
 
-static int pause_before(exchange *x, uint32_t ms, const base_err *why, base_err *err)
+/* Told once a request, and not of pauses that nobody notices. */
+static int pause_before(exchange *x, uint32_t ms, uint64_t patience_ms, const base_err *why, base_err *err)
 {
     remote_http *h = x->http;
-    if (h->options.waits) {
+    if (h->options.waits && ms >= TOLD_PAUSE_MS && !x->is_told_wait) {
         base_buf text = {0};
-        base_buf_printf(&text, "%s; trying again in %u.%u s", why->msg, ms / 1000, ms % 1000 / 100);
+        x->is_told_wait = true;
+        base_buf_printf(&text, "%s; it is asked again, for at most %llu s", why->msg,
+            (unsigned long long)(patience_ms / 1000));
         h->options.waits(h->options.user, text.data);
         base_buf_free(&text);
     }
@@ -461,7 +466,7 @@ static int run(exchange *x, const char *path, const char *body, base_err *err)
             if (err) *err = why;
             break;
         }
-        rc = pause_before(x, wait, &why, err);
+        rc = pause_before(x, wait, patience, &why, err);
         if (rc) break;
         pause = pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
     }

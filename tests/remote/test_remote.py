@@ -358,6 +358,21 @@ class Remote(unittest.TestCase):
         self.assertEqual(r["grammar_triggers"][0]["type"], 2)
         self.assertIn('path ::= "\\"src/one.c\\""', r["grammar"])
 
+    def test_operations_are_begun(self):
+        """The harness writes the call up to where the model has something to say; where no answer can be begun the tool is told of."""
+        for kind in ("llama", "vllm", "sglang", "chat"):
+            self.put("src/one.c", "/* Doubles a number. */\nint twice(int x)\n{\n    return 2 * x;\n}\n")
+            s = self.serve(kind, ["}}", "Done."])
+            run, events = self.ask(s, "--ephemeral", "--mode", "edits", text="Rename twice to doubled.")
+            if kind == "chat":
+                self.assertIn("A tool for this request", json.dumps(s.requests[0]["messages"]))
+                continue
+            self.assertTrue(bytes_of(s.requests[0]["prompt"]).endswith(
+                b'<|im_start|>assistant\n{"name": "refactor", "arguments": {"operation": "rename", "name": "twice", "to": "doubled"'), bytes_of(s.requests[0]["prompt"])[-200:])
+            self.assertEqual([(e["name"], e["status"]) for e in self.of(events, "tool_result")], [("refactor", "ok")], (kind, run.stdout[-1500:]))
+            with open(os.path.join(self.tree, "src/one.c")) as f:
+                self.assertIn("int doubled(int x)", f.read())
+
     def test_grammar_refused(self):
         s = self.serve("llama", [{"text": "Fine.", "refuses_grammar": True}, "More.", "Still."])
         run, events = self.ask(s, "--ephemeral")
@@ -743,6 +758,45 @@ class Remote(unittest.TestCase):
         _, events = self.ask(s, "--ephemeral")
         self.assertIn("4096", self.of(events, "error")[0]["text"])
         self.assertIn("/compact", self.of(events, "error")[0]["text"])
+
+    def test_what_does_not_fit(self):
+        """One sentence each, by what helps: the prompt alone, one message, all of them; a session that was refused goes on smaller."""
+        for kind in ("llama", "vllm", "chat"):
+            run = self.kvist("-p", "x", "--endpoint", self.serve(kind, n_ctx=300).url, "--ephemeral")
+            self.assertEqual(run.returncode, 4, run.stderr)
+            self.assertIn("has no room for kvist's own prompt and AGENTS.md; serve the model with a larger one", run.stderr, kind)
+            s = self.serve(kind, ["Known.", "Small.", "Again."], n_ctx=16384)
+            self.ask(s, "--ephemeral")  # its probe is behind it
+            s.requests.clear()
+            run, events = self.ask(s, text="word " * 20000)
+            self.assertRegex(self.of(events, "error")[0]["text"], "a text of [0-9]+ tokens is larger than the endpoint's whole context of 16384", kind)
+            self.assertEqual(s.requests, [])
+            path = {"llama": "/completion", "vllm": "/v1/completions", "chat": "/v1/chat/completions"}[kind]
+            s.faults[path] = [lambda h: s.fail(h, 400, "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens")]
+            run = self.kvist("--linear", "--resume", "--endpoint", s.url, "--context", "off", stdin="What is twice?\n/compact\nAnd now?\n")
+            self.assertIn("maximum context length is 4096 tokens. However, you requested 5000 tokens; /compact starts a smaller session", run.stdout + run.stderr, kind)
+            self.assertIn("Small.", run.stdout, (kind, run.stderr))
+
+    def test_waiting_is_told(self):
+        """Once a request, by a notice while it is waited for."""
+        for kind, path in (("llama", "/completion"), ("chat", "/v1/chat/completions")):
+            s = self.serve(kind, ["There."])
+            s.faults[path] = [lambda h: s.fail(h, 503, "Loading model")] * 4
+            run, events = self.ask(s, "--ephemeral", "--endpoint-wait", "70")
+            self.assertEqual(self.answer(events), "There.")
+            told = [e["text"] for e in self.of(events, "notice") if "is not ready (503): Loading model; it is asked again, for at most 600 s" in e["text"]]
+            self.assertEqual(len(told), 1, (kind, run.stdout))
+
+    def test_a_template_that_writes_its_history_otherwise(self):
+        """Its own template is taken apart; where a history comes out differently that is said, and kvist keeps to what was sent."""
+        s = self.serve("llama", ["One.", "Two."])
+        whole = s.render
+        s.render = lambda data: ("" if len(data["messages"]) < 3 else "<|im_start|>system\nA long one.<|im_end|>\n") + whole(data)
+        run, events = self.ask(s)
+        self.assertTrue(any("its template writes a history differently" in e["text"] for e in self.of(events, "notice")), self.of(events, "notice"))
+        self.ask(s, "--resume", text="More?")
+        self.assertEqual(s.requests[1]["prompt"][:len(s.requests[0]["prompt"])], s.requests[0]["prompt"])
+        self.assertIn("template", self.kvist("doctor", "--endpoint", s.url).stdout)
 
     def test_a_truncated_context_is_told_once(self):
         s = self.serve("llama", [{"text": "One.", "truncated": True}, {"text": "Two.", "truncated": True}, "Three."])
@@ -1171,7 +1225,7 @@ class Remote(unittest.TestCase):
         loading.faults["/props"] = [lambda h: loading.fail(h, 503, "Loading model")] * 3
         run = self.kvist("doctor", "--endpoint", loading.url)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertEqual(run.stderr.count("is not ready (503): Loading model; trying again in "), 3, run.stderr)
+        self.assertEqual(run.stderr.count("is not ready (503): Loading model; it is asked again, for at most 60 s"), 1, run.stderr)
         self.assertIn("endpoint   llama-server at", run.stdout)
         late = self.serve("llama")
         late.faults["/props"] = [lambda h: time.sleep(5) or late.llama(h, "/props", {})]

@@ -45,6 +45,8 @@ enum {
      * each request: text leaves at once, and a resumed session is asked with all of it, but for text of files that changed.
      */
     ENGINE_SPANS = 32,
+    /* ... an operation's call is begun only where answer_opened holds its rest to the grammar; else the model is told of the tool. */
+    ENGINE_BEGINS = 64,
 };
 
 typedef struct engine_info {
@@ -216,6 +218,8 @@ struct engine {
      */
     kv_session *session;
     kv_observer observer; /* the agent's, set by it */
+    /* Why an answer is waited for, while it is: a sentence. The agent's, with observer.user; may be NULL. */
+    void (*waits)(void *user, const char *sentence);
 };
 
 /*

@@ -70,8 +70,7 @@ static int remote_append(engine *e, const kv_segment *segment, const int32_t *id
 {
     remote *r = remote_of(e);
     if (n > r->n_ctx || remote_sequence_n_active(&r->seq) > r->n_ctx - n || r->seq.ids.n > INT32_MAX - n)
-        return base_fail(err, BASE_E_LIMIT,
-            "the endpoint's context ends at %u tokens; /compact starts a smaller session", r->n_ctx);
+        return engine_remote_fail_full(segment, n, r->n_ctx, err);
     int rc = remote_vocab_learn(r->endpoint->vocab, ids, n, err); /* of a log they may be news */
     if (rc) return rc;
     remote__close_stream(r);
@@ -296,7 +295,8 @@ static engine *open_ids(remote_endpoint *endpoint, const engine_options *options
 {
     remote *r = base_xcalloc(1, sizeof *r);
     r->base.ops = &remote_ops;
-    r->base.can = ENGINE_IDS | ENGINE_BRANCH | ENGINE_SPANS | (endpoint->wire->grammar ? ENGINE_GRAMMAR : 0) |
+    r->base.can = ENGINE_IDS | ENGINE_BRANCH | ENGINE_SPANS | ENGINE_BEGINS |
+                  (endpoint->wire->grammar ? ENGINE_GRAMMAR : 0) |
                   (endpoint->wire->scoring ? ENGINE_DOUBTS : 0);
     r->endpoint = endpoint;
     r->cancel = options->cancel;
@@ -319,11 +319,32 @@ static engine *open_ids(remote_endpoint *endpoint, const engine_options *options
     return &r->base;
 }
 
+int engine_remote_fail_full(const kv_segment *segment, uint32_t n, uint32_t n_ctx, base_err *err)
+{
+    if (segment->origin == KV_ORIGIN_SYSTEM || segment->origin == KV_ORIGIN_INSTRUCTIONS)
+        return base_fail(err, BASE_E_LIMIT,
+            "the endpoint's context of %u tokens has no room for kvist's own prompt and AGENTS.md; serve the "
+            "model with a larger "
+            "one (of a llama-server each slot has its share of -c)",
+            n_ctx);
+    if (n > n_ctx)
+        return base_fail(err, BASE_E_LIMIT,
+            "a text of %u tokens is larger than the endpoint's whole context of %u", n, n_ctx);
+    return base_fail(err, BASE_E_LIMIT,
+        "the endpoint's context ends at %u tokens; /compact starts a smaller session", n_ctx);
+}
+
 /* Why opening takes long, where a model's loading would be shown. */
 static void on_wait(void *user, const char *sentence)
 {
     const engine_options *o = user;
     if (o->model.progress) o->model.progress(o->model.user, 0, sentence);
+}
+
+static void on_session_wait(void *user, const char *sentence)
+{
+    const engine *e = user;
+    if (e->waits) e->waits(e->observer.user, sentence);
 }
 
 int engine_remote_open(engine **ret, const remote_endpoint_options *endpoint, const engine_options *options,
@@ -342,7 +363,6 @@ int engine_remote_open(engine **ret, const remote_endpoint_options *endpoint, co
         if (err) err->code = rc;
     }
     if (rc) return rc;
-    remote_http_set_waits(e->http, NULL, NULL); /* the options are gone soon */
     kv_limit limit = {0};
     if (options->budget && e->wire->has_ids)
         rc = options->budget(options->budget_user, n_ctx_of(e, options), 0, (kv_limit){0}, &limit, err);
@@ -352,6 +372,7 @@ int engine_remote_open(engine **ret, const remote_endpoint_options *endpoint, co
     }
     if (why_not) *why_not = (base_err){.code = BASE_E_UNSUPPORTED, .msg = "an endpoint keeps no session"};
     *ret = e->wire->has_ids ? open_ids(e, options) : engine_remote_chat_open(e, options);
+    remote_http_set_waits(e->http, on_session_wait, *ret); /* the options are gone soon */
     if (e->wire->has_ids) remote_set_budget(*ret, limit.rows);
     return 0;
 }

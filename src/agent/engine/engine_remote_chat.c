@@ -95,9 +95,7 @@ static const int32_t *chat_ids(const engine *e, uint32_t *ret_n)
 static int chat_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)
 {
     chat *c = as_chat(e);
-    if (n > c->n_ctx || c->n > c->n_ctx - n)
-        return base_fail(err, BASE_E_LIMIT,
-            "the endpoint's context ends at about %u tokens; /compact starts a smaller session", c->n_ctx);
+    if (n > c->n_ctx || c->n > c->n_ctx - n) return engine_remote_fail_full(segment, n, c->n_ctx, err);
     close_stream(c);
     for (uint32_t i = 0; i < n; i++) add(c, ids[i]);
     return 0;
@@ -294,6 +292,7 @@ static int open_stream(chat *c, base_err *err)
         refuse_grammar(c, &why);
         rc = send_request(c, &status, &why);
     }
+    if (rc) rc = remote_endpoint_explain_length(status, &why);
     if (rc && err) *err = why;
     c->has_report = !rc;
     c->is_streaming = !rc;

@@ -135,10 +135,8 @@ static int open_stream(remote *r, base_err *err)
     }
     if (rc) {
         remote__report_failed(r);
-        if (status == 400 && (strstr(why.msg, "context size") || strstr(why.msg, "context length")))
-            rc = base_fail(err, BASE_E_LIMIT, "%s; /compact starts a smaller session", why.msg);
-        else if (err)
-            *err = why;
+        rc = remote_endpoint_explain_length(status, &why);
+        if (err) *err = why;
         return rc;
     }
     r->stream.is_open = true;

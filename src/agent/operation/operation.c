@@ -166,9 +166,11 @@ static const struct operation *find_operation(const char *name)
     return NULL;
 }
 
+/* Where no grammar holds the rest, the tool refuses what names nothing. */
 static bool can_open(const agent *a)
 {
-    return (a->engine->can & ENGINE_GRAMMAR) && a->engine->ops->answer_opened;
+    const unsigned can = a->engine->can;
+    return (can & ENGINE_BEGINS) || ((can & ENGINE_GRAMMAR) && a->engine->ops->answer_opened);
 }
 
 /* "Rename X to Y, also in the docs": comments, strings and documents too. */
