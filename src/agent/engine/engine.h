@@ -142,6 +142,8 @@ typedef struct engine_ops {
     void (*set_sampling)(engine *e, const model_sampling *s);
     void (*answer_begins)(engine *e); /* grammar and sampler start afresh */
     void (*answer_over)(engine *e);   /* nobody asks for more of it now; NULL: that changes nothing */
+    /* Did the answer that ended last end at somebody else's limit, in the middle of what the model wrote? NULL: none does. */
+    bool (*answer_cut)(const engine *e);
     /* These tokens of the answer stand already, written by the harness: the grammar goes on behind them. NULL: cannot. */
     void (*answer_opened)(engine *e, const int32_t *ids, uint32_t n);
     /*

@@ -43,8 +43,8 @@ typedef struct chat {
     remote_sse sse;
     model_ids came;
     size_t taken;
-    bool in_thought, in_call;
-    int64_t first_index; /* of the call that is told as it comes, with in_call */
+    bool in_thought, in_call, is_cut; /* is_cut: the endpoint ended the answer, not the model */
+    int64_t first_index;              /* of the call that is told as it comes, with in_call */
     later_call *later;
     size_t n_later, cap_later;
     bool tells_no_usage; /* an answer came to its very end without it */
@@ -373,7 +373,8 @@ static void take_piece(chat *c, const remote_piece *p)
     if (p->text.len) put_text(c, p->text.ptr, p->text.len);
     for (uint32_t i = 0; i < p->n_calls; i++) take_call(c, &p->calls[i]);
     if (p->end != REMOTE_GOES_ON) {
-        end_calls(c);
+        c->is_cut = p->end == REMOTE_AT_LIMIT;
+        if (!c->is_cut) end_calls(c);
         c->has_ended = true;
     }
     if (p->cached >= 0) c->report.cached = p->cached;
@@ -386,6 +387,7 @@ static int on_event(void *user, const char *data, size_t n, base_err *err)
     chat *c = user;
     base_json_doc *doc = NULL;
     if (n == 6 && !memcmp(data, "[DONE]", 6)) {
+        c->is_cut = c->is_cut || (!c->has_ended && c->in_call); /* nobody said that the call is whole */
         c->has_ended = c->is_done = true;
         return 0;
     }
@@ -472,6 +474,12 @@ static int chat_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id
 static void chat_answer_begins(engine *e)
 {
     as_chat(e)->hold = NULL;
+    as_chat(e)->is_cut = false;
+}
+
+static bool chat_answer_cut(const engine *e)
+{
+    return as_chat(e)->is_cut;
 }
 
 static int chat_answer_held(engine *e, engine_hold *hold, base_err *err)
@@ -535,6 +543,7 @@ static const engine_ops chat_ops = {
     .answer_begins = chat_answer_begins,
     .answer_held = chat_answer_held,
     .answer_over = chat_answer_over,
+    .answer_cut = chat_answer_cut,
     .set_tools = chat_set_tools,
     .next = chat_next,
     .take_request = chat_take_request,

@@ -276,7 +276,8 @@ int agent__reply_decode(
             call_to = r->read.text.len;
         }
         if (end) {
-            r->end = AGENT_REPLY_DONE;
+            const engine_ops *o = a->engine->ops;
+            if (!o->answer_cut || !o->answer_cut(a->engine)) r->end = AGENT_REPLY_DONE;
             break;
         }
         if (!rc && !call_due && !is_over) rc = write_behind(a, r, opening, call_to, &is_over, &told, err);
@@ -306,8 +307,8 @@ int agent__reply_decode(
         r->end = AGENT_REPLY_CANCELLED;
         rc = 0;
     }
-    if (!rc && (r->end == AGENT_REPLY_DONE || r->end == AGENT_REPLY_TOO_LONG))
-        find_call(a, r, hold != NULL, true);
+    /* Of an answer that was cut only a call counts that is whole: "rm -rf build" may be the begin of another command. */
+    if (!rc && r->end == AGENT_REPLY_DONE) find_call(a, r, hold != NULL, true);
     if (!rc && r->n_calls && r->end != AGENT_REPLY_CANCELLED) r->end = AGENT_REPLY_CALL;
     return rc;
 }

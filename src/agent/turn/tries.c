@@ -36,6 +36,7 @@ typedef struct candidate {
     uint32_t number;
     model_ids ids; /* its answer */
     agent_reader read;
+    bool is_cut;          /* it is not whole: it reached its limit of tokens */
     char *headline;       /* of the change, NULL: it is none */
     base_buf text;        /* of the changed file, where the change is a new test */
     uint64_t change;      /* hash of path and new text: two candidates may say the same */
@@ -171,6 +172,7 @@ static int sample_text(
         if (!rc && !end && !in_thought) end = is_over(a, c, &call);
         agent_call_free(&call);
     }
+    c->is_cut = !end;
     return rc;
 }
 
@@ -270,9 +272,9 @@ static int try_change(agent *a, const candidate *all, candidate *c, base_err *er
     base_str text;
     int rc = 0;
     c->word = "no call";
-    bool found = agent_call_parse(c->read.text.data ? c->read.text.data : "", c->read.text.len, true,
+    bool found = agent_call_parse(c->read.text.data ? c->read.text.data : "", c->read.text.len, !c->is_cut,
                      agent__known, a, &call) == AGENT_CALL_FOUND ||
-                 agent__offer_rewrite(a, &c->read.text, &call);
+                 (!c->is_cut && agent__offer_rewrite(a, &c->read.text, &call));
     const tool_entry *tool = found ? tool_find(call.name) : NULL;
     if (tool && tool->power == TOOL_WRITES && tool->prepare) {
         tool_call request = {.name = call.name,

@@ -215,7 +215,13 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         engine_hold hold = agent__hold(a, may_call && !asked_for_json);
         if (!rc && !taken) rc = agent__reply_decode(a, &r, &opening, a->settings.schema ? &hold : NULL, err);
         agent_opening_free(&opening);
-        if (!rc && end_notices[r.end]) agent__notice(a, "%s", end_notices[r.end]);
+        if (!rc && r.end == AGENT_REPLY_TOO_LONG && agent__reply_begins_call(&r))
+            agent__notice(a,
+                "the answer was cut inside of a call, which is not whole: nothing of it was done "
+                "(an answer has %u tokens; --max-tokens N gives it more)",
+                a->settings.max_tokens);
+        else if (!rc && end_notices[r.end])
+            agent__notice(a, "%s", end_notices[r.end]);
         if (!rc && r.end == AGENT_REPLY_DONE && agent__offer_rewrite(a, &r.read.text, &r.calls[0])) {
             r.n_calls = 1;
             r.end = AGENT_REPLY_CALL;
