@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -156,6 +157,57 @@ static void test_git__an_unreadable_configuration_is_left_alone(void **state)
     tree_remove(&t);
 }
 
+/*
+ * Where a file has an access list its mode shows for the group what the list allows anybody in it: put back by its mode alone it
+ * would be open to its owning group, to whom the list gives nothing. And the folder's default list would open it to a neighbour.
+ */
+static void test_git__what_comes_back_is_open_to_nobody_else(void **state)
+{
+    static const char name[] = "system.posix_acl_access", by_folder[] = "system.posix_acl_default";
+    typedef struct {
+        uint16_t tag, may;
+        uint32_t id;
+    } entry;
+    const struct {
+        uint32_t version;
+        entry all[5];
+    } narrow = {2,
+        {{1, 6, UINT32_MAX}, {2, 6, 65533}, {4, 0, UINT32_MAX}, {16, 6, UINT32_MAX}, {32, 0, UINT32_MAX}}},
+      wide = {2,
+          {{1, 6, UINT32_MAX}, {2, 6, 65532}, {4, 6, UINT32_MAX}, {16, 6, UINT32_MAX}, {32, 0, UINT32_MAX}}};
+    for (int has_list = 0; has_list < 2; has_list++) {
+        tree t;
+        struct stat st;
+        char now[256];
+        git_begin(&t,
+            &(git_attack){
+                .setup = FIRST
+                "mkdir -p .git/hooks; echo mine > .git/hooks/pre-commit; chmod 660 .git/hooks/pre-commit"});
+        const char *hook = ".git/hooks/pre-commit";
+        if ((has_list && setxattr(tree_path(&t, hook), name, &narrow, sizeof narrow, 0)) ||
+            setxattr(tree_path(&t, ".git/hooks"), by_folder, &wide, sizeof wide, 0)) {
+            tree_remove(&t);
+            skip();
+        }
+        tree_open(&t);
+        git_defend(&t, 0);
+        tool_result r =
+            git_run(&t, "cd .git/hooks; rm pre-commit; echo evil > pre-commit; cp pre-commit copy");
+        assert_contains(r.notice, "it was put back");
+        assert_int_equal(git_outside(&t, "grep -qx mine .git/hooks/pre-commit"), 0);
+        assert_int_equal(stat(tree_path(&t, hook), &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0660);
+        const ssize_t n = getxattr(tree_path(&t, hook), name, now, sizeof now);
+        assert_int_equal(n, has_list ? (ssize_t)sizeof narrow : -1);
+        if (has_list) assert_memory_equal(now, &narrow, sizeof narrow);
+        /* The control: a file that is made there is the neighbour's too. */
+        tree_put(&t, ".git/hooks/new", "");
+        assert_int_equal(getxattr(tree_path(&t, ".git/hooks/new"), name, now, sizeof now), sizeof wide);
+        tool_result_free(&r);
+        tree_remove(&t);
+    }
+}
+
 /* A command without a PID namespace knows kvist's pid, and every inode by lstat. */
 static void test_git__no_name_that_can_be_guessed_is_in_the_way(void **state)
 {
@@ -273,6 +325,7 @@ static int all_tests(void)
         cmocka_unit_test(test_git__a_command_that_does_nothing_changes_nothing),
         cmocka_unit_test(test_git__what_a_command_changed_comes_back_and_its_version_is_kept),
         cmocka_unit_test(test_git__an_unreadable_configuration_is_left_alone),
+        cmocka_unit_test(test_git__what_comes_back_is_open_to_nobody_else),
         cmocka_unit_test(test_git__no_name_that_can_be_guessed_is_in_the_way),
         cmocka_unit_test(test_git__hooks_written_again_as_they_were_are_no_change),
         cmocka_unit_test(test_git__a_tree_that_is_too_deep_is_told_every_time),

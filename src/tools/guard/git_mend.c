@@ -80,7 +80,7 @@ static const char *obeyed_by(const tool_git_check *c, const char *path)
 void tool__git_mend(tool_git_check *c, const tool_kept *item, const char *path, tool_kept_change change)
 {
     static const char *const words[] = {[TOOL_KEPT_CHANGED] = "changed", [TOOL_KEPT_GONE] = "removed"};
-    base_buf where = {0}, why = {0};
+    base_buf where = {0}, was = {0}, why = {0};
     base_err err = {0};
     if (change == TOOL_KEPT_CHANGED) {
         clear_way(c, path);
@@ -98,11 +98,19 @@ void tool__git_mend(tool_git_check *c, const tool_kept *item, const char *path, 
         base_buf_puts(&why, ": it was put back.");
         tool__git_tell(c, path, words[change], where.data, why.data);
     } else {
-        base_buf_printf(&why, ", and it could not be put back (%s). Look at it before going on here.",
+        base_buf_printf(&why, ", and it could not be put back (%s).",
             err.code == BASE_E_NOT_FOUND ? "its former content was too large to be held, or unreadable"
                                          : err.msg);
+        if (err.code != BASE_E_NOT_FOUND && S_ISREG(item->st.st_mode) &&
+            !tool__aside_keep(c->w, item->path, &item->bytes, &was)) {
+            base_buf_puts(&why, " What was there lies in ");
+            show_path(&why, was.data);
+            base_buf_putc(&why, '.');
+        }
+        base_buf_puts(&why, " Look at it before going on here.");
         tool__git_tell(c, path, words[change], where.data, why.data);
     }
+    base_buf_free(&was);
     base_buf_free(&where);
     base_buf_free(&why);
 }

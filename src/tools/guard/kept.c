@@ -69,12 +69,32 @@ static bool read_bytes(
 
 /* ---- taking ---- */
 
+/* Who may do what with it besides what the mode says; what cannot be opened keeps its mode alone. */
+static void read_access(const tool_root *root, tool_kept *item)
+{
+    if (!S_ISREG(item->st.st_mode) && !S_ISDIR(item->st.st_mode)) return;
+    int fd = tool__path_open(root, item->path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0) return;
+    tool__access_list_read(fd, &item->access);
+    close(fd);
+}
+
+static void copy_access(const tool_kept *from, tool_kept *item)
+{
+    base_buf_add(&item->access.list, from->access.list.data, from->access.list.len);
+    base_buf_add(&item->access.defaults, from->access.defaults.data, from->access.defaults.len);
+}
+
 static void hold(const tool_root *root, const tool_kept_list *earlier, tool_kept_list *list, tool_kept *item)
 {
     const tool_kept *old = earlier ? tool__kept_find(earlier, item->path) : NULL;
     size_t most = most_held - list->held_bytes < most_file ? most_held - list->held_bytes : most_file;
-    if (old && old->is_held && old->is_settled && is_same_stat(&old->st, &item->st) &&
-        old->bytes.len <= most) {
+    const bool is_as_before = old && old->is_settled && is_same_stat(&old->st, &item->st);
+    if (is_as_before)
+        copy_access(old, item);
+    else
+        read_access(root, item);
+    if (is_as_before && old->is_held && old->bytes.len <= most) {
         base_buf_add(&item->bytes, old->bytes.data ? old->bytes.data : "", old->bytes.len);
         item->is_held = true;
     } else {
@@ -161,6 +181,7 @@ static void free_one(tool_kept *item)
 {
     free(item->path);
     base_buf_free(&item->bytes);
+    tool__access_list_free(&item->access);
 }
 
 void tool__kept_sort(tool_kept_list *list)
@@ -261,6 +282,7 @@ static int make_file(int folder, const char *name, const tool_kept *item)
      * bits of it.
      */
     if (!failed && fchown(fd, item->st.st_uid, item->st.st_gid) && !geteuid()) failed = -1;
+    if (!failed) failed = tool__access_list_give(fd, &item->access);
     if (!failed) failed = fchmod(fd, item->st.st_mode & 07777) || futimens(fd, times) || fsync(fd) ? -1 : 0;
     if (!failed && renameat2(folder, temporary, folder, name, RENAME_NOREPLACE)) {
         /* A file system that does not know the flag: link refuses an existing name as well. */
@@ -277,6 +299,18 @@ static int make_file(int folder, const char *name, const tool_kept *item)
     return failed;
 }
 
+static int make_folder(int folder, const char *name, const tool_kept *item)
+{
+    if (mkdirat(folder, name, 0700)) return -1;
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return -1;
+    int failed = !geteuid() ? fchown(fd, item->st.st_uid, item->st.st_gid) : 0;
+    if (!failed) failed = tool__access_list_give(fd, &item->access);
+    if (!failed) failed = fchmod(fd, item->st.st_mode & 07777);
+    close(fd);
+    return failed;
+}
+
 int tool__kept_put_back(const tool_root *root, const tool_kept *item, const char *path, base_err *err)
 {
     const char *name;
@@ -286,10 +320,10 @@ int tool__kept_put_back(const tool_root *root, const tool_kept *item, const char
     if (!S_ISDIR(mode) && !item->is_held) return base_fail(err, BASE_E_NOT_FOUND, "its bytes are not held");
     int folder = tool__path_open_parent(root, path, false, &name, &made);
     if (folder < 0) return base_fail_sys(err, "%s", path);
-    int failed = S_ISDIR(mode)   ? mkdirat(folder, name, mode & 07777)
+    int failed = S_ISDIR(mode)   ? make_folder(folder, name, item)
                  : S_ISLNK(mode) ? symlinkat(item->bytes.data ? item->bytes.data : "", folder, name)
                                  : make_file(folder, name, item);
-    if (!failed && !S_ISREG(mode) && !geteuid())
+    if (!failed && S_ISLNK(mode) && !geteuid())
         failed = fchownat(folder, name, item->st.st_uid, item->st.st_gid, AT_SYMLINK_NOFOLLOW);
     int code = failed ? base_fail_sys(err, "%s", path) : BASE_OK;
     if (!failed) fsync(folder);

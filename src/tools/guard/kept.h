@@ -7,6 +7,7 @@
 #ifndef KVIST_TOOLS_GUARD_KEPT_H
 #define KVIST_TOOLS_GUARD_KEPT_H
 
+#include "tools/file/access_list.h"
 #include "tools/file/safe_path.h"
 
 /*
@@ -14,10 +15,11 @@
  * done to it.
  */
 typedef struct tool_kept {
-    char *path;     /* below the root */
-    struct stat st; /* st_mode 0: nothing was there */
-    int failed;     /* errno of looking at it; 0 */
-    base_buf bytes; /* a file's content, a link's target; only when is_held */
+    char *path;              /* below the root */
+    struct stat st;          /* st_mode 0: nothing was there */
+    int failed;              /* errno of looking at it; 0 */
+    base_buf bytes;          /* a file's content, a link's target; only when is_held */
+    tool_access_list access; /* of a file or folder, as far as it could be read */
     bool is_held;
     bool is_settled; /* it had not changed for a while when it was taken: an equal ctime means equal bytes */
 } tool_kept;

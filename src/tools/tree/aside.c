@@ -74,6 +74,23 @@ static void hide_head(const char *folder)
     close(fd);
 }
 
+int tool__aside_keep(tool_workspace *w, const char *path, const base_buf *bytes, base_buf *where)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *place = make_place(w);
+    base_buf to = {0};
+    if (place) base_buf_printf(&to, "%s/%s.before", place, *name == '.' && name[1] ? name + 1 : name);
+    const int code =
+        place ? base_fs_write(to.data, bytes->data ? bytes->data : "", bytes->len, 0600, NULL) : BASE_E_IO;
+    if (!code)
+        base_buf_add(where, to.data, to.len);
+    else if (place)
+        rmdir(place);
+    free(place);
+    base_buf_free(&to);
+    return code;
+}
+
 int tool__aside_move(tool_workspace *w, const char *path, base_buf *where)
 {
     const char *name;

@@ -74,6 +74,8 @@ void tool__workspace_wrote(
  * lies from now on. Nothing is copied, replaced or removed.
  */
 int tool__aside_move(tool_workspace *w, const char *path, base_buf *where);
+/* Bytes of what was at `path`, which could not be put back there: kept in the same place, for this user's eyes. */
+int tool__aside_keep(tool_workspace *w, const char *path, const base_buf *bytes, base_buf *where);
 
 /* ---- git.c ---- */
 

@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/xattr.h>
 #include <unistd.h>
+
+#include "tools/file/access_list.h"
 
 #define TEMPORARY_PREFIX ".kvist-"
 #define TEMPORARY_SUFFIX ".tmp"
@@ -86,29 +87,15 @@ static int open_new(int folder, const char *temporary, bool *ret_named)
                    : openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-#define ACCESS_LIST "system.posix_acl_access"
-
-/* What errno means when such a call failed. */
-static bool has_no_list(void)
-{
-    return errno == ENODATA || errno == EOPNOTSUPP;
-}
-
-/*
- * The file that replaces another is open to the same people. Without this a list of the folder's (a default list)
- * would open it to others; and where the file has a list, its mode says for the group what the list's mask allows
- * anybody, so the mode alone would give that to the group.
- */
+/* The file that replaces another is open to the same people. */
 static int keep_access_list(int folder, const char *name, int fd)
 {
-    char list[4096];
+    tool_access_list lists = {0};
     int old = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (old < 0) return -1;
-    ssize_t n = fgetxattr(old, ACCESS_LIST, list, sizeof list);
-    int failed = n >= 0          ? fsetxattr(fd, ACCESS_LIST, list, (size_t)n, 0)
-                 : has_no_list() ? fremovexattr(fd, ACCESS_LIST) && !has_no_list()
-                                 : -1;
+    const int failed = tool__access_list_read(old, &lists) || tool__access_list_give(fd, &lists) ? -1 : 0;
     close(old);
+    tool__access_list_free(&lists);
     return failed;
 }
 
