@@ -15,7 +15,8 @@
 enum {
     POLL_MS = 50,
     MAX_ANSWER = 16 << 20,
-    MAX_WAITING = 4 << 20, /* of a stream that nobody reads: then the sender has to wait */
+    MAX_HEADERS = 256 << 10, /* with trailers and early hints; libcurl keeps them all */
+    MAX_WAITING = 4 << 20,   /* of a stream that nobody reads: then the sender has to wait */
     MAX_REDIRECTS = 5,
     FIRST_PAUSE_MS = 250,
     LONGEST_PAUSE_MS = 8000,
@@ -30,6 +31,7 @@ typedef struct exchange {
     CURL *easy;
     base_buf in;
     size_t most; /* bytes that `in` may hold; at that many a stream pauses, and a whole answer is refused */
+    size_t n_headers; /* their bytes */
     bool is_stream, is_paused, is_done, has_body, is_too_large, is_packed, is_far, is_added, is_told_late,
         is_told_wait;
     CURLcode result;
@@ -71,6 +73,8 @@ static size_t on_header(char *line, size_t size, size_t n, void *user)
 {
     exchange *x = user;
     static const char retry[] = "retry-after:", packed[] = "content-encoding:";
+    x->n_headers += n;
+    if (x->n_headers > MAX_HEADERS) return 0; /* ends the exchange */
     if (n > 5 && !strncasecmp(line, "HTTP/", 5)) {
         x->retry_after_s = -1;
         x->is_packed = false;
@@ -173,6 +177,7 @@ static int start_exchange(exchange *x, const char *url, const char *body, base_e
     base_buf_clear(&x->in);
     x->is_done = x->has_body = x->is_paused = x->is_packed = x->is_far = x->is_too_large = false;
     x->status = 0;
+    x->n_headers = 0;
     x->retry_after_s = -1;
     x->result = CURLE_OK;
     x->why[0] = '\0';
@@ -330,6 +335,12 @@ static int fail_status(const exchange *x, const char *path, base_err *err)
     return rc;
 }
 
+/* libcurl gives up a single line of 100 KiB by itself, in these words. */
+static bool has_endless_head(const exchange *x)
+{
+    return x->n_headers > MAX_HEADERS || (x->result == CURLE_OUT_OF_MEMORY && !x->has_body);
+}
+
 static int fail_transfer(const exchange *x, base_err *err)
 {
     const char *origin = x->http->address.origin;
@@ -340,6 +351,8 @@ static int fail_transfer(const exchange *x, base_err *err)
             origin);
     if (x->is_packed)
         return base_fail(err, BASE_E_FORMAT, "%s sent a compressed answer, which nobody asked for", origin);
+    if (has_endless_head(x))
+        return base_fail(err, BASE_E_LIMIT, "%s sent headers of more than %d KiB", origin, MAX_HEADERS >> 10);
     if (x->is_too_large)
         return base_fail(
             err, BASE_E_LIMIT, "%s sent an answer of more than %d MiB", origin, MAX_ANSWER >> 20);
@@ -361,7 +374,7 @@ static int fail_transfer(const exchange *x, base_err *err)
 /* Nothing of an answer was received, and the next attempt may fare better. */
 static bool is_worth_repeating(const exchange *x)
 {
-    if (x->is_far || x->is_packed || x->is_too_large) return false;
+    if (x->is_far || x->is_packed || x->is_too_large || has_endless_head(x)) return false;
     if (x->result == CURLE_OK)
         return x->status == 429 || x->status == 502 || x->status == 503 || x->status == 504;
     if (x->has_body) return false;

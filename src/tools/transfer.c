@@ -26,6 +26,7 @@
 
 #define DEFAULT_MAX_BYTES ((uint64_t)64 << 30)
 #define PROGRESS_NS       100000000u
+#define MAX_HEADERS       (256 << 10)
 
 typedef struct transfer {
     const tool_transfer_options *options;
@@ -34,6 +35,7 @@ typedef struct transfer {
     uint64_t had, done, total, max_bytes; /* had: bytes of an earlier run */
     base_sha256 sha;
     char validator[256]; /* "etag ..." or "date ..." of this answer */
+    size_t n_headers;    /* their bytes */
     bool is_started, was_stopped, is_too_large, is_elsewhere;
     uint64_t free_bytes; /* of the disk, when the file does not fit on it; else 0 */
     int write_error;
@@ -63,6 +65,8 @@ static size_t on_header(char *line, size_t size, size_t n, void *user)
     static const struct {
         const char *name, *kind;
     } wanted[] = {{"etag:", "etag"}, {"last-modified:", "date"}};
+    t->n_headers += n;
+    if (t->n_headers > MAX_HEADERS) return 0;      /* ends the transfer: libcurl keeps them all */
     if (n > 5 && !strncasecmp(line, "HTTP/", 5)) { /* a new answer (redirect) */
         t->validator[0] = '\0';
         t->is_elsewhere = false;
@@ -226,6 +230,9 @@ static int judge(transfer *t, CURLcode got, const char *part, const char *why, b
     if (t->is_too_large)
         return base_fail(err, BASE_E_LIMIT, "%s is larger than %llu bytes", t->options->url,
             (unsigned long long)t->max_bytes);
+    if (t->n_headers > MAX_HEADERS)
+        return base_fail(err, BASE_E_LIMIT, "%.200s: the server sent headers of more than %d KiB",
+            t->options->url, MAX_HEADERS >> 10);
     if (t->free_bytes)
         return base_fail(err, BASE_E_NOMEM, "%s needs %.2f GB more on this disk and %.2f GB are free", part,
             (t->total - t->had) / 1e9, t->free_bytes / 1e9);

@@ -6,8 +6,10 @@ end of an answer, and what it calls is asked for as any model's.
 import json
 import os
 import pty
+import socket
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.abspath(sys.argv[2]), "tests", "remote"))
 from kit import KVIST, PATIENCE, Hostile, main  # noqa: E402
@@ -29,6 +31,40 @@ class Liar(Server):
             self.faults["/props"] = lambda h: self.send(h, 200, {**{
                 "default_generation_settings": {"n_ctx": 65536}, "total_slots": 1, "model_path": "/m/toy", "model_alias": "toy",
                 "chat_template": "<|im_start|>", "build_info": "b1"}, **props})
+
+
+class Raw:
+    """Says bytes to each connection: some first, then others again and again until nobody hears them."""
+
+    def __init__(self, first, again=b""):
+        self.first, self.again = first, again
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection):
+        with connection:
+            try:
+                asked = b""
+                while b"\r\n\r\n" not in asked:
+                    asked += connection.recv(65536) or b"\r\n\r\n"
+                connection.sendall(self.first)
+                while self.again:
+                    connection.sendall(self.again)
+            except OSError:
+                pass
+
+    def close(self):
+        self.again = b""
+        self.socket.close()
 
 
 class Server_(Hostile):
@@ -184,6 +220,46 @@ class Server_(Hostile):
             for kind in ("llama", "vllm", "chat"):
                 with self.subTest(kind=kind, text=text[:30]):
                     self.ends(self.serve(kind, pieces=[text, "[DONE]"]))
+
+    def test_answers_that_are_none_of_http(self):
+        """What has no end is given up by its size, long before the time that an answer has; what lies about its length is an error."""
+        ok, chunked = b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        moved = b"HTTP/1.1 307 Moved\r\nContent-Length: 0\r\nLocation: "
+        cases = {
+            "headers": (ok, b"X-A: " + b"b" * 1000 + b"\r\n", "headers of more than"),
+            "short headers": (ok, b"a:b\r\n" * 1000, "headers of more than"),
+            "a header": (ok + b"X-A: ", b"b" * 65536, "headers of more than"),
+            "early hints": (b"", b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 100, "headers of more than"),
+            "trailers": (chunked + b"0\r\n", b"a: b\r\n" * 1000, "headers of more than"),
+            "a body": (ok + b"\r\n", b"x" * 65536, "more than 16 MiB"),
+            "a body in chunks": (chunked, b"10000\r\n" + b"x" * 65536 + b"\r\n", "more than 16 MiB"),
+            "a chunk of 2^64": (chunked + b"3\r\n{} \r\n10000000000000003\r\nabc\r\n0\r\n\r\n", b"", ""),
+            "a chunk of -1": (chunked + b"3\r\n{} \r\n-1\r\nabc\r\n0\r\n\r\n", b"", ""),
+            "a length of -1": (ok + b"Content-Length: -1\r\n\r\n{}", b"", ""),
+            "two lengths": (ok + b"Content-Length: 2\r\nContent-Length: 30\r\n\r\n{}", b"", ""),
+            "HTTP/0.9": (b"hello", b"", ""),
+            "gzip": (ok + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", b"", "compressed"),
+            "gzip on the way": (ok + b"Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", b"", ""),
+            "a file": (moved + b"file:///etc/passwd\r\n\r\n", b"", "no address of a server"),
+            "another server": (moved + b"http://127.0.0.2:9/\r\n\r\n", b"", "another server"),
+            "round in circles": (moved + b"/props\r\n\r\n", b"", "307"),
+        }
+        running = []
+        for name, (first, again, told) in cases.items():
+            server = Raw(first, again)
+            self.servers.append(server)
+            running.append((name, told, subprocess.Popen([KVIST, "-p", "x", "--mode", "plan", "--endpoint", server.url, "--ephemeral"], cwd=self.tree,
+                                                         env=dict(self.env, KVIST_API_KEY="sesame"), stdin=subprocess.DEVNULL,
+                                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")))
+        for name, told, process in running:
+            with self.subTest(name=name):
+                self.addCleanup(process.kill)
+                _, said = process.communicate(timeout=PATIENCE)
+                self.assertGreater(process.returncode, 0, said)
+                self.assertIn(told, said)
+                self.assertNotIn("sesame", said)
+                self.clean(said)
+        self.assertTrue([e for e in self.ends(self.serve("llama", ["A"])) if e["event"] == "answer"])  # the control
 
 
 main()
