@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sqlite3
+import struct
 import unittest
 
 from kit import SHORT, SMALL, Hostile, call, main
@@ -131,6 +132,60 @@ class Log(Logged):
             os.chown(path, 65534, 65534)
             run = self.kvist("log", "list")
             self.assertIn("belongs to another user", run.stderr)
+
+    def journal(self, path):
+        """A rollback journal, of no page, that ends with a file's name, which SQLite removes when it has played it back."""
+        mark, name = bytes.fromhex("d9d505f920a163d7"), path.encode()
+        end = struct.pack(">II", len(name), sum(struct.unpack(f"{len(name)}b", name)) & 0xffffffff) + mark
+        return (mark + struct.pack(">IIIII", 0, 0x1234, os.path.getsize(os.path.join(self.data, "log.db")) // 4096, 512, 4096)).ljust(512, b"\0") + \
+            struct.pack(">I", 0x40000000 // 4096 + 1) + name + end
+
+    def test_a_journal_that_names_another_file(self):
+        precious, log = os.path.join(self.folder, "precious"), os.path.join(self.data, "log.db")
+        for is_control in (False, True):
+            shutil.rmtree(self.data)
+            shutil.copytree(self.good, self.data)
+            for name in glob.glob(log + "-*"):
+                os.remove(name)
+            with open(precious, "w") as f:
+                f.write("precious\n")
+            with open(log + "-journal", "wb") as f:
+                f.write(self.journal(precious))
+            if is_control:  # SQLite alone
+                db = sqlite3.connect(log)
+                db.execute("SELECT COUNT(*) FROM sessions").fetchone()
+                db.close()
+                self.assertFalse(os.path.exists(precious))
+                continue
+            for words in (["log", "list"], ["log", "show", self.session], ["replay", self.session, "--text", "80x24"], ["what-if", self.session, "--free"]):
+                run = self.kvist(*words)
+                self.assertEqual(run.returncode, 1, words)
+                self.assertIn("names another file", run.stderr)
+            self.assertEqual(self.go_on("Go.").returncode, 1)
+            self.assertTrue(os.path.exists(precious))
+
+    def test_what_lies_beside_it(self):
+        log, precious = os.path.join(self.data, "log.db"), os.path.join(self.folder, "precious")
+        with open(precious, "w") as f:
+            f.write("precious\n")
+        for ending in ("-journal", "-wal", "-shm"):
+            for kind, make in (("pipe", os.mkfifo), ("folder", os.mkdir), ("link", lambda path: os.symlink(precious, path)),
+                               ("link to nowhere", lambda path: os.symlink(precious + "-new", path))):
+                with self.subTest(ending=ending, kind=kind):
+                    shutil.rmtree(self.data)
+                    shutil.copytree(self.good, self.data)
+                    for name in glob.glob(log + "-*"):
+                        os.remove(name)
+                    make(log + ending)
+                    for run in (self.kvist("log", "list"), self.go_on("Go.")):
+                        self.assertEqual(run.returncode, 1, run.stderr)
+                        self.assertIn(ending + " is no file", run.stderr)
+                    with open(precious) as f:
+                        self.assertEqual(f.read(), "precious\n")
+                    self.assertFalse(os.path.exists(precious + "-new"))
+        shutil.rmtree(self.data)
+        shutil.copytree(self.good, self.data)
+        self.assertEqual((self.kvist("log", "list").returncode, self.go_on("Go.").returncode), (0, 0))  # the control
 
 
 def pack(text):

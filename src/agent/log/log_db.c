@@ -199,6 +199,49 @@ static int check_schema(agent_log *l, base_err *err)
     return result;
 }
 
+/*
+ * Does a journal end with the name of another file, as for a change of several databases at once? kvist makes none such, and behind
+ * playing one back SQLite removes what it names.
+ */
+static bool names_another_file(const char *journal)
+{
+    static const unsigned char mark[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    unsigned char end[sizeof mark];
+    int fd = open(journal, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool is_so = lseek(fd, -(off_t)sizeof mark, SEEK_END) > 0 &&
+                       read(fd, end, sizeof end) == (ssize_t)sizeof end && !memcmp(end, mark, sizeof mark);
+    close(fd);
+    return is_so;
+}
+
+/* What SQLite reads beside a database, before anything can be asked of it: files, and nobody else's. */
+static int check_beside(const agent_log *l, base_err *err)
+{
+    static const char *const endings[] = {"-journal", "-wal", "-shm"};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && !rc; i++) {
+        base_buf path = {0};
+        struct stat st;
+        base_buf_printf(&path, "%s%s", l->path, endings[i]);
+        if (!lstat(path.data, &st)) {
+            rc = S_ISREG(st.st_mode)
+                     ? base_fs_check_owner(path.data, err)
+                     : base_fail(err, BASE_E_STATE,
+                           "%.300s is no file, which SQLite would wait for: it is not used. Remove it",
+                           path.data);
+            if (!rc && !i && names_another_file(path.data))
+                rc = base_fail(err, BASE_E_FORMAT,
+                    "%.300s names another file, which SQLite would remove: kvist did not write it, and the "
+                    "session log is "
+                    "not used. Move both away and kvist begins a new one",
+                    path.data);
+        }
+        base_buf_free(&path);
+    }
+    return rc;
+}
+
 int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *err)
 {
     agent_log *l = base_xcalloc(1, sizeof *l);
@@ -232,6 +275,7 @@ int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *
     } else {
         rc = base_fs_check_owner(l->path, err);
     }
+    if (!rc) rc = check_beside(l, err);
     int flags = read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     if (!rc && sqlite3_open_v2(l->path, &l->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         rc = agent_log__fail(l, "it cannot be opened", err);
