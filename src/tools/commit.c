@@ -19,6 +19,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/guard/git_since.h"
+#include "tools/tree/git_bound.h"
+#include "tools/tree/listing.h"
 #include "tools/tree/workspace.h"
 
 enum { MAX_DIFF = 1 << 20, MAX_OUTPUT = 64 << 10, N_MESSAGES = 20, MAX_BODY = 600 };
@@ -134,6 +136,8 @@ static int put_staged(tool_workspace *w, git_index *index, tool_staged *ret, bas
     git_diff_options options = GIT_DIFF_OPTIONS_INIT;
     options.flags = GIT_DIFF_INDENT_HEURISTIC;
     options.max_size = (git_off_t)TOOL_MAX_FILE;
+    tool_git_bound bound = {0};
+    tool__git_bound(&bound, &options);
     const bool is_first = git_repository_head_unborn(w->repo) == 1;
     int failed = is_first ? 0 : git_revparse_single(&tree, w->repo, "HEAD^{tree}");
     if (!failed) failed = git_diff_tree_to_index(&diff, w->repo, (git_tree *)tree, index, &options);
@@ -141,6 +145,8 @@ static int put_staged(tool_workspace *w, git_index *index, tool_staged *ret, bas
     if (!failed) put_patches(diff, ret);
     git_diff_free(diff);
     git_object_free(tree);
+    if (bound.is_over)
+        return base_fail(err, BASE_E_LIMIT, "more than %d files differ from the last commit", TOOL_MAX_FILES);
     return failed ? fail_git(err, "what is staged cannot be read") : 0;
 }
 

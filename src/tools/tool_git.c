@@ -12,6 +12,8 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "tools/tree/git_bound.h"
+#include "tools/tree/listing.h"
 
 #define MAX_ENTRIES 200
 #define MAX_COMMITS 30
@@ -27,12 +29,18 @@ typedef struct view {
     const char *rev;  /* NULL: none */
     const tool_call *call;
     const tool_limits *limits;
+    tool_git_bound bound; /* of the comparison that is made */
     tool_result *r;
 } view;
 
 static int fail_git(view *v, const char *what)
 {
     const git_error *e = git_error_last();
+    if (v->bound.is_over) {
+        tool__say(v->r, TOOL_FAILED, "%s: more files differ than are compared (%d). Give \"path\".\n", what,
+            TOOL_MAX_FILES);
+        return -1;
+    }
     tool__say(v->r, TOOL_FAILED, "%s: %s.\n", what, e && e->message ? e->message : "git gives no reason");
     return -1;
 }
@@ -87,6 +95,7 @@ static void diff_options(view *v, git_diff_options *options, char **paths)
     options->flags = GIT_DIFF_INDENT_HEURISTIC | GIT_DIFF_DISABLE_PATHSPEC_MATCH;
     options->ignore_submodules = GIT_SUBMODULE_IGNORE_ALL;
     options->max_size = (git_off_t)TOOL_MAX_FILE;
+    tool__git_bound(&v->bound, options);
     if (!*v->path) return;
     paths[0] = (char *)v->path;
     options->pathspec = (git_strarray){.strings = paths, .count = 1};
@@ -117,6 +126,23 @@ static git_tree *tree_of(view *v, const char *rev)
 
 /* ---- the ops ---- */
 
+/* libgit2's status takes no bound, so what of it has no end by itself is compared before. */
+static bool has_end(view *v)
+{
+    git_object *tree = NULL;
+    git_index *index = NULL;
+    git_diff *diff = NULL;
+    git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+    char *paths[1];
+    diff_options(v, &options, paths);
+    if (!git_revparse_single(&tree, v->repo, "HEAD^{tree}") && !git_repository_index(&index, v->repo))
+        git_diff_tree_to_index(&diff, v->repo, (git_tree *)tree, index, &options);
+    git_diff_free(diff);
+    git_index_free(index);
+    git_object_free(tree);
+    return !v->bound.is_over;
+}
+
 static void op_status(view *v)
 {
     git_status_list *list = NULL;
@@ -128,7 +154,7 @@ static void op_status(view *v)
     base_buf_puts(&v->r->text, "On ");
     tool_workspace_branch(v->w, &v->r->text);
     base_buf_putc(&v->r->text, '\n');
-    if (git_status_list_new(&list, v->repo, &options)) {
+    if (!has_end(v) || git_status_list_new(&list, v->repo, &options)) {
         fail_git(v, "git status");
         return;
     }
@@ -390,6 +416,7 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
         .rev = tool__string(call, "rev"),
         .call = call,
         .limits = limits,
+        .bound = {.cancel = limits->cancel},
         .r = ret};
     ops[at].run(&v);
     tool__cap(w, ret, limits, 6);

@@ -245,6 +245,27 @@ class Tree(Hostile):
         self.assertEqual(results[0]["status"], "ok")
         self.assertIn("no file that git makes", run.stdout + run.stderr)
 
+    def test_a_commit_of_billions_of_files(self):
+        """Ten trees that each name the one before ten times: git walks all that they unfold to, and kvist says that it is too much."""
+        def git(*words, text=None):
+            return subprocess.run(["git", "-C", self.tree, "-c", "user.name=t", "-c", "user.email=t@localhost", *words], input=text, text=True,
+                                  stdout=subprocess.PIPE, check=True).stdout.strip()
+        tree = git("mktree", text="".join(f"100644 blob {git('hash-object', '-w', 'src/one.c')}\tf{i}\n" for i in range(10)))
+        for _ in range(9):
+            tree = git("mktree", text="".join(f"040000 tree {tree}\td{i}\n" for i in range(10)))
+        bomb, first = git("commit-tree", tree, "-m", "all of it"), git("rev-parse", "HEAD")
+        asked = ({"op": "status"}, {"op": "diff"}, {"op": "show"}, {"op": "diff", "rev": f"{bomb}..{first}"}, {"op": "log"},
+                 {"op": "show", "rev": bomb, "path": "d0/" * 9 + "f0"})
+        look = "".join(call("git", **one) for one in asked) + "answer Done.\n"
+        for head, status in ((first, "ok"), (bomb, "failed")):
+            git("update-ref", "refs/heads/main", head)
+            run, _, results = self.ask(look, "plan")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual([r["status"] for r in results], [status] * 3 + ["failed", "ok", "ok"], results)
+            self.assertIn("more files differ", results[3]["text"])
+        with self.assertRaises(subprocess.TimeoutExpired):  # the control: git goes on
+            subprocess.run(["git", "-C", self.tree, "status", "--short"], stdout=subprocess.DEVNULL, timeout=5)
+
     def test_a_large_file_that_was_touched_is_not_read(self):
         size = 64 << 20
         with open(self.path("large.bin"), "wb") as f:

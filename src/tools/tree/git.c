@@ -219,13 +219,23 @@ enum {
     DIRTY_BYTES = 16 << 20
 }; /* that are hashed to find out whether anything differs; beyond them it is said that something does */
 
+/* One is enough to know, and of some commits there would be billions. */
+static int on_first(const git_diff *diff, const git_diff_delta *delta, const char *pathspec, void *user)
+{
+    *(bool *)user = true;
+    return -1;
+}
+
 static bool has_staged(git_repository *repo, git_index *index)
 {
     git_object *tree = NULL;
     git_diff *diff = NULL;
-    bool staged = !git_revparse_single(&tree, repo, "HEAD^{tree}") &&
-                  !git_diff_tree_to_index(&diff, repo, (git_tree *)tree, index, NULL) &&
-                  git_diff_num_deltas(diff);
+    bool staged = false;
+    git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+    options.notify_cb = on_first;
+    options.payload = &staged;
+    if (!git_revparse_single(&tree, repo, "HEAD^{tree}"))
+        git_diff_tree_to_index(&diff, repo, (git_tree *)tree, index, &options);
     git_diff_free(diff);
     git_object_free(tree);
     return staged;
