@@ -435,6 +435,21 @@ int remote_endpoint_explain_length(long status, base_err *why)
     return base_fail(why, BASE_E_LIMIT, "%s; /compact starts a smaller session", said.msg);
 }
 
+int remote_endpoint_fail_full(bool is_fixed, uint32_t n, uint32_t n_ctx, base_err *err)
+{
+    if (is_fixed)
+        return base_fail(err, BASE_E_LIMIT,
+            "the endpoint's context of %u tokens has no room for kvist's own prompt and AGENTS.md; serve the "
+            "model with a larger "
+            "one (of a llama-server each slot has its share of -c)",
+            n_ctx);
+    if (n > n_ctx)
+        return base_fail(err, BASE_E_LIMIT,
+            "a text of %u tokens is larger than the endpoint's whole context of %u", n, n_ctx);
+    return base_fail(err, BASE_E_LIMIT,
+        "the endpoint's context ends at %u tokens; /compact starts a smaller session", n_ctx);
+}
+
 void remote_endpoint_read_usage(remote_endpoint *endpoint, remote_sse *sse, uint32_t patience_ms,
     remote_sse_fn *fn, void *user, const bool *is_done)
 {

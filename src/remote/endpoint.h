@@ -58,6 +58,8 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);
 bool remote_endpoint_blames_grammar(long status, const base_err *why);
 /* A request was refused: where the reason is its length, *why becomes BASE_E_LIMIT and says what helps. Returns its code. */
 int remote_endpoint_explain_length(long status, base_err *why);
+/* n more tokens do not fit into n_ctx: says what helps. is_fixed: they are of what stands in front of every session. BASE_E_LIMIT. */
+int remote_endpoint_fail_full(bool is_fixed, uint32_t n, uint32_t n_ctx, base_err *err);
 
 /*
  * Some engines tell what an answer cost behind its last piece: reads on, for patience_ms at most, however the

@@ -66,11 +66,16 @@ static const int32_t *remote_ids(const engine *e, uint32_t *ret_n)
     return remote_of(e)->seq.ids.ids;
 }
 
+static bool is_fixed(const kv_segment *s)
+{
+    return s->origin == KV_ORIGIN_SYSTEM || s->origin == KV_ORIGIN_INSTRUCTIONS;
+}
+
 static int remote_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)
 {
     remote *r = remote_of(e);
     if (n > r->n_ctx || remote_sequence_n_active(&r->seq) > r->n_ctx - n || r->seq.ids.n > INT32_MAX - n)
-        return engine_remote_fail_full(segment, n, r->n_ctx, err);
+        return remote_endpoint_fail_full(is_fixed(segment), n, r->n_ctx, err);
     int rc = remote_vocab_learn(r->endpoint->vocab, ids, n, err); /* of a log they may be news */
     if (rc) return rc;
     remote__close_stream(r);
@@ -317,21 +322,6 @@ static engine *open_ids(remote_endpoint *endpoint, const engine_options *options
     remote__notice(r, text.data);
     base_buf_free(&text);
     return &r->base;
-}
-
-int engine_remote_fail_full(const kv_segment *segment, uint32_t n, uint32_t n_ctx, base_err *err)
-{
-    if (segment->origin == KV_ORIGIN_SYSTEM || segment->origin == KV_ORIGIN_INSTRUCTIONS)
-        return base_fail(err, BASE_E_LIMIT,
-            "the endpoint's context of %u tokens has no room for kvist's own prompt and AGENTS.md; serve the "
-            "model with a larger "
-            "one (of a llama-server each slot has its share of -c)",
-            n_ctx);
-    if (n > n_ctx)
-        return base_fail(err, BASE_E_LIMIT,
-            "a text of %u tokens is larger than the endpoint's whole context of %u", n, n_ctx);
-    return base_fail(err, BASE_E_LIMIT,
-        "the endpoint's context ends at %u tokens; /compact starts a smaller session", n_ctx);
 }
 
 /* Why opening takes long, where a model's loading would be shown. */

@@ -17,7 +17,4 @@ int engine_remote_open(engine **ret, const remote_endpoint_options *endpoint, co
 /* The one by messages; takes the endpoint over. */
 engine *engine_remote_chat_open(remote_endpoint *endpoint, const engine_options *options);
 
-/* A segment of n tokens does not fit behind what stands there: says so, and what helps. BASE_E_LIMIT. */
-int engine_remote_fail_full(const kv_segment *segment, uint32_t n, uint32_t n_ctx, base_err *err);
-
 #endif

@@ -95,7 +95,11 @@ static const int32_t *chat_ids(const engine *e, uint32_t *ret_n)
 static int chat_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)
 {
     chat *c = as_chat(e);
-    if (n > c->n_ctx || c->n > c->n_ctx - n) return engine_remote_fail_full(segment, n, c->n_ctx, err);
+    if (n > c->n_ctx || c->n > c->n_ctx - n) {
+        const bool is_fixed =
+            segment->origin == KV_ORIGIN_SYSTEM || segment->origin == KV_ORIGIN_INSTRUCTIONS;
+        return remote_endpoint_fail_full(is_fixed, n, c->n_ctx, err);
+    }
     close_stream(c);
     for (uint32_t i = 0; i < n; i++) add(c, ids[i]);
     return 0;
