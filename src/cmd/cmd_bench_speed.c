@@ -171,8 +171,8 @@ static int open_session(bench *b, const kv_options *options, base_err *err)
     both.forward = draw_or_compute;
     both.score = score_rows;
     both.ending = ending_of;
-    both.turn = NULL;       /* drawn sessions end with the context */
-    both.has_window = NULL; /* both are asked of the compute's own user */
+    both.turn = NULL;   /* drawn sessions end with the context */
+    both.window = NULL; /* both are asked of the compute's own user */
     return kv_session_new_over(&b->session, &both, options, NULL, err);
 }
 

@@ -278,7 +278,10 @@ static bool export_event(
 
 typedef struct live_sets {
     uint32_t n, n_lanes, turn, wanted; /* wanted: stop behind this turn; 0: the last */
-    uint64_t **live;                   /* [n_lanes] -> bits */
+    char *
+        windows; /* as in the session's event: a letter a layer, 'w' for one that reads the newest `window` tokens */
+    uint32_t window;
+    uint64_t **live; /* [n_lanes] -> bits */
     uint64_t *barred;
     size_t words; /* allocated for each */
     bool damaged;
@@ -341,6 +344,8 @@ static bool fold_event(
         if (!s->n_lanes && e.session.n_lanes > 0 && e.session.n_lanes <= 1 << 16) {
             s->n_lanes = (uint32_t)e.session.n_lanes;
             s->live = base_xcalloc(s->n_lanes, sizeof *s->live);
+            s->windows = base_xstrdup(e.session.windows);
+            s->window = e.session.window > 0 ? (uint32_t)e.session.window : 0;
         }
         break;
     case AGENT_EVENT_append:
@@ -391,6 +396,12 @@ static void put_ranges(const uint64_t *bits, uint32_t n, bool json, base_buf *ou
     }
 }
 
+static bool has_window(const live_sets *s, uint32_t lane)
+{
+    const size_t n_layers = s->windows ? strlen(s->windows) : 0;
+    return n_layers && s->n_lanes % n_layers == 0 && s->windows[lane / (s->n_lanes / n_layers)] == 'w';
+}
+
 static void print_sets(const live_sets *s, bool json)
 {
     base_buf out = {0};
@@ -401,19 +412,22 @@ static void print_sets(const live_sets *s, bool json)
         printf("turn %u: %u tokens, %u lanes, %u barred\n", s->turn, s->n, s->n_lanes, barred);
     for (uint32_t lane = 0; lane < s->n_lanes && s->n;) {
         uint32_t last = lane; /* lanes that agree are one line for a person */
-        while (!json && last + 1 < s->n_lanes &&
+        while (!json && last + 1 < s->n_lanes && has_window(s, last + 1) == has_window(s, lane) &&
                !memcmp(s->live[lane], s->live[last + 1], (s->n + 63) / 64 * sizeof **s->live))
             last++;
         base_buf_clear(&out);
         put_ranges(s->live[lane], s->n, json, &out);
         uint32_t rows = count_rows(s->live[lane], s->n);
         const char *ranges = out.data ? out.data : "";
+        char reads[64] = "";
+        if (has_window(s, lane))
+            snprintf(reads, sizeof reads, ", of which the newest %u are read", s->window);
         if (json)
             printf("{\"lane\":%u,\"active\":%u,\"ranges\":[%s]}\n", lane, rows, ranges);
         else if (last == lane)
-            printf("lane %u: %u active: %s\n", lane, rows, ranges);
+            printf("lane %u: %u active%s: %s\n", lane, rows, reads, ranges);
         else
-            printf("lanes %u-%u: %u active: %s\n", lane, last, rows, ranges);
+            printf("lanes %u-%u: %u active%s: %s\n", lane, last, rows, reads, ranges);
         lane = last + 1;
     }
     base_buf_free(&out);
@@ -431,6 +445,7 @@ static int run_kv(agent_log *l, const char *id, const log_options *o, base_err *
     if (!rc) print_sets(&s, o->json);
     for (uint32_t lane = 0; s.live && lane < s.n_lanes; lane++) free(s.live[lane]);
     free(s.live);
+    free(s.windows);
     free(s.barred);
     return rc;
 }

@@ -122,7 +122,7 @@ void kv_session_set_turn(
 /* Gives up the tokens from n on (cancel, rewind). Evicted rows below n stay as they are. */
 int kv_session_truncate(kv_session *s, uint32_t n, base_err *err);
 
-/* How many of the lanes have token i active ([n_tokens] into ret). For strips; O(runs). */
+/* How many of the lanes that read everything have token i active ([n_tokens] into ret). For strips; O(runs). */
 void kv_session_active_lanes(const kv_session *s, uint32_t *ret);
 /* Where this model's prefill is cut, found at its first bulk, which is computed in full; NULL: not yet. */
 const struct kv_pivot *kv_session_pivot(const kv_session *s);
@@ -139,6 +139,11 @@ uint32_t kv_session_next_cut(
 bool kv_session_cannot_cut(const kv_session *s);
 /* For the log: the lanes computed when the token's segment was appended; 0: all. */
 uint32_t kv_session_lanes(const kv_session *s, uint32_t token);
+/*
+ * Tokens that this lane's layer reads, the newest, whatever is active; 0: all that are. Lanes with a window are in no
+ * count of lanes and rows.
+ */
+uint32_t kv_session_window(const kv_session *s, uint32_t lane);
 /* Bit per token: active in this lane. [(n_tokens+63)/64] */
 void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret);
 

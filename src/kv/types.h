@@ -168,9 +168,10 @@ typedef struct kv_observer {
     void (*plan)(void *user, const kv_plan *plan);              /* before it is applied; may be NULL */
 } kv_observer;
 
-/* Everything below is per lane where it says rows (mean over lanes). */
+/* Everything below is per lane where it says rows (mean over lanes): over those that read everything. */
 typedef struct kv_stats {
-    uint32_t n_tokens, n_ctx, budget, until, n_lanes; /* until: 0 where it is no more than the budget */
+    uint32_t n_tokens, n_ctx, budget, until; /* until: 0 where it is no more than the budget */
+    uint32_t n_lanes, n_all_lanes;           /* all: those of layers with a window too, as in plans */
     bool endless;       /* it goes on behind the model's context: n_ctx is where nothing ends any more */
     uint32_t folded_to; /* tokens below this are read from nearer than they were written (core/fold.h) */
     uint32_t lost;      /* tokens whose rows were given up */

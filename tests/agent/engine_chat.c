@@ -50,6 +50,7 @@ static void chat_info(const engine *e, engine_info *ret)
         .model_n_ctx = c->script.n_ctx,
         .n_layer = 1,
         .n_lanes = 1,
+        .n_all_lanes = 1,
         .n_vocab = STANDIN_N};
 }
 
@@ -59,6 +60,7 @@ static void chat_stats(const engine *e, kv_stats *ret)
     *ret = (kv_stats){.n_tokens = c->n,
         .n_ctx = c->script.n_ctx,
         .n_lanes = 1,
+        .n_all_lanes = 1,
         .reused = c->n_sent < c->n ? c->n_sent : c->n,
         .computed = c->n_computed};
     for (uint32_t i = 0; i < c->n; i++) ret->active += c->active[i];

@@ -26,6 +26,17 @@ static float sign_of_half(uint16_t half)
     return half & 0x8000 ? -1.0f : 1.0f;
 }
 
+/* Tokens that a layer reads; 0: all. */
+static uint32_t window_of(void *user, uint32_t layer)
+{
+    return layer ? 0 : ((const fake_model *)user)->window;
+}
+
+static bool has_window(const fake_model *m, uint32_t lane)
+{
+    return m->window && lane < FAKE_HEADS_KV;
+}
+
 /* Mixes the row in a slot into a lane's hash, and how much nearer it is read. */
 static uint64_t mix_row(const model_rows_view *v, uint32_t lane, uint32_t slot, uint64_t hash)
 {
@@ -46,15 +57,36 @@ static uint64_t mix_rows(const model_rows_view *v, uint32_t lane, uint32_t n_row
     return hash;
 }
 
-/* The slot of ordinal o. From the back: what is asked for are a batch's own rows, and those end the list. */
-static uint32_t slot_at(const model_lane_list *list, uint32_t o)
+/* The row of ordinal o, as a run. From the back: what is asked for are a batch's own rows, and those end the list. */
+static model_run run_at(const model_lane_list *list, uint32_t o)
 {
     uint32_t first = list->n_rows; /* the run's first ordinal */
     for (uint32_t r = list->n_runs; r-- > 0;) {
-        first -= list->runs[r].n;
-        if (o >= first) return list->runs[r].slot + (o - first);
+        const model_run *run = &list->runs[r];
+        first -= run->n;
+        if (o >= first) return (model_run){run->slot + (o - first), run->index + (o - first), 1};
     }
     abort();
+}
+
+static uint32_t slot_at(const model_lane_list *list, uint32_t o)
+{
+    return run_at(list, o).slot;
+}
+
+/* Mixes what the token of ordinal `own` reads through the window, its own row not; no row there is read from nearer. */
+static uint64_t mix_window(const fake_model *m, const model_rows_view *v, uint32_t lane, uint32_t own)
+{
+    model_rows_view plain = *v;
+    uint64_t hash = lane;
+    const model_lane_list *list = &v->lanes[lane];
+    const uint32_t index = run_at(list, own).index;
+    plain.n_gaps = 0;
+    for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
+        for (uint32_t i = 0; i < list->runs[r].n && o < own; i++, o++)
+            if (list->runs[r].index + i + m->window > index)
+                hash = mix_row(&plain, lane, list->runs[r].slot + i, hash);
+    return hash;
 }
 
 /* A hidden state is a hash, 16 bits a float, and floats that follow from it. */
@@ -136,9 +168,14 @@ static int score(void *user, const model_score *s, base_err *err)
                     for (uint32_t d = 0; d < FAKE_DIM; d++) dot += q[d] * sign_of_half(key[i][d]);
                     weight[i] = exp(dot / 4);
                 }
-                for (uint32_t o = 0; o < list->n_rows; o++) total += p[o] = weight[kind[o]];
+                for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
+                    for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
+                        const bool is_behind =
+                            has_window(m, lane) && list->runs[r].index + i + m->window < s->end;
+                        total += p[o] = is_behind ? 0 : weight[kind[o]];
+                    }
                 for (uint32_t o = 0; o < list->n_rows; o++) {
-                    const double mass = p[o] / total;
+                    const double mass = total > 0 ? p[o] / total : 0;
                     if (s->pool == MODEL_POOL_MEAN)
                         pool[o] += mass / s->n_queries;
                     else
@@ -256,10 +293,12 @@ static void free_visits(layer_visits *v)
     }
 }
 
-static int get_visits(const model_batch *b, uint32_t first, uint32_t last, layer_visits *ret, base_err *err)
+static int get_visits(const fake_model *m, const model_batch *b, uint32_t first, uint32_t last,
+    layer_visits *ret, base_err *err)
 {
     *ret = (layer_visits){.any = b->reader && b->reader->visit};
     for (uint32_t layer = first; layer < last && ret->any; layer++) {
+        if (has_window(m, layer * FAKE_HEADS_KV)) continue; /* nothing visits there */
         model_visit *v = &ret->of[layer];
         const int rc = b->reader->visit(b->reader->user, layer, v, err);
         if (rc) return rc;
@@ -350,7 +389,7 @@ static int forward(void *user, const model_batch *b, base_err *err)
     const uint32_t last_layer = b->layer_last ? b->layer_last : FAKE_LAYERS,
                    first = b->layer_first * FAKE_HEADS_KV, last = last_layer * FAKE_HEADS_KV;
     layer_visits visits;
-    const int refused = get_visits(b, b->layer_first, last_layer, &visits, err);
+    const int refused = get_visits(m, b, b->layer_first, last_layer, &visits, err);
     if (refused) {
         free_visits(&visits);
         return refused;
@@ -367,14 +406,16 @@ static int forward(void *user, const model_batch *b, base_err *err)
             const model_lane_list *list = &b->rows->lanes[lane];
             const uint32_t own = list->n_rows - b->n + t;
             if (lane % FAKE_HEADS_KV == 0) put_keys(m, b, lane / FAKE_HEADS_KV, t);
-            const uint64_t before =
-                visits.any ? mix_visitors(m, b, &visits, lane, t, read[lane]) : read[lane];
+            const bool through_window = has_window(m, lane);
+            const uint64_t before = through_window ? mix_window(m, b->rows, lane, own)
+                                    : visits.any   ? mix_visitors(m, b, &visits, lane, t, read[lane])
+                                                   : read[lane];
             uint16_t *value = model_rows_value(b->rows, lane, slot_at(list, own));
             for (uint32_t i = 0; i < FAKE_DIM; i++) {
                 const uint64_t seed[] = {before, all, (uint64_t)(uint32_t)b->ids[t], b->phases[t], i};
                 value[i] = (uint16_t)base_hash64(seed, sizeof seed, 1);
             }
-            read[lane] = mix_row(b->rows, lane, slot_at(list, own), read[lane]);
+            if (!through_window) read[lane] = mix_row(b->rows, lane, slot_at(list, own), read[lane]);
             all = base_hash64(&before, sizeof before, all);
         }
         kept.hash = base_hash64(&all, sizeof all, kept.hash);
@@ -396,7 +437,7 @@ static int forward(void *user, const model_batch *b, base_err *err)
         }
     }
     for (uint32_t layer = b->layer_first; layer < last_layer && visits.any; layer++)
-        b->reader->visited(b->reader->user, &visits.of[layer]);
+        if (!has_window(m, layer * FAKE_HEADS_KV)) b->reader->visited(b->reader->user, &visits.of[layer]);
     free_visits(&visits);
     if (b->state_out) memcpy(b->state_out, &kept, sizeof kept);
     m->n_forward += b->n;
@@ -474,6 +515,8 @@ kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
         c.state_bytes = FAKE_STATE;
         c.n_embd = 0;
     }
+    if (!m->window && getenv("KVIST_FAKE_WINDOW")) m->window = (uint32_t)atoi(getenv("KVIST_FAKE_WINDOW"));
+    if (m->window) c.window = window_of;
     memset(c.hash, 'f', 64);
     return c;
 }

@@ -32,6 +32,7 @@ typedef struct fake_model {
     uint64_t n_turned;  /* queries turned to another phase */
     int fail_after;     /* this many forward calls succeed, the next is cancelled; -1: never */
     bool lanes_differ;  /* each lane has its own code: per-lane policies choose differently */
+    uint32_t window;    /* tokens that layer 0 reads; 0: all (KVIST_FAKE_WINDOW, where that is set) */
     /*
      * Its device: memory that is pinned now, and how often rows were brought. Pinning twice, or unpinning
      * another's, is the end.

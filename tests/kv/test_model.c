@@ -19,6 +19,7 @@
 #include "kit.h"
 #include "kv/calibrate/calibrate.h"
 #include "kv/repair/heads.h"
+#include "kv/rows/bits.h"
 
 static kv_session *open_session(model *m, const kv_options *o, const kv_observer *observer)
 {
@@ -228,17 +229,47 @@ static void test_model__calibration_leaves_out_layers_with_a_window(void **state
     assert_true(kv_heads_parse(file.data, file.len, info->hash, info->n_layer, info->n_head, &flags, &order));
     for (uint32_t layer = 0; layer < info->n_layer; layer++)
         for (uint32_t head = 0; head < info->n_head; head++) {
-            n_whole += !model_has_window(m, layer);
+            n_whole += !model_window(m, layer);
             n_kept += flags[layer * info->n_head + head];
-            assert_int_equal(flags[layer * info->n_head + head], !model_has_window(m, layer));
+            assert_int_equal(flags[layer * info->n_head + head], !model_window(m, layer));
         }
     assert_true(n_whole > 0 && n_kept == n_whole && n_whole < info->n_layer * info->n_head);
-    for (uint32_t i = 0; i < n_whole; i++) assert_false(model_has_window(m, order[i] / info->n_head));
+    for (uint32_t i = 0; i < n_whole; i++) assert_false(model_window(m, order[i] / info->n_head));
     free(flags);
     free(order);
     base_buf_free(&file);
     model_close(m);
     assert_int_equal(base_fs_remove(folder, NULL), 0);
+}
+
+/* A budget bounds the layers that read everything; those with a window have all of their rows, evict what it may. */
+static void test_model__a_budget_leaves_layers_with_a_window_alone(void **state)
+{
+    const tiny_gguf spec = TINY_GGUF_GEMMA3;
+    model *m = kit_open_tiny(&spec, 0);
+    const model_rows_shape shape = model_get_rows_shape(m);
+    int32_t ids[1300];
+    uint64_t bits[1300 / 64 + 1] = {0};
+    kv_stats stats;
+    kit_make_ids(ids, 1300, model_get_info(m)->n_vocab, 9);
+    kv_session *s = open_session(m, &(kv_options){.budget = 700, .repair = 40}, NULL);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids, 1250, NULL);
+    kit_append(s, KV_ORIGIN_USER, 2, ids + 1250, 50, NULL);
+    assert_int_equal(kv_session_repair(s, 1250, 1300, NULL, 0, NULL, NULL), 0);
+    kv_session_get_stats(s, &stats);
+    uint32_t n_whole = 0;
+    for (uint32_t lane = 0; lane < model_rows_lanes(&shape); lane++) {
+        kv_session_lane_bits(s, lane, bits);
+        const uint32_t n = kv_bits_count_range(bits, 0, 1300);
+        assert_int_equal(kv_session_window(s, lane), model_window(m, lane / shape.n_head_kv));
+        assert_true(kv_session_window(s, lane) ? n == 1300 : n <= 700);
+        n_whole += !kv_session_window(s, lane);
+    }
+    assert_true(n_whole > 0 && n_whole < model_rows_lanes(&shape));
+    assert_int_equal(stats.n_lanes, n_whole);
+    assert_true(stats.active <= 700 && stats.active + stats.host == 1300);
+    kv_session_free(s);
+    model_close(m);
 }
 
 /*
@@ -413,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_model__a_saved_session_goes_on_with_the_same_bits),
         cmocka_unit_test(test_model__calibration_writes_heads_that_a_session_reads),
         cmocka_unit_test(test_model__calibration_leaves_out_layers_with_a_window),
+        cmocka_unit_test(test_model__a_budget_leaves_layers_with_a_window_alone),
         cmocka_unit_test(test_model__pruned_prefill_does_not_depend_on_threads),
         cmocka_unit_test(test_model__a_cut_that_keeps_all_gives_the_bits_of_full),
         cmocka_unit_test(test_model__deferred_rows_do_not_depend_on_how_many_are_computed_together),

@@ -82,6 +82,12 @@ typedef struct world {
     char wrong[200];
 } world;
 
+/* The fake model's layer 0 (KVIST_FAKE_WINDOW): its lanes are in no pass, repair or count. */
+static bool has_window(const world *w, uint32_t lane)
+{
+    return w->model.window && lane < FAKE_HEADS_KV;
+}
+
 static void complain(world *w, const char *what, uint32_t where)
 {
     if (!w->wrong[0]) snprintf(w->wrong, sizeof w->wrong, "%.180s (%u)", what, where);
@@ -106,6 +112,8 @@ static void on_plan(void *user, const kv_plan *p)
             if (!kv_bits_get(p->flips + (size_t)lane * kv_plan_words(p), t)) continue;
             if (p->cause == KV_CAUSE_EVICT && w->active[lane][t] && hard[t])
                 complain(w, "a hard row left without pressure", t);
+            if ((p->cause == KV_CAUSE_EVICT || p->cause == KV_CAUSE_REPAIR) && has_window(w, lane))
+                complain(w, "a pass or repair chose in a lane with a window", t);
             if (p->cause == KV_CAUSE_REPAIR && !w->active[lane][t] && (w->barred[t] || w->stale[t]))
                 complain(w, "a repair brought a barred row back", t);
             w->active[lane][t] = !w->active[lane][t];
@@ -210,12 +218,13 @@ static void check(world *w, bool all_rows)
     uint64_t active = 0, lost = 0, deferred = 0, rows = 0;
     for (uint32_t t = 0; t < w->n; t++)
         for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
+            if (has_window(w, lane)) continue;
             active += w->active[lane][t];
             lost += w->lost[t];
             deferred += !w->lost[t] && w->cut[t] && lane >= (uint32_t)w->cut[t] * FAKE_HEADS_KV;
             rows++;
         }
-    const double host = (double)(rows - active - lost - deferred) / FAKE_LANES;
+    const double host = (double)(rows - active - lost - deferred) / stats.n_lanes;
     if (host < 0 || host > stats.host + 2. || host < stats.host - 2.)
         complain(w, "active, host, deferred and lost are not all", stats.host);
     w->told = base_hash64(&s->schedule, sizeof s->schedule, w->told);

@@ -165,6 +165,41 @@ static void test_rows__broken_events_are_bounded(void **state)
     tui_journal_free(j);
 }
 
+/* Lanes of layers with a window are of plans, and of nothing that is counted. */
+static void test_rows__lanes_with_a_window_are_left_out(void **state)
+{
+    tui_journal *j = fresh();
+    tui_rows r = {0};
+    const uint32_t n = tui_journal_windows(j, LANES, "w.w.");
+    assert_int_equal(n, LANES / 2);
+    tui_journal_lanes(j, 5); /* of the last 10 tokens the first three layers, of which one counts */
+    kv_plan *p = kv_plan_new(1, KV_CAUSE_MANUAL, 17, LANES);
+    assert_non_null(p);
+    for (uint32_t lane = 0; lane < LANES; lane++) p->flips[lane * kv_plan_words(p)] = lane < 7 ? 0x0f : 0x07;
+    base_buf blob = {0};
+    kv_plan_pack(p, &blob);
+    assert_true(tui_journal_plan(j, 2, blob.data, blob.len));
+    tui_journal_run(j, 2, 0, 4, "evict", "manual", 4, true);
+    tui_rows_update(&r, j, n, UINT32_MAX);
+    assert_int_equal(r.row[0].lanes, 0);
+    assert_int_equal(r.row[3].lanes, 1); /* lane 7, the last that counts, has it */
+    assert_true(tui_row_in_lane(&r, 3, 3) && !tui_row_in_lane(&r, 3, 2));
+    assert_int_equal(r.row[5].lanes, 4);
+    assert_int_equal(r.row[7].lanes, 2);
+    assert_int_equal(r.row[7].deferred, 2);
+    tui_count c = tui_rows_count(&r, 0, 3);
+    assert_int_equal(c.host, 3);
+    /* A word that does not fit, or has no layer of the other kind, leaves out none. */
+    assert_int_equal(tui_journal_windows(j, LANES, "w.w"), LANES);
+    assert_int_equal(tui_journal_windows(j, LANES, "wwww"), LANES);
+    assert_int_equal(tui_journal_windows(j, LANES, ""), LANES);
+    assert_int_equal(tui_journal_windows(j, LANES, NULL), LANES);
+    base_buf_free(&blob);
+    kv_plan_free(p);
+    tui_rows_free(&r);
+    tui_journal_free(j);
+}
+
 /*
  * Fresh text below the pivot: some lanes are not computed; a plan says which tokens go up, a later one brings
  * more.
@@ -331,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_rows__protection_is_of_the_last_pass),
         cmocka_unit_test(test_rows__a_persons_hand),
         cmocka_unit_test(test_rows__broken_events_are_bounded),
+        cmocka_unit_test(test_rows__lanes_with_a_window_are_left_out),
         cmocka_unit_test(test_rows__what_is_not_computed_is_deferred),
         cmocka_unit_test(test_rows__a_plan_is_exact),
         cmocka_unit_test(test_rows__the_story_of_a_row),

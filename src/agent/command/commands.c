@@ -493,6 +493,10 @@ static int why_of(agent *a, uint32_t from, uint32_t to, void *user, base_err *er
     base_buf_printf(out, "%s%u", out->len ? "\n" : "", from);
     if (to - from > 1) base_buf_printf(out, "-%u", to - 1);
     base_buf_printf(out, ": active in %u of %u lanes", w.lanes_active, s.n_lanes);
+    if (s.n_all_lanes > s.n_lanes)
+        base_buf_printf(out,
+            " (%u more are of layers with a window, which read the newest %u tokens whatever is active)",
+            s.n_all_lanes - s.n_lanes, a->info.window);
     if (w.pinned) base_buf_puts(out, ", pinned");
     if (w.barred) base_buf_puts(out, ", barred");
     if (w.stale) base_buf_puts(out, ", stale");

@@ -60,6 +60,12 @@ typedef struct engine_info {
     uint32_t n_ctx;    /* where the session ends; the model's for one without an end (kv_stats.endless) */
     uint32_t n_layer, n_lanes, row_bytes,
         n_vocab; /* layers with rows; without a session one layer and lane */
+    /*
+     * With the lanes of layers with a window, which n_lanes and row_bytes leave out; which layers these are (a letter each:
+     * 'w', or '.' for one that reads everything; NULL: all do), and the widest window, in tokens.
+     */
+    uint32_t n_all_lanes, window;
+    const char *windows;
     kv_limit
         measured; /* what `auto` takes where memory allows, found out on this machine (pace.h); {0}: not yet */
     uint32_t model_n_ctx;    /* what the model was made for; n_ctx may be less (--ctx) */

@@ -204,6 +204,7 @@ static void fake_info(const engine *e, engine_info *ret)
         .model_n_ctx = f->script.n_ctx,
         .n_layer = 1,
         .n_lanes = f->script.n_lanes,
+        .n_all_lanes = f->script.n_lanes,
         .row_bytes = f->script.n_lanes * 2 * HEAD_DIM * (uint32_t)sizeof(uint16_t),
         .n_vocab = STANDIN_N};
 }

@@ -38,6 +38,8 @@ typedef struct local {
     kv_options kv;
     char *policy, *row_file, *prefix_file, *heads_file, *pivot_file, *pace_file, **set;
     kv_limit measured; /* by pace_file; {0}: nothing */
+    char *windows;     /* engine_info's, and the next two */
+    uint32_t window, row_bytes;
     const atomic_bool *cancel;
     model_sampler *sampler;
     model_sampling sampling;
@@ -241,7 +243,10 @@ static void local_info(const engine *e, engine_info *ret)
         .model_n_ctx = l->info->n_ctx,
         .n_layer = l->info->n_rows_layers,
         .n_lanes = s.n_lanes,
-        .row_bytes = l->info->row_bytes,
+        .n_all_lanes = s.n_all_lanes,
+        .window = l->window,
+        .windows = l->windows,
+        .row_bytes = l->row_bytes,
         .measured = l->measured,
         .n_vocab = l->info->n_vocab,
         .sampling = l->sampling};
@@ -620,6 +625,7 @@ static void local_close(engine *e)
     model_close(l->model);
     for (char **p = l->set; p && *p; p++) free(*p);
     free(l->set);
+    free(l->windows);
     free(l->logits);
     free(l->policy);
     free(l->row_file);
@@ -696,6 +702,28 @@ static void keep_options(local *l, const engine_options *o)
     }
 }
 
+/* Which layers have a window, and what a row takes in those that have none, or in all where all have. */
+static void find_windows(local *l)
+{
+    const uint32_t n = l->info->n_rows_layers;
+    uint32_t n_windows = 0;
+    char *letters = base_xcalloc((size_t)n + 1, 1);
+    for (uint32_t layer = 0; layer < n; layer++) {
+        const uint32_t window = model_window(l->model, layer);
+        letters[layer] = window ? 'w' : '.';
+        n_windows += window > 0;
+        if (window > l->window) l->window = window;
+    }
+    l->row_bytes = l->info->row_bytes;
+    if (n_windows && n_windows < n) {
+        l->row_bytes = l->row_bytes / n * (n - n_windows);
+        l->windows = letters;
+        return;
+    }
+    l->window = 0;
+    free(letters);
+}
+
 int engine_local_open(engine **ret, const char *model_path, const engine_options *options, bool *resumed,
     base_err *why_not, base_err *err)
 {
@@ -711,11 +739,12 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
         l->tokenizer = model_get_tokenizer(l->model);
         l->template = model_get_template(l->model);
         keep_options(l, options);
+        find_windows(l);
         uint32_t n_ctx = l->kv.n_ctx && l->kv.n_ctx < l->info->n_ctx ? l->kv.n_ctx : l->info->n_ctx;
         kv_limit limit = {l->kv.budget, l->kv.until};
         if (options->budget)
-            rc = options->budget(
-                options->budget_user, l->info->n_ctx, l->info->row_bytes, l->measured, &limit, err);
+            rc =
+                options->budget(options->budget_user, l->info->n_ctx, l->row_bytes, l->measured, &limit, err);
         l->kv.budget = limit.rows;
         l->kv.until = limit.until;
         uint32_t n_rows = l->kv.budget && l->kv.budget < n_ctx ? l->kv.budget : l->kv.n_ctx;

@@ -156,6 +156,7 @@ static void remote_info(const engine *e, engine_info *ret)
         .model_n_ctx = p->n_train ? p->n_train : r->n_ctx,
         .n_layer = 1,
         .n_lanes = 1,
+        .n_all_lanes = 1,
         .n_vocab = INT32_MAX,
         .sampling = r->sampling};
 }
@@ -167,6 +168,7 @@ static void remote_stats(const engine *e, kv_stats *ret)
     *ret = (kv_stats){.n_tokens = (uint32_t)r->seq.ids.n,
         .n_ctx = r->n_ctx + r->seq.n_out,
         .n_lanes = 1,
+        .n_all_lanes = 1,
         .active = active,
         .active_min = active,
         .active_max = active,

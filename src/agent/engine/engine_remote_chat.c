@@ -155,6 +155,7 @@ static void chat_info(const engine *e, engine_info *ret)
         .model_n_ctx = p->n_train ? p->n_train : c->n_ctx,
         .n_layer = 1,
         .n_lanes = 1,
+        .n_all_lanes = 1,
         .n_vocab = STANDIN_N,
         .sampling = c->sampling};
 }
@@ -165,6 +166,7 @@ static void chat_stats(const engine *e, kv_stats *ret)
     *ret = (kv_stats){.n_tokens = c->n,
         .n_ctx = c->n_ctx,
         .n_lanes = 1,
+        .n_all_lanes = 1,
         .reused = c->n_sent < c->n ? c->n_sent : c->n,
         .computed = (uint32_t)c->n_computed};
     for (uint32_t i = 0; i < c->n; i++) ret->active += c->active[i];

@@ -15,6 +15,9 @@
  * blocks, where the engine keeps what was sent and said, behind its answer: "gpu", "host", "disk", "gone", "unknown".
  * Both are of tokens [from, to) of the session, and missing where nothing is told, as in logs of before they were there.
  *
+ * session: n_lanes are those of plans; windows has a letter for each layer of them, "w" for one that reads no more than the
+ * newest `window` tokens; without one, all read everything. row_bytes are of the lanes that do.
+ *
  * Two tables. LIST(name, shape, fields): a row of a list; EVENT(name, fields): an event. Fields: S (string),
  * I (integer), N (integer that is left out when it is 0), D (number), B (boolean), J (raw JSON text of any
  * value), L(row, name) (a list of such rows). The structs, the names, the JSON writer, the reader, copy and
@@ -52,7 +55,7 @@
     LIST(followed, OBJECT, S(call) S(source))
 
 #define AGENT_EVENTS(EVENT, S, I, N, D, B, J, L)                                                                             \
-    EVENT(session, I(schema) S(id) S(parent) S(model) S(model_hash) S(policy) I(budget) I(until) I(n_ctx) I(n_lanes) I(row_bytes) S(mode) S(root) S(branch) I(time_ms) S(version) J(settings)) \
+    EVENT(session, I(schema) S(id) S(parent) S(model) S(model_hash) S(policy) I(budget) I(until) I(n_ctx) I(n_lanes) S(windows) N(window) I(row_bytes) S(mode) S(root) S(branch) I(time_ms) S(version) J(settings)) \
     EVENT(user, I(turn) S(text) I(time_ms))                                                                            \
     EVENT(append, I(turn) I(from) I(n) S(origin) S(label) S(path) I(line) I(line_end) S(version) S(text) L(id, ids) L(length, lens) N(lanes) J(segment)) \
     EVENT(span, I(from) I(to) S(reason) D(weight) I(marks) I(flow) I(dependence))                                      \

@@ -10,13 +10,14 @@
 const char *const agent_side_words[AGENT_N_SIDES] = {
     [AGENT_EVICTED] = "evicted", [AGENT_PROMOTED] = "promoted"};
 
-/* How many lanes each token leaves and enters, [n_tokens] each. */
+/* How many of the lanes that read everything each token leaves and enters, [n_tokens] each. */
 static void count_flips(const kv_session *s, const kv_plan *p, uint32_t *counts[AGENT_N_SIDES])
 {
     uint32_t words = kv_plan_words(p), n_tokens;
     kv_session_ids(s, &n_tokens);
     uint64_t *active = base_xcalloc(n_tokens / 64 + words + 1, sizeof *active);
     for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+        if (kv_session_window(s, lane)) continue;
         kv_session_lane_bits(s, lane, active);
         for (uint32_t w = 0; w < words; w++) {
             uint64_t flips = p->flips[(size_t)lane * words + w];

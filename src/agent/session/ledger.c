@@ -72,14 +72,14 @@ static double share_of(uint64_t part, uint64_t whole)
 }
 
 /* The share of the turn's prefill, in tokens times layers, that was not computed up to now. */
-static double spared_share(const agent *a, uint32_t from, uint32_t n, uint32_t n_lanes)
+static double spared_share(const agent *a, uint32_t from, uint32_t n)
 {
     uint64_t left = 0;
     for (uint32_t i = from; a->engine->session && i < n; i++) {
         const uint32_t cut = kv_session_cut(a->engine->session, i);
-        if (cut) left += (a->info.n_layer - cut) * (uint64_t)(a->info.n_lanes / a->info.n_layer);
+        if (cut) left += a->info.n_layer - cut;
     }
-    return n > from ? (double)left / ((double)(n - from) * n_lanes) : 0;
+    return n > from ? (double)left / ((double)(n - from) * a->info.n_layer) : 0;
 }
 
 void agent__forget_counts(agent *a)
@@ -151,7 +151,7 @@ void agent__ledger(agent *a)
     e.ledger.ceiling = is_code ? structure.ceiling : 0;
     e.ledger.read = read;
     e.ledger.kept = kept;
-    e.ledger.spared = spared_share(a, reused, s.n_tokens, s.n_lanes);
+    e.ledger.spared = spared_share(a, reused, s.n_tokens);
     e.ledger.computed = a->ledger.sums.computed;
     e.ledger.unread = row_steps > 0 ? (int64_t)(skipped / row_steps + .5) : 0;
     agent__emit(a, &e);

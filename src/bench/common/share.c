@@ -272,6 +272,6 @@ kv_compute bench_share_compute(bench_share *s)
     c.bound = bound;
     c.ending = ending;
     c.turn = NULL; /* shared texts end with the context */
-    c.has_window = NULL;
+    c.window = NULL;
     return c;
 }

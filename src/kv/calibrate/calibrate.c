@@ -109,11 +109,10 @@ static uint32_t leave_out_windows(const model *m, float *shares)
 {
     const model_info *info = model_get_info(m);
     uint32_t n = 0;
-    for (uint32_t layer = 0; layer < info->n_layer; layer++)
-        n += model_has_window(m, layer) ? 0 : info->n_head;
+    for (uint32_t layer = 0; layer < info->n_layer; layer++) n += model_window(m, layer) ? 0 : info->n_head;
     if (!n) return info->n_layer * info->n_head;
     for (uint32_t i = 0; i < info->n_layer * info->n_head; i++)
-        if (model_has_window(m, i / info->n_head)) shares[i] = -1;
+        if (model_window(m, i / info->n_head)) shares[i] = -1;
     return n;
 }
 

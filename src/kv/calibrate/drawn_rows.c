@@ -58,6 +58,6 @@ kv_compute kv_drawn_compute(kv_drawn_rows *rows, model *m)
     compute.forward = draw_rows;
     compute.score = score;
     compute.turn = NULL; /* drawn sessions end with the context */
-    compute.has_window = NULL;
+    compute.window = NULL;
     return compute;
 }

@@ -188,8 +188,8 @@ int kv_pace_measure(model *m, kv_pace *ret, void (*progress)(void *user, double 
     both.forward = draw_or_compute;
     both.score = score_rows;
     both.ending = ending_of;
-    both.turn = NULL;       /* drawn sessions end with the context */
-    both.has_window = NULL; /* asked of the compute's own user */
+    both.turn = NULL;   /* drawn sessions end with the context */
+    both.window = NULL; /* asked of the compute's own user */
     kv_session *s = NULL;
     int rc = kv_session_new_over(&s, &both, &(kv_options){.repair = 0}, NULL, err);
     for (int depth = 0; depth < KV_PACE_DEPTHS && !rc; depth++) rc = measure_depth(&r, s, ret, depth, err);

@@ -27,9 +27,9 @@ typedef struct kv_compute {
     void (*turn)(void *user, float *queries, uint32_t n, const int64_t *by);
     void (*turn_keys)(
         void *user, float *keys, uint32_t n, const int64_t *by); /* as model_turn_keys; there where turn is */
-    bool (*has_window)(
-        void *user, uint32_t layer); /* the layer reads the newest rows only; NULL: none does */
-    uint64_t state_bytes;            /* of a state beside the rows (core/states.h); 0: the model keeps none */
+    /* as model_window; NULL: every layer reads everything */
+    uint32_t (*window)(void *user, uint32_t layer);
+    uint64_t state_bytes; /* of a state beside the rows (core/states.h); 0: the model keeps none */
     bool
         gathers; /* reads rows where they lie, so that those lying together are read faster (read/gather.h) */
     kv_device device;

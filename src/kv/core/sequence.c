@@ -26,6 +26,32 @@ model_rows_view kv__view(const kv_session *s)
     return kv__view_of(s, s->lists.view);
 }
 
+uint32_t kv__whole_from(const kv_session *s, uint32_t layer)
+{
+    uint32_t n = 0;
+    for (uint32_t lane = layer * s->compute.shape.n_head_kv; lane < s->n_lanes; lane++)
+        n += !kv__window(s, lane);
+    return n;
+}
+
+int kv__whole_lists(const kv_session *s, kv_work *work, kv_lists *ret, base_err *err)
+{
+    *ret = s->lists;
+    if (!s->window) return 0;
+    kv_list *none = kv_work_zero(work, 1, sizeof *none);
+    uint64_t *bits = kv_work_zero(work, s->lists.n_words, sizeof *bits);
+    ret->lane = kv_work_take(work, s->n_lanes, sizeof(kv_list *));
+    ret->view = kv_work_take(work, s->n_lanes, sizeof *ret->view);
+    if (work->failed) return base_fail(err, BASE_E_NOMEM, "no memory for the lists of the cache's rows");
+    none->bits = bits;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        const bool whole = !kv__window(s, lane);
+        ret->lane[lane] = whole ? s->lists.lane[lane] : none;
+        ret->view[lane] = whole ? s->lists.view[lane] : (model_lane_list){.n_rows = 0};
+    }
+    return 0;
+}
+
 void kv__bring(const kv_session *s)
 {
     const model_rows_view rows = kv__view(s);

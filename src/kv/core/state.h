@@ -13,6 +13,7 @@
 #include "kv/core/rank.h"
 #include "kv/core/signal.h"
 #include "kv/core/states.h"
+#include "kv/core/work.h"
 #include "kv/rows/bits.h"
 #include "kv/rows/list.h"
 #include "kv/rows/rowfile.h"
@@ -107,7 +108,10 @@ struct kv_session {
     struct kv_visit *visit;     /* evicted rows that a token reads (visit.h); NULL: none so far */
     struct kv_reading *reading; /* what a decoded token reads (reading.h); NULL: everything so far */
     uint32_t n_lanes;
-    uint32_t n_ctx; /* the session ends there; KV_NO_END: it goes on behind the model's context (fold.h) */
+    uint32_t
+        n_whole; /* lanes of layers that read everything: budgets, passes, repairs and counts are theirs */
+    uint32_t window; /* tokens that the widest of the other layers reads; 0: there is none */
+    uint32_t n_ctx;  /* the session ends there; KV_NO_END: it goes on behind the model's context (fold.h) */
     uint32_t asked_ctx;     /* kv_options.n_ctx */
     uint32_t budget, until; /* kv_limit; until: 0 where it is no more than the budget */
     const struct kv_policy *policy;
@@ -197,6 +201,23 @@ model_lane_list *kv__lists_before(
     const kv_session *s, uint32_t i, uint32_t slot, uint32_t n, model_run **ret_runs);
 /* Lists and rows begin to go to the device, if there is one, while nobody waits. */
 void kv__bring(const kv_session *s);
+
+/* ---- sequence.c: lanes of layers with a window ---- */
+
+/*
+ * Tokens that the lane's layer reads; 0: all of them. In lanes with a window no pass, repair or order of a person
+ * chooses: their layers leave old rows unread by themselves (docs/kv.md, Rows behind a window).
+ */
+static inline uint32_t kv__window(const kv_session *s, uint32_t lane)
+{
+    return s->window ? s->compute.window(s->compute.user, lane / s->compute.shape.n_head_kv) : 0;
+}
+uint32_t kv__whole_from(const kv_session *s, uint32_t layer); /* lanes without one, from this layer on */
+/*
+ * *ret: the live lists, those of lanes with a window empty: what a policy sees. Borrowed like kv__view; arrays and the
+ * empty list are *work's. BASE_E_NOMEM.
+ */
+int kv__whole_lists(const kv_session *s, kv_work *work, kv_lists *ret, base_err *err);
 
 /* ---- sequence.c: where it ends ---- */
 

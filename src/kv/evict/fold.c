@@ -24,30 +24,22 @@ enum {
     HOLES = 8, /* that part of the context may be holes, beside those of the newest tokens */
 };
 
-static bool has_window(const kv_session *s, uint32_t lane)
+/* Active rows of each block below `to`, all lanes that read everything together. */
+static void count_active(const kv_session *s, uint32_t to, uint64_t *active)
 {
-    return s->compute.has_window && s->compute.has_window(s->compute.user, lane / s->compute.shape.n_head_kv);
-}
-
-/* Active rows of each block below `to`, all lanes that read everything together; how many such lanes. */
-static uint32_t count_active(const kv_session *s, uint32_t to, uint64_t *active)
-{
-    uint32_t n_lanes = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         const model_lane_list *list = &s->lists.view[lane];
-        if (has_window(s, lane)) continue;
-        n_lanes++;
+        if (kv__window(s, lane)) continue;
         /* A run never crosses a block. */
         for (uint32_t r = 0; r < list->n_runs && list->runs[r].index < to; r++)
             active[list->runs[r].index / KV_FOLD_BLOCK] += list->runs[r].n;
     }
-    return n_lanes;
 }
 
 /* The change of every group's gap, so that blocks below `near` are as wide as their active rows. */
-static void find_changes(
-    const kv_session *s, uint32_t near, const uint64_t *active, uint32_t n_lanes, int32_t *changes)
+static void find_changes(const kv_session *s, uint32_t near, const uint64_t *active, int32_t *changes)
 {
+    const uint32_t n_lanes = s->n_whole;
     uint64_t sum = 0;
     uint32_t gap = 0, before = 0;
     /* Tokens were truncated since it was folded. */
@@ -66,13 +58,9 @@ static void find_changes(
 static uint32_t mean_active(const kv_session *s)
 {
     uint64_t sum = 0;
-    uint32_t n_lanes = 0;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
-        if (has_window(s, lane)) continue;
-        sum += s->lists.view[lane].n_rows;
-        n_lanes++;
-    }
-    return n_lanes ? (uint32_t)(sum / n_lanes) : s->n;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (!kv__window(s, lane)) sum += s->lists.view[lane].n_rows;
+    return (uint32_t)(sum / s->n_whole);
 }
 
 static bool is_due(const kv_session *s)
@@ -92,10 +80,10 @@ int kv__fold(kv_session *s, const atomic_bool *cancel, base_err *err)
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_FOLD, s->n, s->n_lanes);
     int rc = active && p ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to fold %u rows", s->n);
     if (!rc) {
-        const uint32_t n_lanes = count_active(s, near * KV_FOLD_BLOCK, active);
+        count_active(s, near * KV_FOLD_BLOCK, active);
         p->fold = base_xcalloc((size_t)n + 1, sizeof *p->fold);
         p->n_fold = n;
-        if (n_lanes) find_changes(s, near, active, n_lanes, p->fold);
+        find_changes(s, near, active, p->fold);
         /* Hardly anything to gain: the next token would ask again. */
         const bool helps = n && p->fold[0] >= KV_FOLD_BLOCK;
         if (helps) rc = kv__apply(s, p, true, cancel, err);

@@ -48,7 +48,8 @@ static int add_token(
         .mass = mass,
         .cancel = cancel};
     int rc = s->compute.score(s->compute.user, &score, err);
-    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) add_lane(s, lane, &lanes[lane], mass[lane]);
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
+        if (mass[lane]) add_lane(s, lane, &lanes[lane], mass[lane]);
     free(lanes);
     free(runs);
     return rc;
@@ -64,7 +65,7 @@ int kv__heavy_add(
     int rc =
         s->heavy && mass && rows && query ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to add up attention");
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
-        mass[lane] = rows + lane * width;
+        if (!kv__window(s, lane)) mass[lane] = rows + lane * width;
         /* The places of rows that come may hold what tokens truncated since were given. */
         memset(s->heavy + (size_t)lane * s->cap + from, 0, n * sizeof *s->heavy);
     }

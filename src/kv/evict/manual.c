@@ -17,7 +17,9 @@ typedef struct order {
     kv_action action;
     kv_reason reason;
     unsigned rows;
-    bool spares_pinned;  /* pinned tokens are not meant */
+    bool spares_pinned; /* pinned tokens are not meant */
+    bool
+        spares_windows; /* lanes of layers with a window keep their rows: they are not what a budget bounds */
     int pin, bar, stale; /* 1 set, -1 clear, 0 leave */
 } order;
 
@@ -26,7 +28,7 @@ static const order orders[] = {
     [KV_MANUAL_PIN]     = {KV_CAUSE_MANUAL, KV_PROTECT, KV_REASON_PIN,    ROWS_RETURN, false, .pin = 1, .bar = -1, .stale = -1},
     [KV_MANUAL_UNPIN]   = {KV_CAUSE_MANUAL, KV_KEEP,    KV_REASON_MANUAL, 0,           false, .pin = -1},
     [KV_MANUAL_DROP]    = {KV_CAUSE_MANUAL, KV_BAR,     KV_REASON_MANUAL, ROWS_LEAVE,  true,  .bar = 1},
-    [KV_MANUAL_EVICT]   = {KV_CAUSE_MANUAL, KV_EVICT,   KV_REASON_MANUAL, ROWS_LEAVE,  true},
+    [KV_MANUAL_EVICT]   = {KV_CAUSE_MANUAL, KV_EVICT,   KV_REASON_MANUAL, ROWS_LEAVE,  true,  .spares_windows = true},
     [KV_MANUAL_PROMOTE] = {KV_CAUSE_MANUAL, KV_PROMOTE, KV_REASON_MANUAL, ROWS_RETURN, false, .bar = -1, .stale = -1},
 };
 static const order stale_order  = {KV_CAUSE_STALE,  KV_EVICT, KV_REASON_STALE,  ROWS_LEAVE, true, .stale = 1};
@@ -72,6 +74,7 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         const uint64_t *active = s->lists.lane[lane]->bits;
         uint64_t *flips = p->flips + (size_t)lane * n_words;
+        if (o->spares_windows && kv__window(s, lane)) continue;
         for (uint32_t w = 0; w < n_words && o->rows; w++)
             flips[w] = meant[w] & (o->rows == ROWS_LEAVE ? active[w] : ~active[w]);
     }
@@ -93,13 +96,16 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
         const size_t end = kv_bits_next(meant, i, s->n, false);
         uint32_t moved = 0;
         for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-            moved += kv_bits_count_range(p->flips + (size_t)lane * n_words, i, end) > 0;
-        kv_plan_add_run(p, (uint32_t)i, (uint32_t)end, o->action, o->reason, moved ? moved : s->n_lanes);
+            moved +=
+                !kv__window(s, lane) && kv_bits_count_range(p->flips + (size_t)lane * n_words, i, end) > 0;
+        kv_plan_add_run(p, (uint32_t)i, (uint32_t)end, o->action, o->reason, moved ? moved : s->n_whole);
         i = kv_bits_next(meant, end, s->n, true);
     }
-    uint64_t n_flips = kv_bits_count(p->flips, (size_t)n_words * s->n_lanes);
+    uint64_t n_flips = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (!kv__window(s, lane)) n_flips += kv_bits_count(p->flips + (size_t)lane * n_words, n_words);
     *(o->rows == ROWS_RETURN ? &p->promoted : &p->evicted) =
-        (uint32_t)((n_flips + s->n_lanes / 2) / s->n_lanes);
+        (uint32_t)((n_flips + s->n_whole / 2) / s->n_whole);
     rc = kv__apply(s, p, true, NULL, err);
     if (!rc && o->rows == ROWS_RETURN)
         rc = kv__evict(s, meant, NULL, err); /* others make room for what came back */

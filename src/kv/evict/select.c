@@ -52,12 +52,13 @@ typedef struct work {
     size_t n_spans;
 } work;
 
-static int work_init(work *w, const kv_session *s, base_err *err)
+static int work_init(work *w, const kv_session *s, kv_lists *lists, base_err *err)
 {
     const size_t n = (size_t)s->n + 1;
     size_t n_spans = 0;
     for (size_t i = 0; i < s->n_segments; i++) n_spans += s->segments[i].n_spans;
     kv_work memory = {NULL};
+    const int rc = kv__whole_lists(s, &memory, lists, err);
     *w = (work){
         .hard = kv_work_zero(&memory, n, 1),
         .kept_soft = kv_work_zero(&memory, n, sizeof(uint32_t)),
@@ -68,7 +69,7 @@ static int work_init(work *w, const kv_session *s, base_err *err)
         .threshold = kv_work_zero(&memory, n, sizeof(float)),
         .previous = kv_work_take(&memory, n, sizeof(float)),
         .n_ranked = kv_work_zero(&memory, n, sizeof(uint32_t)),
-        .score = kv_work_masses(&memory, s->lists.view, s->n_lanes, 0, s->n_lanes),
+        .score = rc ? NULL : kv_work_masses(&memory, lists->view, s->n_lanes, 0, s->n_lanes),
         .token = kv_work_take(&memory, n, sizeof(uint32_t)),
         .order = kv_work_take(&memory, n, sizeof(uint32_t)),
         .tie = kv_work_take(&memory, n, sizeof(float)),
@@ -81,6 +82,7 @@ static int work_init(work *w, const kv_session *s, base_err *err)
         .ordinal_of = kv_work_take(&memory, n, sizeof(uint32_t)),
     };
     w->memory = memory;
+    if (rc) return rc;
     if (memory.failed) return base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
     for (uint32_t i = 0; i < s->n; i++) {
         w->attention[i] = w->recall[i] = NAN;
@@ -273,12 +275,12 @@ static bool select_lane(kv_session *s, work *w, uint32_t lane, uint32_t budget, 
     return n_hard > target;
 }
 
-/* What stayed because of a rule, as runs. */
+/* What stayed because of a rule, as runs; of the lanes that were looked at. */
 static void describe_protected(const kv_session *s, const work *w, kv_plan *p)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         if (w->hard[i])
-            kv_plan_add_run(p, i, i + 1, KV_PROTECT, kv__hard_reason((kv_hard)w->hard[i]), s->n_lanes);
+            kv_plan_add_run(p, i, i + 1, KV_PROTECT, kv__hard_reason((kv_hard)w->hard[i]), s->n_whole);
         else if (w->kept_soft[i])
             kv_plan_add_run(p, i, i + 1, KV_PROTECT, (kv_reason)w->soft_reason[i], w->kept_soft[i]);
     }
@@ -307,8 +309,9 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
     const atomic_bool *cancel, base_err *err)
 {
     work w;
+    kv_lists lists; /* lanes with a window stay as they are */
     kv_plan *plan = NULL;
-    int rc = work_init(&w, s, err);
+    int rc = work_init(&w, s, &lists, err);
     if (!rc && kv_ranker_reserve(&s->ranker, s->n))
         rc = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
     if (rc) goto out;
@@ -316,7 +319,7 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
     kv__protect(s, w.hard);
     for (uint32_t i = 0; keep && i < s->n; i++)
         if (kv_bits_get(keep, i) && !w.hard[i]) w.hard[i] = KV_HARD_KEPT;
-    const model_rows_view rows = kv__view(s);
+    const model_rows_view rows = kv__view_of(s, lists.view);
     float *sum = NULL, *message = NULL;
     if (s->memory && s->fold.n) {
         sum = kv_work_take(&w.memory, kv__memory_floats(s), sizeof *sum);
@@ -329,7 +332,7 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
     }
     kv_pass pass = {
         .compute = &s->compute,
-        .lists = &s->lists,
+        .lists = &lists,
         .rows = &rows,
         .parameters = &s->parameters,
         .request = &s->request,
@@ -371,7 +374,8 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
         goto out;
     }
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        if (select_lane(s, &w, lane, budget, plan->flips + (size_t)lane * kv_plan_words(plan)))
+        if (!kv__window(s, lane) &&
+            select_lane(s, &w, lane, budget, plan->flips + (size_t)lane * kv_plan_words(plan)))
             plan->cause = KV_CAUSE_PRESSURE;
     remember(s, &w);
     describe_protected(s, &w, plan);
@@ -399,12 +403,14 @@ static int choose_and_apply(
     return rc;
 }
 
+/* Over the lanes that read everything. */
 static void count_rows(const kv_session *s, uint32_t *most, uint32_t *least)
 {
     *most = 0;
     *least = UINT32_MAX;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         const uint32_t n = s->lists.view[lane].n_rows;
+        if (kv__window(s, lane)) continue;
         if (n > *most) *most = n;
         if (n < *least) *least = n;
     }

@@ -7,6 +7,10 @@
  * row file together) the oldest of them are given up for ever: their rows are lost, a plan with cause
  * `pressure` says which, and nothing brings them back.
  *
+ * A lane of a layer with a window has all of its rows active; those behind every window count as if they were not
+ * (is_cold). They may be read again after a rewind, so they are not rounded, and where they are given up they leave
+ * those lists.
+ *
  * A session that keeps its rows in memory only has no folder for such a file: its limit in memory gives rows
  * up at once.
  */
@@ -30,13 +34,15 @@ static uint64_t limit_of(double mib)
     return (uint64_t)(mib * 1048576);
 }
 
-/* Has no lane an active row in the block, and nobody else the block? */
+/* Does no lane that reads everything have an active row in the block, no window reach it, and nobody else have it? */
 static bool is_cold(const kv_session *s, uint32_t b)
 {
     const uint32_t from = b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
-    if (to > s->n || !kv_block_has_rows(s->table.blocks[b]) || s->table.blocks[b]->refs != 1) return false;
+    if (to + s->window > s->n || !kv_block_has_rows(s->table.blocks[b]) || s->table.blocks[b]->refs != 1)
+        return false;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        if (kv_bits_next(s->lists.lane[lane]->bits, from, to, true) < to) return false;
+        if (!kv__window(s, lane) && kv_bits_next(s->lists.lane[lane]->bits, from, to, true) < to)
+            return false;
     return true;
 }
 
@@ -139,7 +145,10 @@ static int give_up(kv_session *s, uint64_t excess, base_err *err)
         const size_t n_bytes = bytes_of(s, s->table.blocks[b]);
         if (!is_cold(s, b)) continue;
         kv_bits_set_range(p->lost, from, from + MODEL_ROWS_BLOCK);
-        kv_plan_add_run(p, from, from + MODEL_ROWS_BLOCK, KV_BAR, KV_REASON_PRESSURE, s->n_lanes);
+        for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+            for (uint32_t w = from / 64; w < (from + MODEL_ROWS_BLOCK) / 64; w++)
+                p->flips[(size_t)lane * kv_plan_words(p) + w] = s->lists.lane[lane]->bits[w];
+        kv_plan_add_run(p, from, from + MODEL_ROWS_BLOCK, KV_BAR, KV_REASON_PRESSURE, s->n_whole);
         excess -= n_bytes < excess ? n_bytes : excess;
     }
     const int rc = kv__apply(s, p, false, NULL, err);
@@ -153,7 +162,7 @@ int kv__tier(kv_session *s, base_err *err)
     uint64_t have = host ? count_bytes(s, false) + kv__reading_bytes(s) : 0;
     int rc = have > host && s->row_path ? kv__reading_catch_up(s, err) : 0;
     if (rc) return rc;
-    if (have > host && s->parameters.tier > 0) have = pack_cold(s, have, host);
+    if (have > host && s->parameters.tier > 0 && !s->window) have = pack_cold(s, have, host);
     for (uint32_t b = 0; b < s->table.n && have > host && s->row_path && !rc; b++) {
         if (s->table.blocks[b]->on_disk || !may_leave(s, b)) continue;
         have -= bytes_of(s, s->table.blocks[b]);

@@ -28,7 +28,8 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
         .folded_to = s->fold.n * MODEL_ROWS_GROUP,
         .budget = s->budget,
         .until = s->until,
-        .n_lanes = s->n_lanes,
+        .n_lanes = s->n_whole,
+        .n_all_lanes = s->n_lanes,
         .active_min = s->n,
         .barred = kv_bits_count(s->barred, kv_bits_words(s->n)),
         .protected_ = kv__count_hard(s),
@@ -54,25 +55,29 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
     for (uint32_t b = 0; b < s->table.n; b++)
         if (s->table.blocks[b]->packed) ret->in_8_bits += MODEL_ROWS_BLOCK;
     kv__reading_stats(s, &ret->reads);
-    uint64_t active = 0;
+    uint64_t active = 0, windows = 0; /* row-lanes; windows: in layers that read no more than these */
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
-        const uint32_t n = s->lists.view[lane].n_rows;
+        const uint32_t n = s->lists.view[lane].n_rows, window = kv__window(s, lane);
+        if (window) {
+            windows += n < window ? n : window;
+            continue;
+        }
         active += n;
         if (n < ret->active_min) ret->active_min = n;
         if (n > ret->active_max) ret->active_max = n;
     }
     const uint64_t lane_row_bytes = kv_row_bytes(&s->compute.shape) / s->n_lanes;
-    ret->active = (uint32_t)((active + s->n_lanes / 2) / s->n_lanes);
+    ret->active = (uint32_t)((active + s->n_whole / 2) / s->n_whole);
     ret->lost = kv_bits_count(s->lost, kv_bits_words(s->n));
     const uint64_t deferred = kv__deferred_rows(s);
     /* The three are rounded means: they add up all the same. */
-    ret->deferred = (uint32_t)((deferred + s->n_lanes / 2) / s->n_lanes);
+    ret->deferred = (uint32_t)((deferred + s->n_whole / 2) / s->n_whole);
     if (ret->deferred > s->n - ret->active - ret->lost) ret->deferred = s->n - ret->active - ret->lost;
     ret->deferred_tokens = kv__deferred_tokens(s);
     ret->computed_above = s->computed_above;
     ret->host = s->n - ret->active - ret->lost - ret->deferred;
-    ret->active_bytes = active * lane_row_bytes;
-    ret->host_bytes = ((uint64_t)(s->n - ret->lost) * s->n_lanes - active - deferred) * lane_row_bytes;
+    ret->active_bytes = (active + windows) * lane_row_bytes;
+    ret->host_bytes = ((uint64_t)(s->n - ret->lost) * s->n_whole - active - deferred) * lane_row_bytes;
 }
 
 const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n)
@@ -101,9 +106,14 @@ void kv_session_active_lanes(const kv_session *s, uint32_t *ret)
     memset(ret, 0, s->n * sizeof *ret);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         const model_lane_list *list = &s->lists.view[lane];
-        for (uint32_t r = 0; r < list->n_runs; r++)
+        for (uint32_t r = 0; r < list->n_runs && !kv__window(s, lane); r++)
             for (uint32_t i = 0; i < list->runs[r].n; i++) ret[list->runs[r].index + i]++;
     }
+}
+
+uint32_t kv_session_window(const kv_session *s, uint32_t lane)
+{
+    return kv__window(s, lane);
 }
 
 void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret)
@@ -135,7 +145,7 @@ void kv_session_why(const kv_session *s, uint32_t i, kv_why *ret)
     if (i >= s->n) return;
     const kv_token *t = &s->tokens[i];
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        ret->lanes_active += kv_bits_get(s->lists.lane[lane]->bits, i);
+        ret->lanes_active += !kv__window(s, lane) && kv_bits_get(s->lists.lane[lane]->bits, i);
     ret->pivot = s->cut[i];
     ret->pinned = kv_bits_get(s->pinned, i);
     ret->barred = kv_bits_get(s->barred, i);
@@ -175,7 +185,7 @@ static kv_score score_range(const kv_session *s, const uint32_t *lanes, uint32_t
         mean_add(&memory, s->tokens[i].memory);
         mean_add(&rank, s->tokens[i].rank);
         mean_add(&threshold, s->tokens[i].threshold);
-        mean_add(&active, (float)lanes[i] / (float)s->n_lanes);
+        mean_add(&active, (float)lanes[i] / (float)s->n_whole);
     }
     return (kv_score){.from = from,
         .to = to,

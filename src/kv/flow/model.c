@@ -15,25 +15,28 @@ uint64_t kv_rows_read(void)
 
 /*
  * A token reads each list up to its own row; one that chooses its visitors weighs every row of the sequence
- * first, those that it then reads among them.
+ * first, those that it then reads among them. In a layer with a window it reads no more than that.
  */
-static void count_forward(const model_rows_shape *shape, const model_batch *b)
+static void count_forward(const model *m, const model_batch *b)
 {
+    const model_rows_shape shape = model_get_rows_shape(m);
     uint64_t rows = 0;
-    for (uint32_t lane = 0; lane < model_rows_lanes(shape); lane++) {
+    for (uint32_t lane = 0; lane < model_rows_lanes(&shape); lane++) {
         const model_lane_list *list = &b->rows->lanes[lane];
+        const uint32_t window = model_window(m, lane / shape.n_head_kv);
         uint64_t before = list->n_rows - b->n;
         if (b->reader && b->reader->visit && list->n_runs)
             before = list->runs[list->n_runs - 1].index + list->runs[list->n_runs - 1].n - b->n;
-        rows += before * b->n + (uint64_t)b->n * (b->n + 1) / 2;
+        for (uint32_t t = 0; t < b->n && window; t++)
+            rows += before + t + 1 < window ? before + t + 1 : window;
+        if (!window) rows += before * b->n + (uint64_t)b->n * (b->n + 1) / 2;
     }
     atomic_fetch_add_explicit(&rows_read, rows, memory_order_relaxed);
 }
 
 static int forward_model(void *user, const model_batch *batch, base_err *err)
 {
-    const model_rows_shape shape = model_get_rows_shape(user);
-    count_forward(&shape, batch);
+    count_forward(user, batch);
     return model_forward(user, batch, err);
 }
 
@@ -62,9 +65,9 @@ static void turn_model_keys(void *user, float *keys, uint32_t n, const int64_t *
     model_turn_keys(user, keys, n, by);
 }
 
-static bool model_window_of(void *user, uint32_t layer)
+static uint32_t window_of_model(void *user, uint32_t layer)
 {
-    return model_has_window(user, layer);
+    return model_window(user, layer);
 }
 
 static void pin_model(void *user, void *memory, size_t n_bytes)
@@ -108,7 +111,7 @@ kv_compute kv_compute_model(model *m)
         .ending = ending_of_model,
         .turn = info->folds ? turn_model : NULL,
         .turn_keys = info->folds ? turn_model_keys : NULL,
-        .has_window = model_window_of,
+        .window = window_of_model,
         .state_bytes = info->state_bytes,
         .gathers = !strcmp(info->backend, "cpu"),
         .device = {.user = m, .pin = pin_model, .unpin = unpin_model, .bring = bring_model},

@@ -59,6 +59,24 @@ static int load_residual(kv_session *s, base_err *err)
     return rc;
 }
 
+/*
+ * Which lanes read everything. Where none does, a budget is all that bounds what is read, so every lane counts as if
+ * it did.
+ */
+static void find_windows(kv_session *s)
+{
+    const model_rows_shape *shape = &s->compute.shape;
+    uint32_t n_layers = 0, widest = 0;
+    for (uint32_t layer = 0; layer < shape->n_layer && s->compute.window; layer++) {
+        const uint32_t window = s->compute.window(s->compute.user, layer);
+        n_layers += window > 0;
+        if (window > widest) widest = window;
+    }
+    if (n_layers == shape->n_layer) n_layers = widest = 0;
+    s->n_whole = (shape->n_layer - n_layers) * shape->n_head_kv;
+    s->window = widest;
+}
+
 int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_options *options,
     const kv_observer *observer, base_err *err)
 {
@@ -68,6 +86,7 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     s->policy = policy;
     s->compute = *compute;
     s->n_lanes = model_rows_lanes(&compute->shape);
+    find_windows(s);
     s->asked_ctx = options->n_ctx;
     s->cap = options->n_ctx && options->n_ctx < compute->n_ctx ? options->n_ctx : compute->n_ctx;
     kv__set_limit(s, (kv_limit){policy->score ? options->budget : 0, options->until});

@@ -96,7 +96,9 @@ void kv_session_structure(const kv_session *s, bool core, kv_structure *ret)
         ret->n_segments++;
         /* Lanes that agree share a list: what one holds, all of them do. */
         for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-            count_lane(s, part, marks, n_marked, s->lists.lane[lane]->bits, &share, &chance, &ceiling, of);
+            if (!kv__window(s, lane))
+                count_lane(
+                    s, part, marks, n_marked, s->lists.lane[lane]->bits, &share, &chance, &ceiling, of);
     }
     free(marks);
     ret->share = mean_of(&share);

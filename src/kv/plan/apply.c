@@ -32,6 +32,7 @@ void kv__describe_flips(
     uint64_t n_down = 0, n_up = 0;
     for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
         const uint64_t *flips = p->flips + (size_t)lane * n_words, *active = s->lists.lane[lane]->bits;
+        if (kv__window(s, lane)) continue;
         for (size_t i = kv_bits_next(flips, 0, p->n_tokens, true); i < p->n_tokens;
              i = kv_bits_next(flips, i + 1, p->n_tokens, true)) {
             if (kv_bits_get(active, i)) {
@@ -51,8 +52,8 @@ void kv__describe_flips(
         if (up[i])
             kv_plan_add_run(p, i, i + 1, KV_PROMOTE,
                 reasons && reasons[i] < KV_N_REASONS ? (kv_reason)reasons[i] : promote, up[i]);
-    p->evicted = p->n_lanes ? (uint32_t)((n_down + p->n_lanes / 2) / p->n_lanes) : 0;
-    p->promoted = p->n_lanes ? (uint32_t)((n_up + p->n_lanes / 2) / p->n_lanes) : 0;
+    p->evicted = (uint32_t)((n_down + s->n_whole / 2) / s->n_whole);
+    p->promoted = (uint32_t)((n_up + s->n_whole / 2) / s->n_whole);
     sort_runs(p);
     free(down);
     free(up);

@@ -63,8 +63,7 @@ uint64_t kv__deferred_rows(const kv_session *s)
 {
     uint64_t n = 0;
     for (uint32_t t = 0; t < s->n; t++)
-        if (s->cut[t] && !kv_bits_get(s->lost, t))
-            n += s->n_lanes - (uint32_t)s->cut[t] * s->compute.shape.n_head_kv;
+        if (s->cut[t] && !kv_bits_get(s->lost, t)) n += kv__whole_from(s, s->cut[t]);
     return n;
 }
 

@@ -339,14 +339,14 @@ static kv_plan *make_plan(const kv_session *s, const choice *c)
     p->deferred = base_xcalloc(n_words + 1, sizeof *p->deferred);
     for (uint32_t t = s->pending; t < s->n; t++) {
         if (!s->cut[t]) continue;
-        const uint32_t above = s->n_lanes - (uint32_t)s->cut[t] * s->compute.shape.n_head_kv;
+        const uint32_t above = kv__whole_from(s, s->cut[t]);
         const bool optional = kv_bits_get(c->optional, t);
         if (!may_rise(s, t) || (optional && !kv_bits_get(c->chosen, t))) {
             kv_bits_set(p->deferred, t);
             kv_plan_add_run(p, t, t + 1, KV_DEFER, KV_REASON_CENTRALITY, above);
             continue;
         }
-        for (uint32_t lane = s->n_lanes - above; lane < s->n_lanes; lane++)
+        for (uint32_t lane = (uint32_t)s->cut[t] * s->compute.shape.n_head_kv; lane < s->n_lanes; lane++)
             kv_bits_set(p->flips + (size_t)lane * n_words, t);
         if (optional)
             kv_plan_add_run(p, t, t + 1, KV_KEEP, KV_REASON_CENTRALITY, above);
@@ -378,6 +378,7 @@ static int store_rows(
                   : score_layers(s, s->lists.view, 0, n_layer, asker, MODEL_POOL_MEAN, NULL, &memory, &mass,
                         cancel, err);
     for (uint32_t layer = 0; layer < n_layer && !rc; layer++) {
+        if (kv__window(s, layer * per_layer)) continue;
         memset(c->score, 0, s->n * sizeof *c->score);
         if (!last) add_saliency(s, layer, s->lists.view, mass, 1, c->score);
         for (uint32_t t = 0; t < s->n; t++) {

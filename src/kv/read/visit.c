@@ -227,9 +227,7 @@ static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_
 static void find_scattered(const kv_visit *v, bool *which)
 {
     const kv_session *s = v->session;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        which[lane] = v->evicted[lane] && !(s->compute.has_window && s->compute.has_window(s->compute.user,
-                                                                         lane / s->compute.shape.n_head_kv));
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) which[lane] = v->evicted[lane] && !kv__window(s, lane);
 }
 
 /*

@@ -5,7 +5,7 @@
  * Active and evicted rows are ordered together by a_i, the mean over the heads that count of the largest
  * mass that any of the asking queries gives row i. choose.c takes rows in that order until K rows a lane are
  * spent. Where a lane would then exceed its budget, rows leave that neither this signal nor the last pass
- * wanted. The set is one for all lanes, or one for each.
+ * wanted. The set is one for all lanes, or one for each. Lanes of layers with a window are in none.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void work_free(work *w)
 static bool is_active(const kv_session *s, uint32_t t)
 {
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        if (kv_bits_get(s->lists.lane[lane]->bits, t)) return true;
+        if (!kv__window(s, lane) && kv_bits_get(s->lists.lane[lane]->bits, t)) return true;
     return false;
 }
 
@@ -201,7 +201,8 @@ static int score_signal(
     }
     int rc = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        for (uint32_t g = 0; g < group; g++) w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
+        for (uint32_t g = 0; g < group && !kv__window(s, lane); g++)
+            w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
     if (order == KV_ORDER_MASS || order == KV_ORDER_FUSED)
         rc = score_rows(s, w, w->signal.queries, w->signal.tokens, w->signal.n, heads, &w->mass, cancel, err);
     if (!rc && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
@@ -291,6 +292,7 @@ static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err
         w->sum[set->order[rank]] = -(float)rank / (float)set->n_order + w->choice.previous[set->order[rank]];
     kv_rank(&s->ranker, w->sum, NULL, s->n, order);
     for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++) {
+        if (kv__window(s, lane)) continue;
         uint64_t *flips = p->flips + (size_t)lane * n_words;
         const uint64_t *active = s->lists.lane[lane]->bits;
         const uint32_t n_up = kv_bits_count(flips, n_words), after = s->lists.view[lane].n_rows + n_up;
@@ -332,6 +334,7 @@ static uint64_t count_missing(const kv_session *s, kv_repair_work *w)
         int n_digits = 0;
         for (uint32_t i = 0; i < n; i++) soft |= (uint64_t)!w->hard[first + i] << i;
         for (uint32_t lane = w->set.lane; lane < w->set.lane + w->set.n_lanes; lane++) {
+            if (kv__window(s, lane)) continue;
             const uint64_t reads = s->lists.lane[lane]->bits[word];
             uint64_t carry = (~reads & may_come) | (anew ? reads & soft : 0);
             for (int d = 0; carry; d++) {
@@ -359,7 +362,7 @@ static void note_ranks(const kv_session *s, work *w)
         const uint32_t t = set->order[i];
         if (n < w->rank[t]) w->rank[t] = n;
         for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
-            if (!kv_bits_get(s->lists.lane[lane]->bits, t)) {
+            if (!kv__window(s, lane) && !kv_bits_get(s->lists.lane[lane]->bits, t)) {
                 n++;
                 break;
             }
@@ -379,14 +382,14 @@ static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err 
     const uint32_t n_words = kv_plan_words(p);
     const bool anew = s->parameters.pick == KV_PICK_REFRESH;
     const uint64_t active = count_missing(s, &w->choice);
-    uint64_t room = (uint64_t)rows_of(s) * set->n_lanes;
+    uint64_t room = (uint64_t)rows_of(s) * (w->each ? 1 : s->n_whole);
     if (anew) room += active;
     memset(set->chosen, 0, n_words * sizeof *set->chosen);
     order_set(s, w);
     if (w->rank) note_ranks(s, w);
     kv__repair_choose(s, &w->choice, room);
     for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
-        for (uint32_t word = 0; word < n_words; word++) {
+        for (uint32_t word = 0; word < n_words && !kv__window(s, lane); word++) {
             const uint64_t active_bits = s->lists.lane[lane]->bits[word];
             uint64_t *flips = &p->flips[(size_t)lane * n_words + word];
             *flips = set->chosen[word] & ~active_bits;
@@ -454,6 +457,7 @@ static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, doubl
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
     int rc = 0;
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane += each) {
+        if (w->each && kv__window(s, lane)) continue;
         w->choice.set.lane = lane;
         w->choice.set.n_lanes = each;
         rc = plan_set(s, w, from, p, err);
@@ -476,7 +480,7 @@ static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, doubl
 static bool anything_missing(const kv_session *s, const uint64_t *eligible)
 {
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        for (size_t word = 0; word < kv_bits_words(s->n); word++)
+        for (size_t word = 0; word < kv_bits_words(s->n) && !kv__window(s, lane); word++)
             if (eligible[word] & ~s->lists.lane[lane]->bits[word]) return true;
     return false;
 }

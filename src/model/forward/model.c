@@ -479,9 +479,9 @@ int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, base_err *
     return 0;
 }
 
-bool model_has_window(const model *m, uint32_t layer)
+uint32_t model_window(const model *m, uint32_t layer)
 {
-    return model_layer_has_window(&m->hyper, layer);
+    return model_layer_has_window(&m->hyper, layer) ? m->hyper.window : 0;
 }
 
 model_rows_shape model_get_rows_shape(const model *m)

@@ -63,7 +63,8 @@ const model_info *model_get_info(const model *m);
 const model_tokenizer *model_get_tokenizer(const model *m);
 const model_template *model_get_template(const model *m);
 model_rows_shape model_get_rows_shape(const model *m); /* n_layer: of the layers that have rows */
-bool model_has_window(const model *m, uint32_t layer); /* the layer reads the newest rows only */
+uint32_t model_window(
+    const model *m, uint32_t layer); /* tokens that a layer with rows reads, its own included; 0: all */
 /*
  * Bytes this process may still take: the machine's free memory, and the limits that are set for it (cgroup,
  * ulimit -v).

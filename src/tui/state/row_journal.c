@@ -26,7 +26,7 @@ typedef struct piece {
     uint16_t n;
 } piece;
 
-enum { MAX_WORDS = 255, MAX_TOKENS = 1 << 24 };
+enum { MAX_WORDS = 255, MAX_TOKENS = 1 << 24, NOT_COUNTED = UINT16_MAX };
 
 /* A new one for each journal and each rewriting of one; the UI thread only. */
 static uint64_t last_serial;
@@ -44,6 +44,9 @@ struct tui_journal {
     size_t n_sources, cap_sources;
     char *words[MAX_WORDS + 1];
     size_t n_words;
+    /* [n_places] of a plan's lanes the place among those that are counted, or NOT_COUNTED; none: their own */
+    uint16_t *places;
+    uint32_t n_places;
 };
 
 tui_journal *tui_journal_new(void)
@@ -64,11 +67,36 @@ void tui_journal_free(tui_journal *j)
     for (size_t i = 0; i < j->n_words; i++) free(j->words[i]);
     for (size_t i = 0; i < j->n_plans; i++) free((char *)(uintptr_t)j->plans[i].ptr);
     free(j->plans);
+    free(j->places);
     free(j->sources);
     free(j->ops);
     free(j->pieces);
     base_buf_free(&j->text);
     free(j);
+}
+
+uint32_t tui_journal_windows(tui_journal *j, uint32_t n_lanes, const char *letters)
+{
+    const size_t n_layers = letters ? strlen(letters) : 0;
+    free(j->places);
+    j->places = NULL;
+    j->n_places = 0;
+    if (!n_layers || n_lanes >= NOT_COUNTED || n_lanes % n_layers || !strchr(letters, '.') ||
+        !strchr(letters, 'w'))
+        return n_lanes;
+    uint16_t n = 0;
+    j->places = base_xcalloc(n_lanes, sizeof *j->places);
+    j->n_places = n_lanes;
+    for (uint32_t lane = 0; lane < n_lanes; lane++)
+        j->places[lane] = letters[lane / (n_lanes / n_layers)] == 'w' ? NOT_COUNTED : n++;
+    return n;
+}
+
+/* Where a plan's lane is counted; NOT_COUNTED: nowhere. */
+static uint32_t place_of(const tui_journal *j, uint32_t lane)
+{
+    if (!j->n_places) return lane;
+    return lane < j->n_places ? j->places[lane] : NOT_COUNTED;
 }
 
 static uint8_t word_id(tui_journal *j, const char *word)
@@ -133,7 +161,9 @@ void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n
 
 void tui_journal_lanes(tui_journal *j, uint32_t lanes)
 {
-    if (j->n_ops && j->ops[j->n_ops - 1].kind == OP_APPEND) j->ops[j->n_ops - 1].lanes = lanes;
+    uint32_t n = 0;
+    for (uint32_t lane = 0; lane < lanes; lane++) n += place_of(j, lane) != NOT_COUNTED;
+    if (j->n_ops && j->ops[j->n_ops - 1].kind == OP_APPEND) j->ops[j->n_ops - 1].lanes = n;
 }
 
 void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *reason)
@@ -319,10 +349,11 @@ static void fold_plan(tui_rows *r, const tui_journal *j, const op *o)
 {
     kv_plan *p;
     if (kv_plan_unpack(j->plans[o->piece].ptr, j->plans[o->piece].len, &p, NULL)) return;
-    const uint32_t n_words = kv_plan_words(p), n_lanes = p->n_lanes < r->n_lanes ? p->n_lanes : r->n_lanes;
-    for (uint32_t lane = 0; lane < n_lanes; lane++)
-        for (uint32_t w = 0; w < n_words; w++)
-            for (uint64_t left = p->flips[(size_t)lane * n_words + w]; left; left &= left - 1) {
+    const uint32_t n_words = kv_plan_words(p);
+    for (uint32_t of_plan = 0; of_plan < p->n_lanes; of_plan++) {
+        const uint32_t lane = place_of(j, of_plan);
+        for (uint32_t w = 0; w < n_words && lane < r->n_lanes; w++)
+            for (uint64_t left = p->flips[(size_t)of_plan * n_words + w]; left; left &= left - 1) {
                 uint32_t index = w * 64 + (uint32_t)__builtin_ctzll(left);
                 if (index >= r->n) break;
                 const bool active = tui_row_in_lane(r, index, lane);
@@ -333,6 +364,7 @@ static void fold_plan(tui_rows *r, const tui_journal *j, const op *o)
                 /* What becomes active there is computed, in all its lanes. */
                 if (!active && lane + r->row[index].deferred >= r->n_lanes) r->row[index].deferred = 0;
             }
+    }
     kv_plan_free(p);
 }
 

@@ -56,7 +56,13 @@ void tui_journal_free(tui_journal *j);
 /* text: the tokens' bytes in a row; lens: bytes of each of the n tokens, NULL: all at the first. */
 void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n, const char *origin,
     const char *label, uint32_t line, const char *text, size_t text_n, const uint16_t *lens);
-/* Of what was just appended only the first `lanes` are computed (fresh bulk below the pivot). */
+/*
+ * Plans speak of n_lanes lanes; those of layers whose letter is 'w' (a letter a layer, as in the session's event; NULL or
+ * no such number of layers: none) read the newest tokens whatever is decided, and are left out of all that is counted
+ * here. Before anything else. Returns how many lanes are counted.
+ */
+uint32_t tui_journal_windows(tui_journal *j, uint32_t n_lanes, const char *letters);
+/* Of what was just appended only the first `lanes` of a plan's are computed (fresh bulk below the pivot). */
 void tui_journal_lanes(tui_journal *j, uint32_t lanes);
 void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *reason);
 /*
@@ -101,7 +107,7 @@ typedef struct tui_rows {
     uint64_t serial; /* the journal's serial when it was folded; with another serial the table starts again */
     size_t done;     /* operations folded in */
     uint32_t turn;   /* of the last one */
-    uint32_t n_lanes;
+    uint32_t n_lanes; /* that are counted */
     tui_row *row;
     size_t n, cap;
     uint64_t *bits;      /* [n][(n_lanes + 63) / 64]: the lanes in which a row is active */

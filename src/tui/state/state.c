@@ -99,7 +99,11 @@ static void on_session(tui_state *s, const agent_event *e, int64_t now)
     if (e->session.budget >= 0) s->budget = (uint32_t)agent_limit_now(e->session.budget, e->session.until, 0);
     s->n_ctx = e->session.n_ctx > 0 ? (uint32_t)e->session.n_ctx : 0;
     s->folded_to = 0;
-    if (e->session.n_lanes > 0 && e->session.n_lanes < UINT16_MAX) s->n_lanes = (uint32_t)e->session.n_lanes;
+    if (e->session.n_lanes > 0 && e->session.n_lanes < UINT16_MAX) {
+        s->n_lanes = tui_journal_windows(s->journal, (uint32_t)e->session.n_lanes, e->session.windows);
+        s->n_windowed = (uint32_t)e->session.n_lanes - s->n_lanes;
+        s->window = e->session.window > 0 ? (uint32_t)e->session.window : 0;
+    }
     s->row_bytes = e->session.row_bytes;
     s->is_elsewhere = e->session.row_bytes <= 0; /* across HTTP there are no rows */
 }

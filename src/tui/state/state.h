@@ -126,9 +126,10 @@ typedef struct tui_state {
     char *session, *parent, *model, *policy, *mode, *root, *branch;
     tui_asked asked;   /* of the turn that goes on */
     bool is_elsewhere; /* the engine is across HTTP: no rows, lanes or scores are visible */
-    uint32_t turn, n_lanes, n_tokens, budget;
-    uint32_t n_ctx;     /* 0: the session has no end */
-    uint32_t folded_to; /* tokens below it are read from nearer than they were written */
+    uint32_t turn, n_lanes, n_tokens, budget; /* n_lanes: that read everything */
+    uint32_t n_windowed, window; /* lanes of layers that read the newest `window` tokens, not counted */
+    uint32_t n_ctx;              /* 0: the session has no end */
+    uint32_t folded_to;          /* tokens below it are read from nearer than they were written */
     int64_t row_bytes;
     bool ended, in_turn;
     bool explained; /* what it means that rows are evicted */

@@ -39,7 +39,11 @@ static void draw_lanes(tui_ui *u, tui_area a)
     }
     uint32_t n = (uint32_t)r->n, bin = (n + (uint32_t)width - 1) / (uint32_t)width;
     uint32_t group = (r->n_lanes + (uint32_t)height - 1) / (uint32_t)height;
-    tui_printf(a, 0, 0, TUI_FAINT, "%u lanes, %u a line; %u places a cell", r->n_lanes, group, bin);
+    const int head =
+        tui_printf(a, 0, 0, TUI_FAINT, "%u lanes, %u a line; %u places a cell", r->n_lanes, group, bin);
+    if (u->state.n_windowed)
+        tui_printf(
+            a, head, 0, TUI_FAINT, "; %u more read the newest %u", u->state.n_windowed, u->state.window);
     int y = 1;
     for (uint32_t lane = 0; lane < r->n_lanes; lane += group, y++) {
         uint32_t end = lane + group < r->n_lanes ? lane + group : r->n_lanes;
