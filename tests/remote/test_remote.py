@@ -1087,6 +1087,26 @@ class Remote(unittest.TestCase):
         self.ask(s, "--ephemeral", text=words)
         self.assertIn("very-secret-1", bytes_of(s.requests[0]["prompt"]).decode())
 
+    def test_retrieval_takes_no_secrets_along(self):
+        """A request that fits them best: files called as keys are, and what git ignores, are in front of it on this machine alone."""
+        told = "def walrus_password(x):\n    return 'very-secret-1'\n"
+        self.put("credentials.py", told)
+        self.put("local_settings.py", told.replace("secret-1", "secret-2"))
+        self.put("public.py", told.replace("very-secret-1", "public-3"))
+        self.put(".gitignore", "local_settings.py\n")
+        subprocess.run(["git", "-C", self.tree, "add", "-A"], check=True)
+        words = "What does walrus_password return?"
+        s = self.serve("llama", ["Nothing."])
+        run = self.kvist("-p", words, "--json", "--ephemeral", "--endpoint", self.ELSEWHERE, env={"http_proxy": s.url})
+        events = [json.loads(line) for line in run.stdout.splitlines()]
+        self.assertEqual(self.answer(events), "Nothing.", run.stderr)
+        sent = bytes_of(s.requests[0]["prompt"]).decode()
+        self.assertIn("public-3", sent)  # the control: it is searched for
+        self.assertNotIn("very-secret", sent)
+        s = self.serve("llama", ["All."])
+        self.ask(s, "--ephemeral", text=words)
+        self.assertIn("very-secret-1", bytes_of(s.requests[0]["prompt"]).decode())
+
     def test_asked_once_for_each_tree(self):
         s = self.serve("llama", ["One."] * 3)
         for i, word in enumerate(("n", "y", None)):
