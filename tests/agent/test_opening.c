@@ -405,6 +405,16 @@ static void test_opening__a_function_of_a_type_is_begun(void **state)
             "def reset(self", "):\n    return 0\n```",
             "class Queue:\n    def pop(self):\n        return 1\n\n    def reset(self):\n        return 0\n"},
         {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n",
+            "Ask a queue whether it is empty: add is_empty, which returns a bool", "def is_empty(self",
+            "):\n    return 0\n```",
+            "class Queue:\n    def pop(self):\n        return 1\n\n    def is_empty(self):\n        return "
+            "0\n"},
+        {"index.js", "exports.parse = parse\n\nfunction parse (s) {\n  return s\n}\n",
+            "Add and export isValid(s), which returns true if it can be parsed, and describe it in README.md",
+            "function isValid", " (s) {\n  return true\n}\n```",
+            "exports.parse = parse\nexports.isValid = isValid\n\nfunction parse (s) {\n  return s\n}\n\n"
+            "function isValid (s) {\n  return true\n}\n"},
+        {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n",
             "Add a method pop to Queue, if it has none", NULL, "None is needed.", NULL}, /* it has one */
         {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n", "Add a method reset to Stack",
             NULL, "There is no Stack.", NULL},

@@ -13,6 +13,7 @@
 #include "agent/words/operation_words.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
+#include "base/path.h"
 
 /* The tree's only type of that name that has members; NULL: none, or several. */
 static char *holder_path(const agent *a, const char *name)
@@ -106,11 +107,94 @@ static char *find_file(const agent *a, const char *request)
     agent_word m;
     for (size_t at = 0; !path && agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
         char *said = base_xstrndup(request + m.from, m.to - m.from);
-        if (strchr(said, '.') && code_language(said, "", 0) && !is_for_test(request, m.from))
+        const char *language = strchr(said, '.') ? code_language(said, "", 0) : NULL;
+        if (language && !code_language_is_document(language) && !is_for_test(request, m.from))
             path = code_index_path(tool_workspace_index(a->workspace), said);
         free(said);
     }
     return path;
+}
+
+/* "Ask a prefix whether ...: add is_binary": the one type of the tree that the request speaks of by a plain word, and its file. */
+static char *find_described_holder(const agent *a, const char *request, agent_addition_words *w)
+{
+    char *path = NULL;
+    uint32_t n_types = 0;
+    agent_word word;
+    for (size_t at = 0; agent__next_word(request, at, &word); at = word.to) {
+        char *name = agent__copy_word(request, word);
+        const size_t n = strlen(name);
+        *name = (char)toupper((unsigned char)*name);
+        char *found = n > 2 && strcmp(name, w->name) != 0 ? holder_path(a, name) : NULL;
+        if (!found && n > 3 && name[n - 1] == 's') { /* "the class of signals" */
+            name[n - 1] = 0;
+            found = holder_path(a, name);
+        }
+        const bool is_same = found && w->holder && !strcmp(w->holder, name);
+        if (found && !is_same && !n_types++) {
+            path = found;
+            w->holder = name;
+            continue;
+        }
+        free(found);
+        free(name);
+    }
+    if (n_types == 1) return path;
+    free(path);
+    free(w->holder);
+    w->holder = NULL;
+    return NULL;
+}
+
+/* Does a path stand for code that others call: no header, example, build script or list of modules? */
+static bool is_source(const char *path)
+{
+    static const char *const folders[] = {"example", "examples", "bench", "benches", "benchmark", "benchmarks",
+        "doc", "docs", "scripts", "tools", "fuzz", "node_modules", NULL};
+    static const char *const files[] = {"setup.py", "conf.py", "build.rs", "doc.go", "_version.py", NULL};
+    static const char *const endings[] = {".h", ".hpp", ".d.ts", ".config.js", ".sh", NULL};
+    const char *language = code_language(path, "", 0);
+    if (!language || code_language_is_document(language) || code_path_is_test(path)) return false;
+    for (const char *p = path, *slash; (slash = strchr(p, '/')); p = slash + 1)
+        for (const char *const *f = folders; *f; f++)
+            if (strlen(*f) == (size_t)(slash - p) && !strncmp(p, *f, (size_t)(slash - p))) return false;
+    for (const char *const *f = files; *f; f++)
+        if (!strcmp(base_path_name(path), *f)) return false;
+    for (const char *const *e = endings; *e; e++)
+        if (base_ends_with(path, *e)) return false;
+    return true;
+}
+
+/* "to Stack", "in stack.c", where the tree has neither: the request says a place, and it is not there. */
+static bool says_unknown_place(const char *request, const char *name)
+{
+    agent_word m;
+    for (size_t at = 0; agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
+        char *said = agent__copy_word(request, m);
+        const bool is_file = strchr(said, '.') && code_language(said, "", 0) &&
+                             !code_language_is_document(code_language(said, "", 0)),
+                   is_type = isupper((unsigned char)*said) && strcmp(said, name) != 0,
+                   is_so = (is_file || is_type) && agent_is_addition_place(request, m.from) &&
+                           !(strchr(said, '.') && !is_file);
+        free(said);
+        if (is_so) return true;
+    }
+    return false;
+}
+
+/* The only file of code that the tree has beside its tests. */
+static char *only_source(const agent *a)
+{
+    char **paths = code_index_paths(tool_workspace_index(a->workspace)), *only = NULL;
+    uint32_t n = 0;
+    for (size_t i = 0; paths && paths[i]; i++) {
+        if (!is_source(paths[i])) continue;
+        if (!n++) only = base_xstrdup(paths[i]);
+    }
+    code_index_paths_free(paths);
+    if (n == 1) return only;
+    free(only);
+    return NULL;
 }
 
 /* --- how its text begins -------------------------------------------------------------------------------- */
@@ -216,6 +300,8 @@ bool agent__open_addition(agent *a, const char *request, agent_opening *opening)
     char *path = find_holder(a, request, &w);
     if (!path && !w.holder) path = find_file(a, request);
     if (!path && !w.holder) path = agent__home_of_addition(a, request);
+    if (!path && !w.holder) path = find_described_holder(a, request, &w);
+    if (!path && !w.holder && !says_unknown_place(request, w.name)) path = only_source(a);
     path = source_of(a, path);
     base_buf name = {0}, body = {0};
     base_buf_printf(&name, "%s%s%s", w.holder ? w.holder : "", w.holder ? "." : "", w.name);

@@ -65,6 +65,33 @@ static bool read_name(const char *s, size_t at, agent_word *ret)
     return is_said || is_marked || s[w.to] == '(' || agent__looks_like_name(s, w) || goes_on(s, w);
 }
 
+/*
+ * "Add a Keys method to Tree", but "add a static method to Tree", "add a sorting function": a plain word between an article
+ * and the kind is the name where it says nothing of how the function is, and the sentence goes on behind the kind.
+ */
+static bool is_plain_name(const char *s, agent_word w, agent_word kind)
+{
+    static const char *const articles[] = {"a", "an", "the", NULL};
+    static const char *const links[] = {"to", "in", "into", "on", "that", "which", NULL};
+    static const char *const qualities[] = {"new", "other", "another", "second", "third", "further", "extra",
+        "single", "simple", "small", "short", "separate", "public", "private", "protected", "internal",
+        "external", "static", "class", "instance", "member", "free", "inline", "virtual", "abstract", "async",
+        "generic", "pure", "global", "local", "module", "package", "helper", "utility", "convenience",
+        "wrapper", "factory", "getter", "setter", "accessor", "callback", "constructor", "constant", "test",
+        "similar", "same", "missing", "optional", "default", "common", "shared", "python", "rust", "java",
+        "javascript", "typescript", "go", "c", NULL};
+    static const char *const endings[] = {"ing", "ed", "tion", "sion", "ison", "able", "ible", NULL};
+    agent_word before, next;
+    if (!agent__word_before(s, w.from, &before) || !agent__is_any_word(s, before, articles) ||
+        !agent__next_word(s, kind.to, &next) || !agent__is_any_word(s, next, links) ||
+        agent__is_any_word(s, w, qualities) || w.to - w.from < 2)
+        return false;
+    bool is_described = false;
+    for (const char *const *e = endings; *e; e++)
+        is_described |= w.to - w.from > strlen(*e) && !strncasecmp(s + w.to - strlen(*e), *e, strlen(*e));
+    return !is_described;
+}
+
 /* "Add a GetFloat method": the name in front of the kind. */
 static bool read_name_before(const char *s, agent_word kind, agent_word *ret)
 {
@@ -74,7 +101,29 @@ static bool read_name_before(const char *s, agent_word kind, agent_word *ret)
     if (s[between] == '(' && s[between + 1] == ')') between += 2;
     *ret = w;
     return strspn(s + between, " `\"'") == kind.from - between &&
-           (agent__looks_like_name(s, w) || between > w.to || (w.from > 0 && agent__is_mark(s[w.from - 1])));
+           (agent__looks_like_name(s, w) || between > w.to || (w.from > 0 && agent__is_mark(s[w.from - 1])) ||
+               is_plain_name(s, w, kind));
+}
+
+/* "Add clear(self): ...", "add and export is_valid, which returns ...": a name right behind the verb, no kind said. */
+static bool is_added_alone(const char *s, agent_word w)
+{
+    static const char *const verbs[] = {"add", "implement", "write", "create", "introduce", "define", NULL};
+    static const char *const fillers[] = {
+        "and", "export", "a", "an", "the", "new", "missing", "public", "exported", "static", NULL};
+    static const char *const relative[] = {"which", "that", "it", NULL},
+                             *const giving[] = {"returns", "gives", "tells", "says", "is", "does", NULL};
+    agent_word before = w, next, verb;
+    bool is_behind = false;
+    while (!is_behind && agent__word_before(s, before.from, &before)) {
+        is_behind = agent__is_any_word(s, before, verbs);
+        if (!is_behind && !agent__is_any_word(s, before, fillers)) return false;
+    }
+    if (!is_behind) return false;
+    if (s[w.to] == '(') return true;
+    return agent__looks_like_name(s, w) && agent__next_word(s, w.to, &next) &&
+           agent__is_any_word(s, next, relative) && agent__next_word(s, next.to, &verb) &&
+           agent__is_any_word(s, verb, giving);
 }
 
 static bool is_plain(const char *s)
@@ -114,6 +163,8 @@ bool agent_read_addition_words(const char *request, agent_addition_words *ret)
         if (read_name(request, kind.to, &name) || read_name_before(request, kind, &name))
             take_name(request, name, ret);
     }
+    for (size_t at = 0; !ret->name && agent__next_word(request, at, &name); at = name.to)
+        if (is_added_alone(request, name)) take_name(request, name, ret);
     ret->is_plain = is_plain(request);
     return ret->name != NULL;
 }
