@@ -1,7 +1,8 @@
 /*
  * rewrite {path, name} + block: one whole definition becomes another (replace.c). What was never shown is not
  * rewritten: the refusal carries the definition's current text, so that the next call can be right. A
- * definition that is not there is added where it belongs (add.c) and exported as its neighbour is (exports.c), a file
+ * definition that is not there is added where it belongs (add.c) and exported as its neighbour is (exports.c), a test of C run
+ * where its neighbour is (register.c), a file
  * that is not there is made.
  */
 #include "tools/edit/add.h"
@@ -11,6 +12,7 @@
 #include "tools/edit/exports.h"
 #include "tools/edit/imports.h"
 #include "tools/edit/prototype.h"
+#include "tools/edit/register.h"
 #include "tools/edit/replace.h"
 #include "tools/edit/twin.h"
 #include "tools/file/text.h"
@@ -384,6 +386,16 @@ static tool_change *export_change(tool_workspace *w, const char *path, const too
     return ret;
 }
 
+/* A new test of C runs where the one that it stands behind does. */
+static void run_test_too(
+    const char *path, const tool_addition *added, const char *name, base_buf *new_text, base_buf *notes)
+{
+    const char *language = code_language(path, "", 0);
+    const bool is_c = language && (!strcmp(language, "c") || !strcmp(language, "cpp"));
+    if (is_c && added->behind && tool__register_test(new_text, added->behind, name))
+        base_buf_printf(notes, "%s runs behind %s. ", name, added->behind);
+}
+
 /* What the tree lacks: a refusal that lists names would be no help to a model that wants a new one. */
 static int prepare_addition(
     tool_workspace *w, const tool_call *call, const tool_aim *aim, tool_preview *ret, tool_result *result)
@@ -409,6 +421,7 @@ static int prepare_addition(
             base_buf_printf(&say, "%s%s (lines %u-%u%s%s)", i ? ", " : "", aim->names[i], added.line,
                 added.line_end, added.behind ? ", behind " : "", added.behind ? added.behind : "");
             if (added.note.len) base_buf_add(&notes, added.note.data, added.note.len);
+            run_test_too(aim->path, &added, aim->names[i], &new_text, &notes);
             if (aim->n == 1)
                 also = prototype_change(w, aim->path, &f.text, &added, aim->names[0], call->request);
             if (aim->n == 1 && !also) {

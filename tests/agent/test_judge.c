@@ -3,6 +3,7 @@
  * counted where it cannot tell right from wrong.
  */
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/asked/asked.h"
 #include "stage.h"
@@ -501,6 +502,39 @@ static void test_judge__values_of_the_request_judge(void **state)
     free_host(&h);
 }
 
+/* What would run the tree's tests is missing: the values have judged, and that is said. */
+static void test_judge__values_judge_where_the_runner_is_missing(void **state)
+{
+    put_file("test_num.py", "import num\n\n\ndef test_double():\n    assert num.double(2) == 4\n");
+    host h = new_host();
+    agent_session *s = open_numbers(&h, THRICE("3 * x") "answer Added.\n", AGENT_MODE_ALL);
+    char *path = base_xstrdup(getenv("PATH"));
+    char bin[] = "/tmp/kvist-no-pytest-XXXXXX";
+    base_buf first = {0}, python = {0};
+    assert_non_null(mkdtemp(bin));
+    base_buf_printf(&python, "%s/python3", bin);
+    FILE *f = fopen(python.data, "w");
+    fputs("#!/bin/sh\n[ \"$2\" = pytest ] && { echo 'No module named pytest'; exit 1; }\n"
+          "exec /usr/bin/python3 \"$@\"\n",
+        f);
+    fclose(f);
+    chmod(python.data, 0755);
+    base_buf_printf(&first, "%s:%s", bin, path);
+    setenv("PATH", first.data, 1);
+    submit(s, &h, "Add a function thrice to num.py: thrice(2) is 6");
+    setenv("PATH", path, 1);
+    unlink(python.data);
+    rmdir(bin);
+    if (!told(&h, "Checked by values of your request: 1 of 1. The tree's own tests could not judge it.") ||
+        told(&h, "No test has judged it"))
+        fail_msg("%s", h.json.data);
+    agent_session_close(s);
+    free_host(&h);
+    base_buf_free(&first);
+    base_buf_free(&python);
+    free(path);
+}
+
 static void test_judge__wrong_values_go_back(void **state)
 {
     host h = new_host();
@@ -599,6 +633,7 @@ int main(void)
         TEST_CASE(test_judge__what_is_as_before_is_told_as_nothing),
         TEST_CASE(test_judge__values_of_the_request_judge),
         TEST_CASE(test_judge__wrong_values_go_back),
+        TEST_CASE(test_judge__values_judge_where_the_runner_is_missing),
         TEST_CASE(test_judge__the_value_that_fails_is_named),
         TEST_CASE(test_judge__values_choose_a_candidate),
         TEST_CASE(test_judge__values_that_cannot_run_are_told),

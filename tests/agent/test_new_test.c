@@ -220,6 +220,28 @@ static void test_new_test__it_waits_for_the_error(void **state)
     }
 }
 
+/* C: begun as its neighbour begins, and run where that is run. */
+static void test_new_test__of_c_runs_with_the_others(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("list.c", "int list_at(int i) {\n  return i;\n}\n\nint list_len(void) {\n  return 0;\n}\n");
+    put_file("test.c",
+        "#include <assert.h>\nint list_at(int i);\n\nstatic void\ntest_list_at() {\n  assert(list_at(1) == "
+        "1);\n}\n\nint main(void) {\n  test_list_at();\n  return 0;\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(
+        &h, "answer <<X\n  assert(list_len() == 0);\n}\n```\nX\n" ADDED ADDED, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a test for list_len to test.c. It has to run with the others.");
+    char *tests = get_file("test.c");
+    if (!strstr(tests, "static void\ntest_list_len() {\n  assert(list_len() == 0);\n}\n") ||
+        !strstr(tests, "  test_list_at();\n  test_list_len();\n  return 0;"))
+        fail_msg("%s\n%s", tests, h.json.data);
+    free(tests);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* Rows for a test that is told by words of its name and its file's, among others of the same table. */
 static void test_new_test__rows_go_to_the_test_that_is_told(void **state)
 {
@@ -494,6 +516,7 @@ int main(void)
     };
     const struct CMUnitTest once[] = {
         TEST_CASE(test_new_test__it_waits_for_the_error),
+        TEST_CASE(test_new_test__of_c_runs_with_the_others),
         TEST_CASE(test_new_test__the_class_that_should_get_a_method_gets_it),
         TEST_CASE(test_new_test__rows_go_to_the_test_that_is_told),
         TEST_CASE(test_new_test__of_a_method_it_begins_without_decorated_ones),

@@ -6,6 +6,7 @@
 #include "tools/edit/add.h"
 #include "tools/edit/elide.h"
 #include "tools/edit/exports.h"
+#include "tools/edit/register.h"
 #include "tools/edit/imports.h"
 #include "base/hash.h"
 
@@ -555,6 +556,34 @@ static void test_exports__behind_the_last_on_request(void **state)
     }
 }
 
+/* A test of C runs where its neighbour is named for that. */
+static void test_register__behind_the_neighbour(void **state)
+{
+    static const struct {
+        const char *text, *result; /* result NULL: as it was */
+    } cases[] = {
+        {"int main(void) {\n  test(has);\n  test(last);\n}\n",
+            "int main(void) {\n  test(has);\n  test(new);\n  test(last);\n}\n"},
+        {"int main(void) {\n\ttest_has();\n}\n", "int main(void) {\n\ttest_has();\n\ttest_new();\n}\n"},
+        {"    const struct CMUnitTest tests[] = {\n        cmocka_unit_test(test_has),\n    };\n",
+            "    const struct CMUnitTest tests[] = {\n        cmocka_unit_test(test_has),\n        "
+            "cmocka_unit_test(test_new),\n    };\n"},
+        {"static void test_has(void) {\n  assert(1);\n}\n", NULL}, /* its definition */
+        {"  test(has);\n  test(new);\n", NULL},
+        {"  run(hash);\n", NULL},
+        {"  if (x) test_has", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf text = {0};
+        base_buf_puts(&text, cases[i].text);
+        const bool is_done = tool__register_test(&text, "test_has", "test_new");
+        assert_string_equal(text.data ? text.data : "", cases[i].result ? cases[i].result : cases[i].text);
+        assert_int_equal(is_done, cases[i].result != NULL);
+        base_buf_free(&text);
+    }
+}
+
 /* A file of nothing but lists: each costs a walk through all of it, so that a hundred thousand would never end. */
 static void test_exports__go_into_some_lists(void **state)
 {
@@ -749,7 +778,8 @@ int main(void)
         cmocka_unit_test(test_declared_where_it_is_asked_for),
         cmocka_unit_test(test_a_semicolon_is_no_change), cmocka_unit_test(test_no_second_one_in_the_source),
         cmocka_unit_test(test_import), cmocka_unit_test(test_export_lists),
-        cmocka_unit_test(test_exports__behind_the_last_on_request), cmocka_unit_test(test_export_lists),
+        cmocka_unit_test(test_exports__behind_the_last_on_request),
+        cmocka_unit_test(test_register__behind_the_neighbour), cmocka_unit_test(test_export_lists),
         cmocka_unit_test(test_exports__go_into_some_lists), cmocka_unit_test(test_exports),
         cmocka_unit_test(test_elision), cmocka_unit_test(test_standard_imports),
         cmocka_unit_test(test_words_alone), cmocka_unit_test(test_overloads)};

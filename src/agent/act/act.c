@@ -18,6 +18,7 @@
 #include "agent/retrieve/retrieve.h"
 #include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"
+#include "agent/words/values.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -282,6 +283,13 @@ static bool lacks_runner(const tool_result *t)
     return is_so;
 }
 
+/* The request's values hold, and what would run the tree's tests is missing: the values have judged, the others have not. */
+static bool is_judged_by_values(agent *a, const tool_result *t)
+{
+    uint32_t hold, of;
+    return a->test.has_values && a->test.plain && agent_values_count(t->text.data, &hold, &of) && hold == of;
+}
+
 /* A test that the program chose has to be able to tell right from wrong: else it says nothing of the change. true: it is none. */
 static bool give_up_judging(agent *a, agent_running *test)
 {
@@ -344,17 +352,21 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
     if (!rc) rc = agent__running_carry_out(ret, agent__running_permit, err);
     if (!rc && (ret->result.status == TOOL_DENIED || ret->result.status == TOOL_REFUSED))
         a->fix.no_test = true;
-    if (!rc && lacks_runner(&ret->result)) {
-        a->fix.no_test = true;
+    const bool lacks = !rc && lacks_runner(&ret->result);
+    if (lacks) {
         agent__notice(a,
             "the test cannot judge, since what runs it is not installed: %s; install it, or name another "
             "test",
-            a->test.command);
+            a->test.plain ? a->test.plain : a->test.command);
+        a->fix.no_test = !is_judged_by_values(a, &ret->result);
+    }
+    if (lacks && !a->fix.no_test) {
+        agent__drop_plain(a);
+        ret->result.status = TOOL_OK; /* the values hold */
     }
     a->fix.failing =
         !a->fix.no_test && (ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT);
-    const bool had_values = a->test.has_values,
-               is_unfit = !rc && lacks_runner(&ret->result) && a->test.is_found;
+    const bool had_values = a->test.has_values, is_unfit = lacks && a->test.is_found;
     if (!rc && a->fix.failing && change && a->test.is_found) is_given_up = give_up_judging(a, ret);
     if (!rc && change && !had_values && (is_unfit || is_given_up) &&
         agent__find_next_judge(a, change->result.changed[0])) {

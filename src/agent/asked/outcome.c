@@ -421,6 +421,7 @@ void agent__asked_free(agent *a)
     free(t->assertion);
     free(t->begins);
     free(t->rows);
+    free(t->head);
     *x = (agent_asked){0};
 }
 
@@ -668,6 +669,7 @@ static void tell_judge(const agent *a, const char *says, base_buf *out)
         base_buf_printf(out, " Checked by values of your request: %u of %u.", a->test.hold, a->test.of);
     else if (a->test.has_values && a->fix.failing)
         base_buf_puts(out, " The values of your request could not be tried on it.");
+    if (by_values && a->test.drops_plain) base_buf_puts(out, " The tree's own tests could not judge it.");
     if (command && !(a->test.has_values && a->fix.failing && !(by_values && a->test.hold == a->test.of)))
         base_buf_printf(out, " %s: %s.", says, command);
 }

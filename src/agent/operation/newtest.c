@@ -475,6 +475,24 @@ static char *rows_of(const base_buf *text, const code_definition *d, const char 
     return out.len ? base_buf_take(&out) : NULL;
 }
 
+/*
+ * C: the test's lines up to its body's bracket, under the new name: "static void\ntest_list_at() {". The caller frees; NULL: it is
+ * no function of C with that bracket, or has arguments of its own that nobody else gives.
+ */
+static char *head_of_c(const char *path, const base_buf *text, const code_definition *d, const char *name)
+{
+    const size_t end = d->name_from + strlen(d->name), to = d->to < text->len ? d->to : text->len;
+    const char *brace =
+        base_ends_with(path, ".c") && end < to ? memchr(text->data + end, '{', to - end) : NULL;
+    base_buf out = {0};
+    if (!brace) return NULL;
+    base_buf_add(&out, text->data + d->from, d->name_from - d->from);
+    base_buf_puts(&out, name);
+    base_buf_add(&out, text->data + end, (size_t)(brace + 1 - text->data) - end);
+    base_buf_putc(&out, '\n');
+    return base_buf_take(&out);
+}
+
 int agent__append_new_test(agent *a, const char *request, base_err *err)
 {
     agent_new_test *t = &a->asked.new_test;
@@ -521,6 +539,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
                 .subject = base_xstrdup(subject),
                 .begins = rows ? NULL : begins,
                 .assertion = assertion_like(a, &text, text.data + from, to - from, subject, subject_path)};
+            if (!rows) t->head = head_of_c(path, &text, d, t->name);
             t->has_value = t->assertion && strchr("'\"[{", t->assertion[strlen(t->assertion) - 1]);
             begins = rows ? begins : NULL;
             if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
@@ -579,8 +598,9 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     if (!t->path || t->begun || a->info.strong) return false;
     size_t n = strlen(t->path);
     bool is_python = n > 3 && !strcmp(t->path + n - 3, ".py"),
-         is_go = n > 3 && !strcmp(t->path + n - 3, ".go"), is_rust = base_ends_with(t->path, ".rs");
-    if (!is_python && !is_go && !is_rust && !t->is_file) return false;
+         is_go = n > 3 && !strcmp(t->path + n - 3, ".go"), is_rust = base_ends_with(t->path, ".rs"),
+         is_c = t->head != NULL;
+    if (!is_python && !is_go && !is_rust && !is_c && !t->is_file) return false;
     t->begun = true;
     if (t->is_file) {
         base_buf json = {0};
@@ -598,12 +618,13 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
         .name = name.data,
         .language = (char *)(is_python ? "python"
                              : is_rust ? "rust"
+                             : is_c    ? "c"
                                        : "go")};
     agent_opening_free(opening);
     base_buf body = {0};
     agent__put_call(a, &like, &opening->call);
-    if (t->rows)
-        base_buf_puts(&body, t->rows);
+    if (t->rows || is_c)
+        base_buf_puts(&body, t->rows ? t->rows : t->head);
     else if (is_python && t->begins)
         base_buf_printf(&body, "def %s(%s", t->name, t->begins);
     else if (is_python && t->assertion)

@@ -150,6 +150,7 @@ typedef struct agent_new_test {
     char *assertion; /* how the example's first assertion begins, up to the subject's arguments; NULL */
     char *begins;    /* the example's lines behind its name, up to the subject's arguments; NULL: none fit */
     char *rows;      /* the example's text up to a further row of its table; NULL: it has none */
+    char *head;      /* C: the example's head under the new name, up to its body; NULL: not C */
     bool has_value;  /* the assertion goes on into a string or a list */
     bool is_file;    /* it gets a file of its own (JavaScript); assertion is how that begins */
     bool begun;      /* the harness has begun its call */

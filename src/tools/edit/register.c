@@ -1,0 +1,74 @@
+/* Lines that run a test (contract: register.h). */
+#include "tools/edit/register.h"
+
+#include <string.h>
+
+#include "code/code.h"
+#include "tools/file/text.h"
+
+/* Where `name` stands by itself in text[from, to), with a bracket in front; 0: nowhere. */
+static size_t find_argument(const char *text, size_t from, size_t to, const char *name)
+{
+    const size_t n = strlen(name);
+    for (size_t at = from + 1; at + n < to; at++) {
+        size_t before = at;
+        while (before > from && text[before - 1] == ' ') before--;
+        if (!memcmp(text + at, name, n) && before > from && strchr("(&{", text[before - 1]) &&
+            !code_is_name_byte(text[at + n]))
+            return at;
+    }
+    return 0;
+}
+
+/* The same for a call of it, "    test_find();": the line's first word. */
+static size_t find_call(const char *text, size_t from, size_t to, const char *name)
+{
+    const size_t n = strlen(name);
+    size_t at = from;
+    while (at < to && (text[at] == ' ' || text[at] == '\t')) at++;
+    return at > from && at + n + 1 < to && !memcmp(text + at, name, n) && text[at + n] == '(' ? at : 0;
+}
+
+/* Is it an indented line that does nothing but run a test? */
+static bool runs(const char *text, size_t from, size_t to)
+{
+    while (to > from && tool__is_space(text[to - 1])) to--;
+    return to > from && (text[from] == ' ' || text[from] == '\t') && strchr(";,)", text[to - 1]) &&
+           memchr(text + from, '(', to - from) != NULL;
+}
+
+bool tool__register_test(base_buf *text, const char *neighbour, const char *name)
+{
+    static const char prefix[] = "test_";
+    const size_t skip = sizeof prefix - 1;
+    size_t found = 0, end = 0, length = 0;
+    const char *instead = NULL;
+    if (strncmp(neighbour, prefix, skip) != 0 || strncmp(name, prefix, skip) != 0) return false;
+    for (size_t at = 0; at < text->len;) {
+        const size_t to = tool__line_end(text->data, text->len, at);
+        for (size_t k = 0; k <= skip && runs(text->data, at, to); k += skip) {
+            size_t place = find_argument(text->data, at, to, neighbour + k);
+            if (!place && !k) place = find_call(text->data, at, to, neighbour);
+            if (find_argument(text->data, at, to, name + k)) return false;
+            if (!place) continue;
+            found = place;
+            end = to;
+            length = strlen(neighbour + k);
+            instead = name + k;
+            break;
+        }
+        at = to + 1;
+    }
+    if (!instead) return false;
+    const size_t line = tool__line_begin(text->data, found);
+    base_buf out = {0};
+    base_buf_add(&out, text->data, end);
+    base_buf_putc(&out, '\n');
+    base_buf_add(&out, text->data + line, found - line);
+    base_buf_puts(&out, instead);
+    base_buf_add(&out, text->data + found + length, end - found - length);
+    base_buf_add(&out, text->data + end, text->len - end);
+    base_buf_free(text);
+    *text = out;
+    return true;
+}
