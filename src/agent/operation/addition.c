@@ -149,8 +149,8 @@ static char *find_described_holder(const agent *a, const char *request, agent_ad
 /* Does a path stand for code that others call: no header, example, build script or list of modules? */
 static bool is_source(const char *path)
 {
-    static const char *const folders[] = {"example", "examples", "bench", "benches", "benchmark", "benchmarks",
-        "doc", "docs", "scripts", "tools", "fuzz", "node_modules", NULL};
+    static const char *const folders[] = {"example", "examples", "bench", "benches", "benchmark",
+        "benchmarks", "doc", "docs", "scripts", "tools", "fuzz", "node_modules", NULL};
     static const char *const files[] = {"setup.py", "conf.py", "build.rs", "doc.go", "_version.py", NULL};
     static const char *const endings[] = {".h", ".hpp", ".d.ts", ".config.js", ".sh", NULL};
     const char *language = code_language(path, "", 0);
@@ -298,6 +298,11 @@ bool agent__open_addition(agent *a, const char *request, agent_opening *opening)
         a->info.strong || a->settings.mode == AGENT_MODE_PLAN || !agent_read_addition_words(request, &w))
         return false;
     char *path = find_holder(a, request, &w);
+    if (w.is_bare && !path) path = find_described_holder(a, request, &w);
+    if (w.is_bare && !path) { /* into a type at most: a file may get several of a list */
+        agent_addition_words_free(&w);
+        return false;
+    }
     if (!path && !w.holder) path = find_file(a, request);
     if (!path && !w.holder) path = agent__home_of_addition(a, request);
     if (!path && !w.holder) path = find_described_holder(a, request, &w);

@@ -111,8 +111,9 @@ static bool is_added_alone(const char *s, agent_word w)
     static const char *const verbs[] = {"add", "implement", "write", "create", "introduce", "define", NULL};
     static const char *const fillers[] = {
         "and", "export", "a", "an", "the", "new", "missing", "public", "exported", "static", NULL};
-    static const char *const relative[] = {"which", "that", "it", NULL},
-                             *const giving[] = {"returns", "gives", "tells", "says", "is", "does", NULL};
+    static const char *const relative[] = {"which", "that", "it", NULL}, *const giving[] = {"returns",
+                                                                             "gives", "tells", "says", "is",
+                                                                             "does", NULL};
     agent_word before = w, next, verb;
     bool is_behind = false;
     while (!is_behind && agent__word_before(s, before.from, &before)) {
@@ -163,8 +164,12 @@ bool agent_read_addition_words(const char *request, agent_addition_words *ret)
         if (read_name(request, kind.to, &name) || read_name_before(request, kind, &name))
             take_name(request, name, ret);
     }
-    for (size_t at = 0; !ret->name && agent__next_word(request, at, &name); at = name.to)
-        if (is_added_alone(request, name)) take_name(request, name, ret);
+    for (size_t at = 0; !ret->name && agent__next_word(request, at, &name); at = name.to) {
+        if (is_added_alone(request, name)) {
+            take_name(request, name, ret);
+            ret->is_bare = !strncmp(request + name.to, "()", 2);
+        }
+    }
     ret->is_plain = is_plain(request);
     return ret->name != NULL;
 }

@@ -43,6 +43,7 @@ typedef struct agent_addition_words {
     char *parameters; /* what stands between its brackets; NULL: the request writes none */
     char *holder;     /* "Stack" of `Stack.pop`; NULL: the name stands alone */
     bool is_plain;    /* nothing is said of a decorator: static, a property, async */
+    bool is_bare;     /* "add pop() to ...": no kind and no parameters are said */
 } agent_addition_words;
 /* false: no new function is asked for, or its name is not said. */
 bool agent_read_addition_words(const char *request, agent_addition_words *ret);
