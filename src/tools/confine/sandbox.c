@@ -356,6 +356,7 @@ int tool_sandbox_prepare(
         .needs_user = s->needs_user,
         .use_pids = s->has_mounts && s->has_pids};
     const tool_view_needs view = {.root = wishes->root,
+        .tree = wishes->tree,
         .root_is_writable = wishes->root_is_writable,
         .shows_home = wishes->shows_home,
         .session = session,

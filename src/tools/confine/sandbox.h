@@ -37,6 +37,7 @@ void tool_sandbox_describe_one(
 /* What one command is to see and do. Lists end with NULL and may be NULL. */
 typedef struct tool_sandbox_wishes {
     const char *root; /* the tree, without links in its path */
+    const char *tree; /* that root is a copy of, which is read as well; NULL: root is it */
     bool root_is_writable;
     bool shows_home;   /* the person's, but for keys and credentials, in the place of an empty one */
     bool has_network;  /* the person opened it for this program */

@@ -188,10 +188,58 @@ static char *layer_options(const gathering *g, const char *path)
     return options.len ? base_buf_take(&options) : NULL;
 }
 
+/* In a folder that commands write, at this run or one before. */
+static bool is_in_tree(const gathering *g, const char *real)
+{
+    return is_within(real, g->needs->root) || (g->needs->tree && is_within(real, g->needs->tree));
+}
+
+/*
+ * Does the way to an absolute path lead through the tree, by whatever links? There a command has put, or may put, a link of its own,
+ * so where it ends says nothing of what the person meant. A way that cannot be gone to its end counts as one.
+ */
+static bool leads_through_tree(const gathering *g, const char *path)
+{
+    enum { MOST_LINKS = 40 };
+    char *rest = base_xstrdup(path);
+    base_buf at = {0};
+    bool is_so = false;
+    int links = 0;
+    for (const char *p = rest; *p && !is_so;) {
+        char target[PATH_MAX];
+        const size_t n = strcspn(p, "/"), before = at.len;
+        const bool is_up = n == 2 && !memcmp(p, "..", 2);
+        if (is_up)
+            while (at.len && at.data[--at.len] != '/') {
+            }
+        else if (n && !(n == 1 && *p == '.'))
+            base_buf_printf(&at, "/%.*s", (int)n, p);
+        base_buf_reserve(&at, 1);
+        at.data[at.len] = '\0';
+        p += n + (p[n] == '/');
+        const ssize_t k = at.len > before ? readlink(at.data, target, sizeof target - 1) : -1;
+        if (k < 0) {
+            is_so = at.len && is_in_tree(g, at.data);
+            continue;
+        }
+        base_buf next = {0};
+        base_buf_add(&next, target, (size_t)k);
+        base_buf_printf(&next, "/%s", p);
+        at.len = *target == '/' ? 0 : before;
+        at.data[at.len] = '\0';
+        free(rest);
+        p = rest = base_buf_take(&next);
+        is_so = ++links > MOST_LINKS;
+    }
+    free(rest);
+    base_buf_free(&at);
+    return is_so;
+}
+
 /* Home as a whole, or what holds it, is never meant by a variable; and the tree's own links decide nothing. */
 static char *outside_of_tree(const gathering *g, const char *path)
 {
-    if (*path != '/' || is_within(path, g->needs->root)) return NULL;
+    if (*path != '/' || leads_through_tree(g, path)) return NULL;
     char *real = realpath(path, NULL);
     bool is_wide = real && (!strchr(real + 1, '/') || (g->home && is_within(g->home, real)));
     if (is_wide) {
@@ -349,7 +397,8 @@ static char *prefix_of(const gathering *g, const char *real)
 static void add_named(gathering *g, const char *path)
 {
     char *real = outside_of_tree(g, path);
-    if (real && is_within(g->needs->root, real)) real[0] = '\0'; /* it would show the tree's neighbours */
+    if (real && (is_within(g->needs->root, real) || (g->needs->tree && is_within(g->needs->tree, real))))
+        real[0] = '\0'; /* it would show the tree's neighbours */
     char *prefix = real && *real ? prefix_of(g, real) : NULL;
     if (real && *real) add_with_link(g, TOOL_VIEW_READ, path, real);
     if (prefix) add_with_link(g, TOOL_VIEW_READ, prefix, prefix);
@@ -364,7 +413,8 @@ static void add_targets(gathering *g, const char *folder)
     DIR *dir = real && g->home && is_within(real, g->home) ? opendir(real) : NULL;
     for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
         if (e->d_type != DT_LNK) continue;
-        char *path = join(real, e->d_name), *target = realpath(path, NULL),
+        char *path = join(real, e->d_name),
+             *target = leads_through_tree(g, path) ? NULL : realpath(path, NULL),
              *slash = target ? strrchr(target, '/') : NULL;
         bool is_seen = target && shows(covering(g->v, target, true));
         if (slash && slash > target && !is_seen && !is_within(target, g->needs->root)) {
@@ -505,12 +555,13 @@ int tool__view_make(const tool_view_needs *needs, tool_views *ret, base_err *err
     if (!code) {
         add_system(&g);
         add(&g, needs->root_is_writable ? TOOL_VIEW_WRITE : TOOL_VIEW_READ, needs->root, needs->root);
+        if (needs->tree) add(&g, TOOL_VIEW_READ, needs->tree, needs->tree);
         add(&g, TOOL_VIEW_WRITE, tmp, tmp);
         code = add_home(&g);
     }
     if (!code) {
         for (const char *const *path = needs->readable; path && *path; path++) {
-            char *real = realpath(*path, NULL);
+            char *real = leads_through_tree(&g, *path) ? NULL : realpath(*path, NULL);
             if (real) add(&g, TOOL_VIEW_READ, real, real);
             free(real);
         }

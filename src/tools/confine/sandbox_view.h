@@ -56,6 +56,7 @@ typedef struct tool_views {
 
 typedef struct tool_view_needs {
     const char *root; /* the tree: absolute, no links in it */
+    const char *tree; /* that root is a copy of, which is read as well; NULL: root is it */
     bool root_is_writable;
     bool shows_home;     /* a command of the person's own: home itself, writes go to a layer */
     const char *session; /* a folder of the session's, private; what is made for the command lies there */

@@ -24,7 +24,8 @@ struct tool_scratch {
     tool_den *den; /* holds the copy alone: who writes there cannot put another folder in its place */
     bool is_kept;
     tool_tree_copy copy;
-    char **readable; /* the tree, to which links lead, and what the person allowed; NULL-terminated */
+    char *tree;      /* that it is a copy of, to which links lead */
+    char **readable; /* what the person allowed; NULL-terminated */
     tool_den
         *tmp; /* the session's, as for any command of it: what a compiler keeps there serves the next trial */
     tool_sandbox sandbox;
@@ -37,6 +38,7 @@ static void remove_scratch(tool_scratch *s)
     tool__den_free(s->den);
     for (char **path = s->readable; path && *path; path++) free(*path);
     free(s->readable);
+    free(s->tree);
     free(s);
 }
 
@@ -81,9 +83,8 @@ static char **readable_paths(const tool_workspace *w)
 {
     size_t n = 0;
     while (w->allow_read[n]) n++;
-    char **paths = base_xcalloc(n + 2, sizeof *paths);
-    paths[0] = base_xstrdup(w->root.path);
-    for (size_t i = 0; i < n; i++) paths[i + 1] = base_xstrdup(w->allow_read[i]);
+    char **paths = base_xcalloc(n + 1, sizeof *paths);
+    for (size_t i = 0; i < n; i++) paths[i] = base_xstrdup(w->allow_read[i]);
     return paths;
 }
 
@@ -102,6 +103,7 @@ static int make_empty(tool_workspace *w, bool is_kept, tool_scratch **ret, base_
                      .has_openat2 = w->root.has_openat2},
             .most_files = is_kept ? 0 : MOST_FILES,
             .most_bytes = is_kept ? 0 : most_bytes},
+        .tree = base_xstrdup(w->root.path),
         .readable = readable_paths(w),
         .tmp = w->tmp,
         .sandbox = w->sandbox};
@@ -175,6 +177,7 @@ static void keep_end(const base_buf *output, const tool_limits *limits, base_buf
 int tool__scratch_prepare(const tool_scratch *s, tool_sandbox_plan *ret, base_err *err)
 {
     const tool_sandbox_wishes wishes = {.root = s->copy.root.path,
+        .tree = s->tree,
         .root_is_writable = true,
         .session = s->tmp,
         .copy = s->den,
