@@ -82,6 +82,37 @@ class Mcp(Hostile):
         run = self.kvist("--linear", "--mode", mode, "--context", "off", "--fake-script", self.script(answers), stdin="".join(f"{line}\n" for line in lines))
         return run.stdout + run.stderr
 
+    def test_a_program_or_a_module_of_its_name_in_the_tree(self):
+        """A server may have the network and a key: nothing of the tree runs in its place, by whatever list it is looked for in."""
+        self.serve()
+        good = os.path.join(self.folder, "good")
+        os.makedirs(good)
+        for folder, word in ((good, "here"), (self.tree, "evil"), (self.path("lib"), "evil"), (self.path(".venv/bin"), "evil")):
+            os.makedirs(folder, exist_ok=True)
+            for name in ("srv", "srv.py"):
+                with open(os.path.join(folder, name), "w") as f:
+                    f.write(f"#!{sys.executable}\n" + SERVER % f"def call(arguments):\n    return 'this is ' + {word!r}\n")
+                os.chmod(f.name, 0o755)
+        link, usual, script = os.path.join(self.folder, "link"), os.environ["PATH"], call_("s.where", "{}") + "answer Done.\n"
+        os.symlink(self.tree, link)
+        program, module = {"command": "srv", "args": []}, {"command": sys.executable, "args": ["-m", "srv"]}
+        ways = [("PATH", program, f"{self.tree}/.venv/bin:{good}:{usual}"), ("PATH", program, f".:{good}:{usual}"), ("PATH", program, f":{good}:{usual}"),
+                ("PATH", program, f"{link}/.venv/bin:{good}:{usual}"), ("PYTHONPATH", module, f"lib:{good}"), ("PYTHONPATH", module, f"{self.tree}/lib:{good}")]
+        if sys.version_info >= (3, 11):  # Python's PYTHONSAFEPATH
+            ways.append(("PYTHONPATH", module, good))
+        for name, settings, value in ways:
+            with self.subTest(name=name, value=value):
+                self.serve(network=True, **settings)
+                said = self.talk_with(script, {name: value})
+                self.assertIn("this is here", said)
+                self.assertNotIn("this is evil", said)
+        self.serve(network=True, command=self.path("srv"), args=[])  # the control: named by its path it is this one
+        self.assertIn("this is evil", self.talk_with(script, {}))
+
+    def talk_with(self, script, env):
+        run = self.kvist("-p", "Go.", "--json", "--mode", "all", "--context", "off", "--fake-script", self.script(script), env=dict(self.env, **env))
+        return run.stdout + run.stderr
+
     def test_one_that_keeps_talking_between_two_requests(self):
         """It never pauses, or asks without end and reads the answers slowly: the next request comes all the same."""
         script = call_("s.where", "{}") + "answer One.\nanswer Two.\n"

@@ -54,6 +54,62 @@ void tool__served_move(tool_workspace *w)
     for (size_t i = 0; i < w->n_served; i++) tool__den_move(w->served[i]);
 }
 
+/* ---- its environment ---- */
+
+/* Where programs and what they load are looked for. */
+static const char *const searched[] = {"PATH", "PYTHONPATH", "NODE_PATH", "LD_LIBRARY_PATH"};
+enum { N_SEARCHED = sizeof searched / sizeof *searched };
+
+static bool is_in_tree(const tool_workspace *w, const char *folder)
+{
+    const size_t n = strlen(w->root.path);
+    char *real = *folder == '/' ? realpath(folder, NULL) : NULL;
+    const bool is_so =
+        *folder != '/' || (real && !strncmp(real, w->root.path, n) && (!real[n] || real[n] == '/'));
+    free(real);
+    return is_so;
+}
+
+/* "NAME=" and those folders of the list that lie outside of the tree. */
+static char *outside_of_tree(const tool_workspace *w, const char *name, const char *list)
+{
+    base_buf line = {0};
+    base_buf_printf(&line, "%s=", name);
+    const size_t begin = line.len;
+    for (const char *at = list; *at;) {
+        const size_t n = strcspn(at, ":");
+        char *folder = base_xstrndup(at, n);
+        if (!is_in_tree(w, folder)) base_buf_printf(&line, "%s%s", line.len > begin ? ":" : "", folder);
+        free(folder);
+        at += n + (at[n] == ':');
+    }
+    if (line.len == begin && !strcmp(name, "PATH")) /* an empty one is the folder one stands in */
+        base_buf_puts(&line, "/usr/local/bin:/usr/bin:/bin");
+    return base_buf_take(&line);
+}
+
+/*
+ * A server has what a command has not, the network or a key, so nothing of the tree may take its place: neither a program or a module
+ * of its name in a folder of the tree that is looked through, nor (Python) one in the folder where it starts.
+ */
+static char **make_environment(const tool_workspace *w, const char *const *given)
+{
+    size_t n = 0, n_given = 0;
+    while (given && given[n_given]) n_given++;
+    char **env = base_xcalloc(N_SEARCHED + n_given + 2, sizeof *env);
+    env[n++] = base_xstrdup("PYTHONSAFEPATH=1");
+    for (size_t i = 0; i < N_SEARCHED; i++)
+        if (getenv(searched[i])) env[n++] = outside_of_tree(w, searched[i], getenv(searched[i]));
+    for (size_t i = 0; i < n_given; i++) env[n++] = base_xstrdup(given[i]);
+    return env;
+}
+
+static void free_environment(char **env)
+{
+    for (char **e = env; *e; e++) free(*e);
+    free(env);
+}
+
 int tool_served_start(tool_workspace *w, const tool_served_options *options, tool_served **ret, base_err *err)
 {
     tool_sandbox_plan plan = {.ruleset = -1};
@@ -82,9 +138,12 @@ int tool_served_start(tool_workspace *w, const tool_served_options *options, too
     s->tmp = tmp;
     add_tmp(s);
     tool__meter_start(&s->meter, NULL);
+    char **env = make_environment(w, options->env);
     code = tool__supervise(&plan, command.data,
-        &(tool_supervise_options){.talks = true, .env = options->env, .group = s->meter.group.procs},
+        &(tool_supervise_options){
+            .talks = true, .env = (const char *const *)env, .group = s->meter.group.procs},
         &s->child, err);
+    free_environment(env);
     base_buf_free(&command);
     if (!code && !plan.use_mounts) s->holds_tmp = !tool__den_open(tmp, NULL);
     tool_sandbox_plan_free(&plan);
