@@ -416,6 +416,7 @@ static void put_missing(base_buf *out, const sides *d)
 
 typedef struct printing {
     bool json, silent; /* silent: a screen shows it afterwards */
+    uint32_t n_turns;  /* of the session */
     char *id;          /* of the what-if, once it is known */
 } printing;
 
@@ -537,9 +538,10 @@ static void print_progress(void *user, uint32_t turn, uint32_t done, uint32_t to
 {
     const printing *p = user;
     const uint32_t percent = total ? (uint32_t)((uint64_t)done * 100 / total) : 100;
-    char line[48];
-    snprintf(
-        line, sizeof line, turn ? "%3u%%, turn %u" : "%3u%%, the prompt in front of turn 1", percent, turn);
+    char at[48], line[128];
+    snprintf(at, sizeof at, turn ? "turn %u of %u" : "the prompt in front of turn 1", turn, p->n_turns);
+    snprintf(line, sizeof line, "computing again: %u%%, %s (Ctrl+C ends it and keeps finished turns)",
+        percent, at);
     if (!p->json) base_door_progress(line);
 }
 
@@ -586,6 +588,7 @@ static int compare(agent_log *l, sides *d, printing *p, base_err *err)
     put_phrase(&d->phrase, d, &original, &changed);
     put_settings(&d->settings, d, &changed);
     put_missing(&d->missing, d);
+    p->n_turns = d->schedule->n_turns;
     d->reader.root = d->schedule->root;
     if (d->free_from) d->grammar = whatif_model_grammar(d->models[1]);
     whatif_options o = {.original = {whatif_model_engine(d->models[0]), original, false, d->names[0].data},

@@ -75,7 +75,8 @@ static void draw_chat_pane(tui_ui *u, tui_area a)
     bool focused = u->focus == TUI_FOCUS_CHAT || u->asking != TUI_ASK_NOTHING;
     if (u->replay) {
         tui_put_short(a, 0, y, a.width, TUI_FAINT, u->glyphs->ellipsis,
-            "h l turn   Space plays   Tab cache   ? keys   q quits");
+            u->beside ? "h l turn   d differs   Space plays   Tab cache   ? keys   q quits"
+                      : "h l turn   Space plays   Tab cache   ? keys   q quits");
     } else {
         tui_editor_draw(&u->editor, tui_area_within(a, 0, y, a.width, input), prompt_of(u),
             TUI_STYLE(TUI_USER, TUI_BOLD), focused);

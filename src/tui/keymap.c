@@ -95,6 +95,9 @@ const tui_binding tui_keymap[] = {
     {TUI_SCOPE_REPLAY, '$', "$", NULL, tui_do_turn_last},
     {TUI_SCOPE_REPLAY, ' ', "Space", "play, stop", tui_do_play},
     {TUI_SCOPE_REPLAY, 'd', "d", "of a what-if: the next turn that differs", tui_do_next_difference},
+    {TUI_SCOPE_REPLAY, TUI_KEY_PAGE_UP, "PgUp PgDn", "scroll the chat", tui_do_page_up},
+    {TUI_SCOPE_REPLAY, TUI_KEY_PAGE_DOWN, "PgDn", NULL, tui_do_page_down},
+    {TUI_SCOPE_REPLAY, TUI_CTRL('o'), "Ctrl+O", "unfold or fold tool output", tui_do_unfold},
     {TUI_SCOPE_REPLAY, 'q', "q", "quit", tui_do_quit_on_empty},
     {0},
 };

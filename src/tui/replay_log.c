@@ -123,7 +123,9 @@ static void do_next_difference(void *user)
         show(p, tui_record_end(&p->record, turn));
         return;
     }
-    tui_ui_say(&p->ui, is_what_if ? "no turn differs" : "this is no what-if: there is nothing beside it");
+    tui_ui_say(&p->ui, is_what_if
+                           ? "no token of any turn would have been another one; rows differ where a ^ stands"
+                           : "this is no what-if: there is nothing beside it");
 }
 
 static int tick(void *user)

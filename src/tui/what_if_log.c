@@ -14,6 +14,7 @@ typedef struct merging {
     uint64_t *at;        /* [side.n] behind which event of the session; a turn's: behind any */
     size_t cap_at, next; /* next: of side's, not taken yet */
     uint64_t newest_at;
+    int64_t last_turn; /* that was computed again; the session may have gone on since */
     int64_t free_from; /* turn from which the changed side has events of its own; 0: none */
     bool is_free;      /* it is reached */
     bool is_apart;     /* the changed side reads other tokens: its rows are none of the session's */
@@ -24,6 +25,14 @@ typedef struct merging {
     base_err err;
 } merging;
 
+static void put(merging *m, tui_record *to, const agent_event *e)
+{
+    base_buf json = {0};
+    agent_event_write(e, &json);
+    if (!m->rc) m->rc = tui_record_add(to, json.data, json.len, e->blob, e->blob_n, &m->err);
+    base_buf_free(&json);
+}
+
 static bool read_side(
     void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
 {
@@ -32,22 +41,19 @@ static bool read_side(
     if (m->rc) return false;
     const agent_event *e = &m->side.events[m->side.n - 1];
     if (e->type == AGENT_EVENT_what_if) {
+        put(m, m->changed, e);
         m->session = base_xstrdup(e->what_if.parent);
         m->free_from = e->what_if.from;
         m->is_apart = e->what_if.apart;
     }
+    if (e->type == AGENT_EVENT_what_if_turn && e->what_if_turn.turn > m->last_turn)
+        m->last_turn = e->what_if_turn.turn;
+    if (e->type == AGENT_EVENT_what_if_answer && e->what_if_answer.turn > m->last_turn)
+        m->last_turn = e->what_if_answer.turn;
     if (e->type == AGENT_EVENT_what_if_at) m->newest_at = (uint64_t)e->what_if_at.seq;
     base_grow(&m->at, &m->cap_at, m->side.n, sizeof *m->at);
     m->at[m->side.n - 1] = m->newest_at;
-    return true;
-}
-
-static void put(merging *m, tui_record *to, const agent_event *e)
-{
-    base_buf json = {0};
-    agent_event_write(e, &json);
-    if (!m->rc) m->rc = tui_record_add(to, json.data, json.len, e->blob, e->blob_n, &m->err);
-    base_buf_free(&json);
+    return !m->rc;
 }
 
 /* Plans that the changed side made before the event `seq` of the session came. */
@@ -101,6 +107,14 @@ static bool is_of_cache(agent_event_type type)
            type == AGENT_EVENT_sections || type == AGENT_EVENT_snapshot;
 }
 
+/* Behind how many events of the changed side the session's newest one stands; false: that was the last one. */
+static bool put_place(merging *m)
+{
+    base_grow(m->behind, &m->cap_behind, m->recorded->n, sizeof **m->behind);
+    (*m->behind)[m->recorded->n - 1] = m->changed->n;
+    return !m->rc && !m->is_over;
+}
+
 static bool read_session(
     void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
 {
@@ -108,6 +122,8 @@ static bool read_session(
     m->rc = tui_record_add(m->recorded, json, n, blob, blob_n, &m->err);
     if (m->rc) return false;
     const agent_event *e = &m->recorded->events[m->recorded->n - 1];
+    m->is_over = e->type == AGENT_EVENT_user && e->user.turn > m->last_turn;
+    if (m->is_over) return !m->is_apart && put_place(m);
     if (m->is_apart) {
         m->is_over = !put_apart(m, e);
         return !m->rc && !m->is_over;
@@ -122,9 +138,7 @@ static bool read_session(
         m->is_over = !put_turn(m);
     else if (!is_of_cache(e->type))
         put(m, m->changed, e);
-    base_grow(m->behind, &m->cap_behind, m->recorded->n, sizeof **m->behind);
-    (*m->behind)[m->recorded->n - 1] = m->changed->n;
-    return !m->rc && !m->is_over;
+    return put_place(m);
 }
 
 int tui_what_if_load(agent_log *l, const char *what_if, tui_record *recorded, tui_record *changed,
@@ -133,6 +147,8 @@ int tui_what_if_load(agent_log *l, const char *what_if, tui_record *recorded, tu
     merging m = {.recorded = recorded, .changed = changed, .behind = behind};
     int rc = agent_log_events(l, what_if, read_side, &m, err);
     if (!rc && !m.rc && m.session) rc = agent_log_events(l, m.session, read_session, &m, err);
+    for (size_t i = 0; i < m.side.n && !rc && !m.rc; i++)
+        if (m.side.events[i].type == AGENT_EVENT_what_if_end) put(&m, m.changed, &m.side.events[i]);
     if (!rc && m.rc) {
         rc = m.rc;
         if (err) *err = m.err;

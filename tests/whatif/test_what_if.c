@@ -127,10 +127,17 @@ static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void
     assert_false(base_fs_exists(rows.data));
     /* On the screen: both strips, and marks where they differ. */
     char *screen = screen_of(l, child);
-    assert_non_null(strstr(screen, "as recorded"));
-    assert_non_null(strstr(screen, "with other settings"));
+    assert_non_null(strstr(screen, "as recorded: original"));
+    assert_non_null(strstr(screen, "^ differs, with changed"));
+    assert_non_null(strstr(screen, "what if, all turns: with other rows"));
     assert_non_null(strstr(screen, "^^"));
     assert_non_null(strstr(screen, "what if: KL"));
+    free(screen);
+    /* The session goes on: what is compared ends where it did. */
+    record_begin_turn(&r, "asked since");
+    screen = screen_of(l, child);
+    assert_null(strstr(screen, "asked since"));
+    assert_non_null(strstr(screen, "turn 4 of 4"));
     free(screen);
     assert_int_equal(agent_log_list(l, NULL, on_row, &list, NULL), 0);
     assert_string_equal(

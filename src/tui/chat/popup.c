@@ -81,28 +81,34 @@ static void list_views(tui_flow *f)
     }
 }
 
+static void list_keys(tui_flow *f, tui_scope scope)
+{
+    tui_flow_puts(f, TUI_STRONG, tui_scope_names[scope]);
+    tui_flow_line(f);
+    for (const tui_binding *b = tui_keymap; b->run; b++) {
+        if (b->scope != scope || !b->about) continue;
+        char line[32];
+        snprintf(line, sizeof line, "  %-14s", b->label);
+        f->started = false;
+        tui_flow_puts(f, TUI_STYLE(TUI_TOOL, 0), line);
+        tui_flow_puts(f, TUI_PLAIN, b->about);
+        tui_flow_line(f);
+        if (b->run == tui_do_view) list_views(f);
+    }
+    tui_flow_line(f);
+}
+
 static void help_text(tui_ui *u, tui_text *t, int width)
 {
     tui_flow f = {.text = t, .width = width, .rest = "                "};
-    for (tui_scope scope = 0; scope < TUI_N_SCOPES; scope++) {
-        if (scope == TUI_SCOPE_REPLAY && !u->replay) continue;
-        if (scope == TUI_SCOPE_APPROVAL && u->replay) continue;
-        tui_flow_puts(&f, TUI_STRONG, tui_scope_names[scope]);
-        tui_flow_line(&f);
-        const char *label = NULL;
-        for (const tui_binding *b = tui_keymap; b->run; b++) {
-            if (b->scope != scope || !b->about) continue;
-            char line[32];
-            label = b->label;
-            snprintf(line, sizeof line, "  %-14s", label);
-            f.started = false;
-            tui_flow_puts(&f, TUI_STYLE(TUI_TOOL, 0), line);
-            tui_flow_puts(&f, TUI_PLAIN, b->about);
-            tui_flow_line(&f);
-            if (b->run == tui_do_view) list_views(&f);
-        }
-        tui_flow_line(&f);
+    if (u->replay) { /* nothing is typed there, and nothing asks */
+        list_keys(&f, TUI_SCOPE_REPLAY);
+        list_keys(&f, TUI_SCOPE_INSPECTOR);
+        tui_flow_end(&f);
+        return;
     }
+    for (tui_scope scope = 0; scope < TUI_N_SCOPES; scope++)
+        if (scope != TUI_SCOPE_REPLAY) list_keys(&f, scope);
     tui_flow_puts(&f, TUI_STRONG, "commands");
     tui_flow_line(&f);
     uint32_t n;

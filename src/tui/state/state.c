@@ -51,6 +51,8 @@ void tui_state_free(tui_state *s)
     free(s->model);
     free(s->policy);
     free(s->mode);
+    free(s->what_if_original);
+    free(s->what_if_changed);
     free(s->root);
     free(s->branch);
     *s = (tui_state){0};
@@ -471,6 +473,26 @@ static void put_what_if_bytes(base_buf *out, const agent_event *e)
     if (e->what_if_turn.check) base_buf_printf(out, "; %s", e->what_if_turn.check);
 }
 
+static void on_what_if(tui_state *s, const agent_event *e, int64_t now)
+{
+    base_buf text = {0};
+    tui_set_clean(&s->what_if_original, e->what_if.original);
+    tui_set_clean(&s->what_if_changed, e->what_if.changed);
+    base_buf_printf(&text, "what if: session %s computed again with %s; as recorded it had %s",
+        e->what_if.parent, e->what_if.changed, e->what_if.original);
+    if (e->what_if.missing) base_buf_printf(&text, "; %s", e->what_if.missing);
+    tui_state_note(s, TUI_ITEM_NOTICE, text.data);
+    base_buf_free(&text);
+}
+
+static void on_what_if_end(tui_state *s, const agent_event *e, int64_t now)
+{
+    base_buf text = {0};
+    base_buf_printf(&text, "what if, all turns: %s", e->what_if_end.text);
+    tui_state_note(s, TUI_ITEM_NOTICE, text.data);
+    base_buf_free(&text);
+}
+
 static void on_what_if_turn(tui_state *s, const agent_event *e, int64_t now)
 {
     base_buf text = {0};
@@ -585,8 +607,10 @@ static tui_apply_fn *const apply[AGENT_N_EVENTS] = {
     [AGENT_EVENT_turn_end] = on_turn_end,
     [AGENT_EVENT_end] = on_end,
     [AGENT_EVENT_fork] = on_fork,
+    [AGENT_EVENT_what_if] = on_what_if,
     [AGENT_EVENT_what_if_turn] = on_what_if_turn,
     [AGENT_EVENT_what_if_answer] = on_what_if_answer,
+    [AGENT_EVENT_what_if_end] = on_what_if_end,
 };
 
 void tui_state_apply(tui_state *s, const agent_event *e, int64_t now_ms)

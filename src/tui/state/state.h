@@ -124,7 +124,8 @@ typedef struct tui_state {
     tui_approval approval;
     char *payload; /* of the call under way, raw; NULL: it has none */
     char *session, *parent, *model, *policy, *mode, *root, *branch;
-    tui_asked asked;   /* of the turn that goes on */
+    char *what_if_original, *what_if_changed; /* the settings of a what-if's two sides; NULL: it is none */
+    tui_asked asked;                          /* of the turn that goes on */
     bool is_elsewhere; /* the engine is across HTTP: no rows, lanes or scores are visible */
     uint32_t turn, n_lanes, n_tokens, budget; /* n_lanes: that read everything */
     uint32_t n_windowed, window; /* lanes of layers that read the newest `window` tokens, not counted */

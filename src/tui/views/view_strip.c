@@ -41,15 +41,22 @@ static void put_marks(tui_ui *u, tui_area a, const tui_rows *r, const tui_rows *
     }
 }
 
+static void put_settings(const tui_ui *u, tui_area a, int y, const char *side, const char *settings)
+{
+    const int x = tui_put(a, 0, y, TUI_FAINT, side);
+    tui_put_short(
+        a, x, y, a.width - x, TUI_FAINT, u->glyphs->ellipsis, settings ? settings : "other settings");
+}
+
 /* What was recorded, what the other settings make of it, and where the two differ. */
 static int put_two_strips(tui_ui *u, tui_area a, const tui_rows *r, int rows)
 {
     tui_beside *b = u->beside;
     tui_rows_update(&b->rows, b->state.journal, b->state.n_lanes, UINT32_MAX);
     int y = 0;
-    tui_put(a, 0, y++, TUI_FAINT, "as recorded");
+    put_settings(u, a, y++, "as recorded: ", u->state.what_if_original);
     y += put_bins(u, tui_area_within(a, 0, y, a.width, rows), &b->rows, rows);
-    tui_put(a, 0, y++, TUI_FAINT, "with other settings; ^ where the rows differ");
+    put_settings(u, a, y++, "^ differs, with ", u->state.what_if_changed);
     const int used = put_bins(u, tui_area_within(a, 0, y, a.width, rows), r, rows);
     y += used;
     put_marks(u, tui_area_within(a, 0, y, a.width, used), r, &b->rows);
