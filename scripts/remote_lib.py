@@ -28,7 +28,7 @@ def numbers_of(events):
             cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
             computed = sent - cached if cached is not None else None
         for choice in e.get("choices") or []:
-            delta = choice.get("delta") or {}
+            delta = choice.get("delta") or choice.get("message") or {}
             answer += choice.get("token_ids") or [t for t in (choice.get("text"), delta.get("content")) if t]
         answer += e.get("tokens") or []
     return sent, cached, computed, answer

@@ -400,7 +400,7 @@ static int pause_before(exchange *x, uint32_t ms, uint64_t patience_ms, const ba
     if (h->options.waits && ms >= TOLD_PAUSE_MS && !x->is_told_wait) {
         base_buf text = {0};
         x->is_told_wait = true;
-        base_buf_printf(&text, "%s; it is asked again, for at most %llu s", why->msg,
+        base_buf_printf(&text, "%s (asked again, for at most %llu s)", why->msg,
             (unsigned long long)(patience_ms / 1000));
         h->options.waits(h->options.user, text.data);
         base_buf_free(&text);

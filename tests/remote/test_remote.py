@@ -784,7 +784,7 @@ class Remote(unittest.TestCase):
             s.faults[path] = [lambda h: s.fail(h, 503, "Loading model")] * 4
             run, events = self.ask(s, "--ephemeral", "--endpoint-wait", "70")
             self.assertEqual(self.answer(events), "There.")
-            told = [e["text"] for e in self.of(events, "notice") if "is not ready (503): Loading model; it is asked again, for at most 600 s" in e["text"]]
+            told = [e["text"] for e in self.of(events, "notice") if "is not ready (503): Loading model (asked again, for at most 600 s)" in e["text"]]
             self.assertEqual(len(told), 1, (kind, run.stdout))
 
     def test_a_template_that_writes_its_history_otherwise(self):
@@ -1245,7 +1245,7 @@ class Remote(unittest.TestCase):
         loading.faults["/props"] = [lambda h: loading.fail(h, 503, "Loading model")] * 3
         run = self.kvist("doctor", "--endpoint", loading.url)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertEqual(run.stderr.count("is not ready (503): Loading model; it is asked again, for at most 60 s"), 1, run.stderr)
+        self.assertEqual(run.stderr.count("is not ready (503): Loading model (asked again, for at most 60 s)"), 1, run.stderr)
         self.assertIn("endpoint   llama-server at", run.stdout)
         late = self.serve("llama")
         late.faults["/props"] = [lambda h: time.sleep(5) or late.llama(h, "/props", {})]
