@@ -49,7 +49,8 @@ bool tool__register_test(base_buf *text, const char *neighbour, const char *name
         for (size_t k = 0; k <= skip && runs(text->data, at, to); k += skip) {
             size_t place = find_argument(text->data, at, to, neighbour + k);
             if (!place && !k) place = find_call(text->data, at, to, neighbour);
-            if (find_argument(text->data, at, to, name + k)) return false;
+            if (find_argument(text->data, at, to, name + k) || find_call(text->data, at, to, name))
+                return false;
             if (!place) continue;
             found = place;
             end = to;
