@@ -14,178 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/show.h"
-#include "base/utf8.h"
-
-static void add_clean(base_buf *out, const char *s)
-{
-    if (s) base_utf8_sanitise(out, s, strlen(s), true);
-}
-
-static void label(base_buf *out, tui_linear_text *t, const char *name)
-{
-    if (t->stream.line_open) base_buf_putc(out, '\n');
-    t->stream.line_open = t->is_labelled = false;
-    base_buf_puts(out, name);
-}
-
-/* What the stream lets through; text is freed. */
-static void put_answer(tui_linear_text *t, base_buf *text, base_buf *out)
-{
-    if (text->len && !t->is_labelled) base_buf_puts(out, "answer: ");
-    t->is_labelled = t->is_labelled || text->len;
-    if (text->len) base_utf8_sanitise(out, text->data, text->len, true);
-    base_buf_free(text);
-}
-
-static void line(base_buf *out, tui_linear_text *t, const char *name, const char *text)
-{
-    label(out, t, name);
-    add_clean(out, text);
-    base_buf_putc(out, '\n');
-}
-
-/* What a person is asked about: every byte of it visible; a line of it is a line here, and begins so. */
-static void put_question(base_buf *out, const tui_linear_text *t, const char *s, bool is_code)
-{
-    const base_show_form form = t->is_ascii ? BASE_SHOW_ASCII : is_code ? BASE_SHOW_TABS : BASE_SHOW_UTF8;
-    for (const char *p = s; p && *p;) {
-        size_t n = strcspn(p, "\n");
-        const bool ends = p[n] == '\n';
-        base_show(out, p, n + (ends && !is_code), form); /* in a command the line's end is a mark too */
-        if (ends) base_buf_puts(out, is_code ? "\n" : p[n + 1] ? "\n  " : "");
-        p += n + ends;
-    }
-}
-
-static void put_places(const agent_place_list *places, tui_linear_text *t, base_buf *out)
-{
-    for (size_t i = 0; i < places->n; i++)
-        line(out, t, "place: ", places->rows[i].text ? places->rows[i].text : places->rows[i].path);
-}
-
-static void put_answers(const tui_linear_text *t, base_buf *out)
-{
-    base_buf_puts(
-        out, t->asks_to_run
-                 ? "y once, a this exact one in this session, A in this tree for good, n REASON, e COMMAND: "
-             : t->asks_to_rewind ? "y files too, n conversation alone, Ctrl+C neither: "
-                                 : "y once, n REASON: ");
-}
-
-void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
-{
-    base_buf text = {0};
-    switch (e->type) {
-    case AGENT_EVENT_session:
-        t->is_elsewhere = e->session.row_bytes <= 0;
-        label(out, t, "session: ");
-        add_clean(out, e->session.id);
-        base_buf_puts(out, ", model ");
-        add_clean(out, e->session.model);
-        base_buf_puts(out, ", mode ");
-        add_clean(out, e->session.mode);
-        base_buf_putc(out, '\n');
-        break;
-    case AGENT_EVENT_token:
-        if (e->token.channel) break; /* a thought is no answer */
-        agent_stream_token(&t->stream, e->token.text, e->token.origin != NULL, &text);
-        put_answer(t, &text, out);
-        break;
-    case AGENT_EVENT_answer:
-        agent_stream_answer(&t->stream, e->answer.text, &text);
-        put_answer(t, &text, out);
-        label(out, t, "");
-        break;
-    case AGENT_EVENT_append:
-        agent_stream_forget(&t->stream);
-        if (agent_event_opening(e)) agent_stream_token(&t->stream, agent_event_opening(e), false, &text);
-        put_answer(t, &text, out);
-        break;
-    case AGENT_EVENT_tool_call:
-        agent_stream_forget(&t->stream);
-        label(out, t, "tool: ");
-        put_question(out, t, e->tool_call.headline ? e->tool_call.headline : e->tool_call.name, false);
-        base_buf_putc(out, '\n');
-        break;
-    case AGENT_EVENT_approval_request:
-        t->asks_to_run = e->approval_request.power && !strcmp(e->approval_request.power, "runs");
-        t->asks_to_rewind = e->approval_request.name && !strcmp(e->approval_request.name, "rewind");
-        label(out, t, "question: ");
-        put_question(out, t, e->approval_request.headline, false);
-        base_buf_putc(out, '\n');
-        put_question(out, t, e->approval_request.detail, !t->asks_to_run);
-        if (e->approval_request.detail) base_buf_putc(out, '\n');
-        base_buf_puts(out, "allow? ");
-        put_answers(t, out);
-        break;
-    case AGENT_EVENT_approval: line(out, t, "decided: ", e->approval.decision); break;
-    case AGENT_EVENT_tool_result:
-        label(out, t, "result: ");
-        add_clean(out, e->tool_result.status);
-        base_buf_puts(out, e->tool_result.summary ? ", " : "");
-        add_clean(out, e->tool_result.summary);
-        base_buf_putc(out, '\n');
-        if (e->tool_result.name && !strcmp(e->tool_result.name, "shell") && e->tool_result.text) {
-            add_clean(out, e->tool_result.text); /* nothing can be unfolded here */
-            if (*e->tool_result.text && e->tool_result.text[strlen(e->tool_result.text) - 1] != '\n')
-                base_buf_putc(out, '\n');
-        }
-        if (e->tool_result.diff) {
-            put_question(out, t, e->tool_result.diff, true);
-            base_buf_putc(out, '\n');
-        }
-        break;
-    case AGENT_EVENT_plan:
-        if (e->plan.evicted <= 0 && e->plan.promoted <= 0 && e->plan.deferred <= 0 && e->plan.again <= 0)
-            break;
-        label(out, t, "cache: ");
-        base_buf_printf(out, "%lld %s evicted, %lld promoted, %s", (long long)e->plan.evicted,
-            t->is_elsewhere ? "tokens" : "rows", (long long)e->plan.promoted,
-            e->plan.cause ? e->plan.cause : "");
-        if (e->plan.deferred > 0)
-            base_buf_printf(out, ", %lld tokens left below the pivot", (long long)e->plan.deferred);
-        if (e->plan.again > 0)
-            base_buf_printf(out, ", %lld tokens of the %s computed again", (long long)e->plan.again,
-                e->plan.cause && !strcmp(e->plan.cause, "answer") ? "answer" : "message");
-        base_buf_putc(out, '\n');
-        break;
-    case AGENT_EVENT_visits:
-        label(out, t, "cache: ");
-        base_buf_printf(
-            out, "%lld tokens read %.0f evicted rows each\n", (long long)e->visits.tokens, e->visits.rows);
-        break;
-    case AGENT_EVENT_request:
-        label(out, t, "request: ");
-        agent_request_put(e, out);
-        base_buf_putc(out, '\n');
-        break;
-    case AGENT_EVENT_ledger:
-        label(out, t, "ledger: ");
-        base_buf_printf(out,
-            "turn %lld, new %lld, reused %lld, evicted %lld, promoted %lld, active %lld of %lld, %.1f tokens "
-            "a second\n",
-            (long long)e->ledger.turn, (long long)e->ledger.new, (long long)e->ledger.reused,
-            (long long)e->ledger.evicted, (long long)e->ledger.promoted, (long long)e->ledger.active,
-            (long long)agent_limit_now(e->ledger.budget, e->ledger.until, e->ledger.host),
-            e->ledger.decode_tps);
-        break;
-    case AGENT_EVENT_places: put_places(&e->places.items, t, out); break;
-    case AGENT_EVENT_rewind:
-        label(out, t, "rewound: ");
-        base_buf_printf(
-            out, "to before turn %lld%s", (long long)e->rewind.turn, e->rewind.summary ? "; " : "");
-        add_clean(out, e->rewind.summary);
-        base_buf_putc(out, '\n');
-        break;
-    case AGENT_EVENT_undo: line(out, t, "undo: ", e->undo.summary); break;
-    case AGENT_EVENT_correction: line(out, t, "corrected: ", e->correction.what); break;
-    case AGENT_EVENT_outcome: line(out, t, "outcome: ", e->outcome.text); break;
-    case AGENT_EVENT_notice: line(out, t, "note: ", e->notice.text); break;
-    case AGENT_EVENT_error: line(out, t, "error: ", e->error.text); break;
-    default: break;
-    }
-}
+#include "tui/linear_text.h"
 
 static volatile sig_atomic_t interrupted;
 
@@ -229,7 +58,7 @@ static void answer_question(linear *l, const char *text)
         agent_worker_decide(l->worker, answers[i].answer, *rest ? rest : NULL);
         return;
     }
-    put_answers(&l->text, &l->out);
+    tui_linear_answers(&l->text, &l->out);
 }
 
 /* Uses up whole lines as far as they can be used now. False: time to quit. */
@@ -246,7 +75,8 @@ static bool use_input(linear *l)
         l->input.len -= used;
         bool quit = !strcmp(text, "/quit") || !strcmp(text, "/exit");
         if (!l->asked && !strcmp(text, "/tour")) {
-            line(&l->out, &l->text, "note: ", "the tour is six screens: it needs the shell without --linear");
+            tui_linear_line(
+                &l->text, "note: ", "the tour is six screens: it needs the shell without --linear", &l->out);
         } else if (quit || !*text) {
         } else if (l->asked) {
             answer_question(l, text);
@@ -294,7 +124,7 @@ static void take_messages(linear *l)
         case AGENT_WORKER_FAILED:
             l->failed = true;
             l->loading = false;
-            line(&l->out, &l->text, "error: ", m->text);
+            tui_linear_line(&l->text, "error: ", m->text, &l->out);
             break;
         case AGENT_WORKER_EVENT:
             tui_linear_event(m->event, &l->text, &l->out);
@@ -317,7 +147,7 @@ int tui_linear_run(agent_worker *w, const tui_options *options, base_err *err)
     sigaction(SIGINT, &act, &old);
     base_buf_puts(&l.out, "kvist, linear mode: one line is one request, nothing is painted over, /quit or "
                           "the end of input ends it\n");
-    if (options->first_line) line(&l.out, &l.text, "loading: ", options->first_line);
+    if (options->first_line) tui_linear_line(&l.text, "loading: ", options->first_line, &l.out);
     for (;;) {
         flush_out(&l.out);
         struct pollfd fds[2] = {{.fd = agent_worker_fd(w), .events = POLLIN},

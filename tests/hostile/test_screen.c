@@ -29,7 +29,7 @@
 #include "tools/file/safe_path.h"
 #include "tui/dispatch.h"
 #include "tui/frame.h"
-#include "tui/linear.h"
+#include "tui/linear_text.h"
 #include "tui/record.h"
 
 /* --- a screen with a question on it --------------------------------------------------------------------- */

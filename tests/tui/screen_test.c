@@ -28,6 +28,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "key_names.h"
 #include "tui/dispatch.h"
 #include "tui/frame.h"
 #include "tui/record.h"
@@ -234,7 +235,7 @@ static void worker(run *r, char *rest)
 static void press(run *r, const char *name)
 {
     draw(r);
-    tui_ui_key(&r->ui, tui_key_named(name));
+    tui_ui_key(&r->ui, key_named(name));
 }
 
 /* What a popup shows from its first screen to its last, without the frame's breaks between words. */
@@ -330,7 +331,7 @@ static void step(run *r, char *line)
         worker(r, rest);
     } else if (!strcmp(line, "key")) {
         for (char *name = strtok(rest, " "); name; name = strtok(NULL, " ")) {
-            uint32_t key = tui_key_named(name);
+            uint32_t key = key_named(name);
             if (!key) fail(r, "no key %s%s", name, "");
             draw(r);
             tui_ui_key(&r->ui, key);
@@ -342,7 +343,7 @@ static void step(run *r, char *line)
             char one[16] = "";
             memcpy(one, s, n < 15 ? n : 15);
             draw(r);
-            tui_ui_key(&r->ui, tui_key_named(one));
+            tui_ui_key(&r->ui, key_named(one));
             s += n;
         }
     } else if (!strcmp(line, "paste")) {

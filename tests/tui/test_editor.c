@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "tui/input/complete.h"
+#include "key_names.h"
 #include "tui/input/editor.h"
 #include "tui/terminal/keys.h"
 #include "tui/input/former_lines.h"
@@ -21,8 +22,7 @@
 static void keys(tui_editor *e, const char *names)
 {
     char *copy = base_xstrdup(names);
-    for (char *name = strtok(copy, " "); name; name = strtok(NULL, " "))
-        tui_editor_key(e, tui_key_named(name));
+    for (char *name = strtok(copy, " "); name; name = strtok(NULL, " ")) tui_editor_key(e, key_named(name));
     free(copy);
 }
 

@@ -25,8 +25,6 @@ enum tui_key { TUI_KEY_FIRST = 0x110000, TUI_KEYS(TUI_KEY_ENUM) TUI_KEY_LAST };
 
 enum { TUI_KEY_ENTER = 13, TUI_KEY_NEWLINE = 10, TUI_KEY_TAB = 9, TUI_KEY_ESC = 27 };
 
-uint32_t tui_key_named(const char *name); /* 0: no such key; a single character is itself */
-
 /*
  * Reads one key without waiting; false: nothing there. A bracketed paste comes as one TUI_KEY_PASTE with its
  * text in *paste (at most 8 MiB, the rest is dropped). TUI_KEY_GONE: the terminal went away. The terminal

@@ -1,6 +1,5 @@
-/*
- * Keys by name, for scripts of keys ("C-r", "Enter", "x").
- */
+#include "key_names.h"
+
 #include <string.h>
 
 #include "base/utf8.h"
@@ -13,7 +12,7 @@ static const struct {
 } named[] = {
     TUI_KEYS(KEY_ROW){"Enter", TUI_KEY_ENTER}, {"Tab", TUI_KEY_TAB}, {"Esc", TUI_KEY_ESC}, {"Space", ' '}};
 
-uint32_t tui_key_named(const char *name)
+uint32_t key_named(const char *name)
 {
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
         if (!strcmp(named[i].name, name)) return named[i].key;
