@@ -150,9 +150,6 @@ void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret);
 /* Token `index` (its place in the sequence); behind the end all says "nothing". */
 void kv_session_why(const kv_session *s, uint32_t index, kv_why *ret);
 
-/* KV_STATE_* bits of every token, [n_tokens]. */
-void kv_session_states(const kv_session *s, uint8_t *ret);
-
 /* Fills up to cap entries in the order of the sequence and returns how many there are. */
 uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap);
 

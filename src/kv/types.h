@@ -230,16 +230,6 @@ typedef struct kv_why {
     float attention, memory, rank, threshold;
 } kv_why;
 
-/* What a token is, beside active or host: bits per token, [n_tokens]. */
-enum {
-    KV_STATE_PINNED = 1,
-    KV_STATE_BARRED = 2,
-    KV_STATE_STALE = 4,
-    KV_STATE_HARD = 8,
-    KV_STATE_SOFT = 16,
-    KV_STATE_DEFERRED = 32
-};
-
 /* Scores of the last pass by segment and span, means over tokens and lanes; NAN: there was none. */
 typedef struct kv_score {
     uint32_t from, to, turn;

@@ -10,6 +10,7 @@
 #include "kv/core/state.h"
 #include "kv/disk/disk.h"
 #include "kv/flow/flow.h"
+#include "kv/lab/lab.h"
 #include "kv/session.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
@@ -51,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         kv__manifest_write(s, &file, &out);
         base_buf_free(&out);
         uint8_t states[200];
-        kv_session_states(s, states);
+        kv_session_token_flags(s, states);
         kv_session_scores(s, NULL, 0);
         kv_score scores[50];
         kv_session_scores(s, scores, 50);

@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "kit.h"
+#include "kv/lab/lab.h"
 
 enum { CTX = 3000 };
 
@@ -352,15 +353,15 @@ static void check_hard(const kv_session *s, const kv_plan *p)
 {
     static uint8_t states[CTX];
     uint64_t active[(CTX + 63) / 64];
-    kv_session_states(s, states);
+    kv_session_token_flags(s, states);
     for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
         const uint64_t *flips = p->flips + (size_t)lane * kv_plan_words(p);
         uint32_t n_hard_gone = 0, n_soft_left = 0;
         kv_session_lane_bits(s, lane, active);
         for (uint32_t i = 0; i < p->n_tokens; i++) {
             const bool was = active[i / 64] >> i % 64 & 1, flips_now = flips[i / 64] >> i % 64 & 1;
-            if (was && flips_now && states[i] & KV_STATE_HARD) n_hard_gone++;
-            if (was && !flips_now && !(states[i] & KV_STATE_HARD)) n_soft_left++;
+            if (was && flips_now && states[i] & KV_TOKEN_HARD) n_hard_gone++;
+            if (was && !flips_now && !(states[i] & KV_TOKEN_HARD)) n_soft_left++;
             if (p->cause == KV_CAUSE_EVICT || p->cause == KV_CAUSE_PRESSURE) assert_false(!was && flips_now);
         }
         if (p->cause == KV_CAUSE_EVICT) assert_int_equal(n_hard_gone, 0);
@@ -394,7 +395,7 @@ static void check_invariants(const kv_session *s, uint32_t most)
     static uint8_t states[CTX];
     uint64_t bits[(CTX + 63) / 64];
     kv_session_active_lanes(s, lanes);
-    kv_session_states(s, states);
+    kv_session_token_flags(s, states);
     uint64_t total = 0;
     for (uint32_t lane = 0; lane < stats.n_lanes; lane++) {
         uint32_t n = 0;
@@ -403,8 +404,8 @@ static void check_invariants(const kv_session *s, uint32_t most)
             const bool active = bits[i / 64] >> i % 64 & 1;
             n += active;
             lanes[i] -= active; /* the runs told the same as the bits */
-            if (states[i] & KV_STATE_BARRED) assert_false(active);
-            if (states[i] & KV_STATE_PINNED) assert_true(active);
+            if (states[i] & KV_TOKEN_BARRED) assert_false(active);
+            if (states[i] & KV_TOKEN_PINNED) assert_true(active);
         }
         if (stats.n_tokens % 64) assert_int_equal(bits[stats.n_tokens / 64] >> stats.n_tokens % 64, 0);
         if (most && stats.budget) assert_true(n <= most);
@@ -524,7 +525,7 @@ static void test_session__undo_takes_every_plan_back(void **state)
     uint32_t before[600], after[600];
     uint8_t states_before[600], states_after[600];
     kv_session_active_lanes(s, before);
-    kv_session_states(s, states_before);
+    kv_session_token_flags(s, states_before);
     uint32_t n_plans = 0;
     for (int k = 0; k < 30; k++) {
         kv_stats a, b;
@@ -545,7 +546,7 @@ static void test_session__undo_takes_every_plan_back(void **state)
     while (n_plans--) assert_int_equal(kv_session_undo_plan(s, NULL), 0);
     assert_int_equal(kv_session_undo_plan(s, NULL), BASE_E_NOT_FOUND);
     kv_session_active_lanes(s, after);
-    kv_session_states(s, states_after);
+    kv_session_token_flags(s, states_after);
     assert_memory_equal(before, after, sizeof before);
     assert_memory_equal(states_before, states_after, sizeof states_before);
     kv_session_free(s);

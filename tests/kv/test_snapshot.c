@@ -19,6 +19,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "kit.h"
+#include "kv/lab/lab.h"
 #include "kv/rows/rowfile.h"
 #include "kv/rows/store.h"
 
@@ -104,7 +105,7 @@ static uint64_t fingerprint(kv_session *s)
         hash = base_hash64(bits, sizeof bits, hash);
     }
     uint8_t states[CTX] = {0};
-    kv_session_states(s, states);
+    kv_session_token_flags(s, states);
     hash = base_hash64(states, sizeof states, hash);
     uint32_t n = 0;
     const int32_t *ids = kv_session_ids(s, &n);

@@ -121,23 +121,6 @@ void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret)
     memcpy(ret, s->lists.lane[lane]->bits, kv_bits_words(s->n) * sizeof *ret);
 }
 
-void kv_session_states(const kv_session *s, uint8_t *ret)
-{
-    kv__protect(s, ret);
-    for (uint32_t i = 0; i < s->n; i++) {
-        const unsigned hard = ret[i] != KV_HARD_NO ? KV_STATE_HARD : 0;
-        ret[i] =
-            (uint8_t)(hard | (kv_bits_get(s->pinned, i) ? KV_STATE_PINNED : 0) |
-                      (kv_bits_get(s->barred, i) ? KV_STATE_BARRED : 0) |
-                      (kv_bits_get(s->stale, i) ? KV_STATE_STALE : 0) | (s->cut[i] ? KV_STATE_DEFERRED : 0));
-    }
-    for (size_t p = 0; p < s->n_segments; p++)
-        for (uint32_t k = 0; k < s->segments[p].n_spans; k++)
-            for (uint32_t t = s->segments[p].spans[k].from;
-                 t < s->segments[p].spans[k].to && s->segments[p].from + t < s->segments[p].to; t++)
-                ret[s->segments[p].from + t] |= KV_STATE_SOFT;
-}
-
 void kv_session_why(const kv_session *s, uint32_t i, kv_why *ret)
 {
     *ret = (kv_why){

@@ -27,6 +27,17 @@ int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32
 int kv_session_pages(kv_session *s, uint32_t to, const kv_signal *signal, uint32_t page_size, uint32_t n,
     uint64_t *ret, base_err *err);
 
+/* What a token is, beside active or host: bits per token, [n_tokens]. */
+enum {
+    KV_TOKEN_PINNED = 1,
+    KV_TOKEN_BARRED = 2,
+    KV_TOKEN_STALE = 4,
+    KV_TOKEN_HARD = 8,
+    KV_TOKEN_SOFT = 16,
+    KV_TOKEN_DEFERRED = 32
+};
+void kv_session_token_flags(const kv_session *s, uint8_t *ret);
+
 /* How rows are put together for a level above the sketches. */
 typedef enum kv_cluster_kind {
     KV_CLUSTER_PAGES,  /* rows that follow one another */
