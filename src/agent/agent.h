@@ -109,7 +109,6 @@ const char *agent_session_id(const agent *a);
 void agent_get_stats(const agent *a, kv_stats *ret);
 /* A ledger event that says where a session stands; the numbers of its turn are 0. */
 agent_event agent_ledger_of(const kv_stats *s);
-agent_mode agent_get_mode(const agent *a);
 int agent_set_mode(
     agent *a, agent_mode mode, base_err *err); /* "all" is refused where the sandbox cannot confine */
 bool agent_reached_limit(const agent *a);      /* the turn ended where --max-steps or the context did */

@@ -22,11 +22,6 @@ bool agent_mode_parse(const char *word, agent_mode *ret)
     return false;
 }
 
-agent_mode agent_get_mode(const agent *a)
-{
-    return a->settings.mode;
-}
-
 int agent_set_mode(agent *a, agent_mode mode, base_err *err)
 {
     if (mode == AGENT_MODE_ALL) {
