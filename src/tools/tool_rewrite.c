@@ -10,14 +10,16 @@
 #include "tools/edit/change.h"
 #include "tools/edit/elide.h"
 #include "tools/edit/exports.h"
+#include "tools/edit/import_lines.h"
 #include "tools/edit/imports.h"
+#include "tools/edit/newcomer.h"
 #include "tools/edit/prototype.h"
 #include "tools/edit/register.h"
 #include "tools/edit/replace.h"
 #include "tools/edit/twin.h"
+#include "tools/file/safe_path.h"
 #include "tools/file/text.h"
 #include "tools/result/result.h"
-#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <stdlib.h>

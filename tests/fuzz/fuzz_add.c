@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "scratch.h"
 #include "tools/edit/add.h"
+#include "tools/edit/import_lines.h"
+#include "tools/edit/newcomer.h"
 #include "tools/edit/prototype.h"
 #include "tools/file/text.h"
 

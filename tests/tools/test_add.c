@@ -4,6 +4,7 @@
  */
 #include "tree.h"
 #include "tools/edit/add.h"
+#include "tools/edit/import_lines.h"
 #include "tools/edit/elide.h"
 #include "tools/edit/exports.h"
 #include "tools/edit/register.h"

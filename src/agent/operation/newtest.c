@@ -16,7 +16,7 @@
 #include "agent/words/request_words.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "tools/edit/add.h"
+#include "tools/edit/import_lines.h"
 #include "tools/run/scratch.h"
 #include "base/path.h"
 #include "code/code.h"

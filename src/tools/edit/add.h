@@ -27,25 +27,4 @@ void tool__addition_free(tool_addition *a);
 bool tool__add_definition(code_grammars *g, const char *path, const base_buf *text, const char *name,
     base_str block, const char *request, tool_addition *ret, base_buf *why);
 
-/*
- * The name of what the block defines: `name`'s last part where it does, else its first function, method or
- * type; NULL: nothing. The caller frees. *ret_is_member (may be NULL): it can only stand in a type.
- */
-char *tool__block_name(
-    code_grammars *g, const char *path, base_str block, const char *name, bool *ret_is_member);
-
-/*
- * Python: adds the name to the file's line "from ...MODULE import a, b"; false: the file has none, or has the
- * name already.
- */
-bool tool__import_name(base_buf *text, const char *module, const char *name);
-/* What other files call the module that is this file: "ansi" for ansi.py, "schema" for schema/__init__.py. The caller frees. */
-char *tool__module_name(const char *path);
-
-/* "Type.member", "Type::member": the type's part, which the caller frees; NULL: the name has none. */
-char *tool__name_holder(const char *name);
-
-/* A class, a struct, an interface: what has members. */
-bool tool__is_holder(const char *language, const code_definition *d);
-
 #endif

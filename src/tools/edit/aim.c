@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "tools/edit/add.h"
+#include "tools/edit/newcomer.h"
 #include "tools/edit/twin.h"
 #include "tools/file/text.h"
 #include "tools/file/safe_path.h"
