@@ -305,11 +305,80 @@ static void take_token(history *h, const agent_event *e, uint32_t turn)
     add_id(h, r, (int32_t)e->token.id);
 }
 
+/* First pass: what the agent remembers of a session. */
+static void remember(history *h, const agent_event *e, uint64_t seq)
+{
+    agent *a = h->a;
+    switch (e->type) {
+    case AGENT_EVENT_session:
+        free(h->model_hash);
+        h->model_hash = base_xstrdup(e->session.model_hash);
+        h->budget = e->session.budget;
+        h->until = e->session.until;
+        if (e->session.mode) agent_mode_parse(e->session.mode, &h->mode);
+        break;
+    case AGENT_EVENT_notice:
+        if (e->notice.text && !strncmp(e->notice.text, "mode ", 5))
+            agent_mode_parse(e->notice.text + 5, &h->mode);
+        break;
+    case AGENT_EVENT_user:
+        h->turn_open = true;
+        a->turn = (uint32_t)e->user.turn;
+        base_grow(&a->transcript.turn_starts, &a->transcript.cap_turn_starts, a->turn + 1,
+            sizeof *a->transcript.turn_starts);
+        a->transcript.turn_starts[a->turn] = h->n;
+        break;
+    case AGENT_EVENT_append: restore_segment(h, e, seq); break;
+    case AGENT_EVENT_rewind:
+        h->turn_open = false;
+        restore_rewind(a, e);
+        break;
+    case AGENT_EVENT_places: agent__note_answered(a, e->places.items.rows, e->places.items.n); break;
+    case AGENT_EVENT_tool_result:
+        agent_event_free(h->result);
+        h->result = agent_event_copy(e);
+        break;
+    case AGENT_EVENT_ledger:
+        h->budget = e->ledger.budget;
+        h->until = e->ledger.until;
+        agent__restore_sums(a, e);
+        break;
+    case AGENT_EVENT_turn_end: h->turn_open = false; break;
+    default: break;
+    }
+}
+
+/* Second pass, behind what the engine has: what was computed and decided is computed and decided again. */
+static void execute(history *h, const agent_event *e)
+{
+    if (e->type == AGENT_EVENT_plan) take_plan(h, e);
+    if (e->type != AGENT_EVENT_user) return;
+    compute(h);
+    agent__set_turn(h->a, (uint32_t)e->user.turn);
+}
+
+/* Both passes: which tokens there are. */
+static void collect(history *h, const agent_event *e, uint64_t seq, uint32_t turn)
+{
+    switch (e->type) {
+    case AGENT_EVENT_append: take_append(h, e); break;
+    case AGENT_EVENT_span: take_span(h, e); break;
+    case AGENT_EVENT_token: take_token(h, e, turn); break;
+    case AGENT_EVENT_rewind:
+        if (e->rewind.n < h->n) truncate_to(h, (uint32_t)e->rewind.n);
+        break;
+    case AGENT_EVENT_snapshot:
+        h->snapshot_n = (uint32_t)e->snapshot.n;
+        h->snapshot_seq = seq;
+        break;
+    default: break;
+    }
+}
+
 static bool on_event(
     void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
 {
     history *h = user;
-    agent *a = h->a;
     agent_event e;
     agent_event_doc *doc = NULL;
     h->rc = agent_event_read(json, n, &e, &doc, h->err);
@@ -322,73 +391,12 @@ static bool on_event(
         agent_event_doc_free(doc);
         return false;
     }
-    const bool first = !h->executing;
     h->behind = h->executing && seq > h->from_seq;
-    switch (e.type) {
-    case AGENT_EVENT_session:
-        if (first) {
-            free(h->model_hash);
-            h->model_hash = base_xstrdup(e.session.model_hash);
-            h->budget = e.session.budget;
-            h->until = e.session.until;
-            if (e.session.mode) agent_mode_parse(e.session.mode, &h->mode);
-        }
-        break;
-    case AGENT_EVENT_notice:
-        if (first && e.notice.text && !strncmp(e.notice.text, "mode ", 5))
-            agent_mode_parse(e.notice.text + 5, &h->mode);
-        break;
-    case AGENT_EVENT_user:
-        if (first) {
-            h->turn_open = true;
-            a->turn = (uint32_t)e.user.turn;
-            base_grow(&a->transcript.turn_starts, &a->transcript.cap_turn_starts, a->turn + 1,
-                sizeof *a->transcript.turn_starts);
-            a->transcript.turn_starts[a->turn] = h->n;
-        } else if (h->behind) {
-            compute(h);
-            agent__set_turn(a, (uint32_t)e.user.turn);
-        }
-        break;
-    case AGENT_EVENT_append:
-        if (first) restore_segment(h, &e, seq);
-        take_append(h, &e);
-        break;
-    case AGENT_EVENT_span: take_span(h, &e); break;
-    case AGENT_EVENT_token: take_token(h, &e, turn); break;
-    case AGENT_EVENT_plan:
-        if (h->behind) take_plan(h, &e);
-        break;
-    case AGENT_EVENT_rewind:
-        if (e.rewind.n < h->n) truncate_to(h, (uint32_t)e.rewind.n);
-        if (first) h->turn_open = false;
-        if (first) restore_rewind(a, &e);
-        break;
-    case AGENT_EVENT_places:
-        if (first) agent__note_answered(a, e.places.items.rows, e.places.items.n);
-        break;
-    case AGENT_EVENT_tool_result:
-        if (first) {
-            agent_event_free(h->result);
-            h->result = agent_event_copy(&e);
-        }
-        break;
-    case AGENT_EVENT_ledger:
-        if (first) h->budget = e.ledger.budget;
-        if (first) h->until = e.ledger.until;
-        if (first) agent__restore_sums(a, &e);
-        break;
-    case AGENT_EVENT_turn_end:
-        if (first) h->turn_open = false;
-        break;
-    case AGENT_EVENT_snapshot:
-        h->snapshot_n = (uint32_t)e.snapshot.n;
-        h->snapshot_seq = seq;
-        break;
-    default: break;
-    }
+    if (!h->executing) remember(h, &e, seq);
+    if (h->behind) execute(h, &e);
+    collect(h, &e, seq, turn);
     /* Up to where the snapshot stands the engine has it: only what follows is computed. */
-    if (!first && seq == h->from_seq)
+    if (h->executing && seq == h->from_seq)
         for (size_t i = 0; i < h->n_runs; i++) h->runs[i].computed = h->runs[i].text.n;
     h->last_seq = seq;
     agent_event_doc_free(doc);

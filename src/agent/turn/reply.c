@@ -102,18 +102,35 @@ int agent__reply_write(agent *a, agent_reply *r, const base_buf *text, size_t *t
     return rc;
 }
 
+/* An answer while it is decoded. */
+typedef struct decoding {
+    agent *a;
+    agent_reply *r;
+    const agent_opening *opening;
+    engine_hold *hold; /* what the answer is held to; NULL: nothing */
+    size_t told;       /* bytes of the text that events told */
+    size_t call_to;    /* byte of the text behind the call that the harness began */
+    bool call_due;     /* the opening's call is not written yet */
+    bool is_over;      /* nothing of the opening is left to be written behind a line */
+    bool is_closed;    /* a held answer went round in circles and was closed */
+    base_err *err;
+} decoding;
+
 /* Ends a thought that is too long, with tokens as the model would have written them. */
-static int end_long_thought(agent *a, agent_reply *r, size_t *told, base_err *err)
+static int end_long_thought(decoding *d)
 {
+    agent *a = d->a;
+    agent_reply *r = d->r;
     model_ids ids = {0};
     const uint32_t from = agent__n_tokens(a);
     int rc = 0;
     if (agent__ends_thought(a, &r->read, &ids)) {
         a->telling.holding = true;
         rc = a->engine->ops->append(
-            a->engine, &(kv_segment){.origin = r->origin, .turn = a->turn}, ids.ids, (uint32_t)ids.n, err);
+            a->engine, &(kv_segment){.origin = r->origin, .turn = a->turn}, ids.ids, (uint32_t)ids.n, d->err);
         const uint32_t done = agent__n_tokens(a) - from;
-        for (uint32_t i = 0; i < done && i < ids.n; i++) take_token(a, r, ids.ids[i], false, from + i, told);
+        for (uint32_t i = 0; i < done && i < ids.n; i++)
+            take_token(a, r, ids.ids[i], false, from + i, &d->told);
         agent__release_held(a);
         if (!rc) agent__tell_grammar(a, from);
     }
@@ -122,29 +139,33 @@ static int end_long_thought(agent *a, agent_reply *r, size_t *told, base_err *er
 }
 
 /* The call follows the thought; where the model ended its message there, in a message of its own. */
-static int write_call(agent *a, agent_reply *r, const base_buf *call, bool ended, size_t *told, base_err *err)
+static int write_call(decoding *d, bool ended)
 {
-    int rc = ended ? agent__open_message(a, MODEL_ROLE_ASSISTANT, err) : 0;
+    agent *a = d->a;
+    agent_reply *r = d->r;
+    int rc = ended ? agent__open_message(a, MODEL_ROLE_ASSISTANT, d->err) : 0;
     base_buf text = {0};
     if (ended) agent_channels_next_message(&r->read.channels, agent__n_tokens(a));
-    agent__put_call_behind(a, &r->read, ended, call, &text);
+    agent__put_call_behind(a, &r->read, ended, &d->opening->call, &text);
     r->origin = KV_ORIGIN_CALL;
     const uint32_t from = agent__n_tokens(a);
-    if (!rc) rc = agent__reply_write(a, r, &text, told, err);
+    if (!rc) rc = agent__reply_write(a, r, &text, &d->told, d->err);
     if (!rc && model_tools_are_marked(a->info.tools)) agent__tell_grammar(a, from);
     base_buf_free(&text);
+    d->call_due = false;
+    d->call_to = r->read.text.len;
     return rc;
 }
 
 /* What the opening has for behind the line that the model has just ended. */
-static int write_behind(agent *a, agent_reply *r, const agent_opening *opening, size_t from, bool *is_over,
-    size_t *told, base_err *err)
+static int write_behind(decoding *d)
 {
     base_buf more = {0};
-    const base_buf *text = &r->read.text;
-    const bool has_more = text->len > from && agent__put_behind_line(opening, text->data + from,
-                                                  text->len - from, is_over, &more);
-    const int rc = has_more ? agent__reply_write(a, r, &more, told, err) : 0;
+    const base_buf *text = &d->r->read.text;
+    const size_t from = d->call_to;
+    const bool has_more = text->len > from && agent__put_behind_line(d->opening, text->data + from,
+                                                  text->len - from, &d->is_over, &more);
+    const int rc = has_more ? agent__reply_write(d->a, d->r, &more, &d->told, d->err) : 0;
     base_buf_free(&more);
     return rc;
 }
@@ -195,15 +216,23 @@ static bool may_call_more(const agent *a, const agent_reply *r, agent_call_found
     return found == AGENT_CALL_PARTIAL || is_blank(r->read.text.data + at, r->read.text.len - at);
 }
 
-/* It goes round in circles. One that is held can be closed, once; then it goes on. */
-static bool goes_on_closed(agent *a, engine_hold *hold, bool *closed)
+static bool goes_in_circles(const agent_reply *r)
 {
-    if (!hold || !a->engine->ops->answer_close || *closed) return *closed;
+    const base_buf *text = &r->read.text, *thought = &r->read.thought;
+    return agent__repeats(text->data ? text->data : "", text->len) ||
+           agent__repeats(thought->data ? thought->data : "", thought->len);
+}
+
+/* One that is held can be closed, once; then it goes on. */
+static bool goes_on_closed(decoding *d)
+{
+    agent *a = d->a;
+    if (!d->hold || !a->engine->ops->answer_close || d->is_closed) return d->is_closed;
     a->engine->ops->answer_close(a->engine);
     agent__notice(
         a, "the answer went round in circles and was closed: the JSON is whole, what it says may not be");
     a->at_limit = true;
-    return *closed = true;
+    return d->is_closed = true;
 }
 
 static void keep_thoughts(agent *a, agent_reply *r)
@@ -227,75 +256,111 @@ void agent__drop_thoughts(agent *a)
     a->thoughts.n = 0;
 }
 
+/* Writes what the answer begins with: a thought, or the call where no thought is to come in front of it. */
+static int write_opening(decoding *d)
+{
+    agent_reply *r = d->r;
+    const agent_opening *opening = d->opening;
+    int rc = agent__reply_write(d->a, r, &opening->thought, &d->told, d->err);
+    if (!rc && d->call_due && !opening->thought.len) {
+        r->origin = KV_ORIGIN_CALL;
+        rc = agent__reply_write(d->a, r, &opening->call, &d->told, d->err);
+        d->call_due = false;
+        d->call_to = r->read.text.len;
+    }
+    agent__reader_line_begins(&r->read);
+    return rc;
+}
+
+/* Sampler and grammar begin, the grammar behind what stands already. */
+static int begin_sampling(decoding *d)
+{
+    engine *e = d->a->engine;
+    const agent_reply *r = d->r;
+    e->ops->answer_begins(e);
+    const int rc = d->hold ? e->ops->answer_held(e, d->hold, d->err) : 0;
+    if (!rc && r->read.text.len && r->origin == KV_ORIGIN_CALL && e->ops->answer_opened) {
+        uint32_t n_ids;
+        const int32_t *ids = e->ops->ids(e, &n_ids);
+        e->ops->answer_opened(e, ids + r->from, n_ids - r->from);
+    }
+    return rc;
+}
+
+/* The model's next token. *ret_end: it was the answer's last. */
+static int next_token(decoding *d, bool *ret_end)
+{
+    agent *a = d->a;
+    int32_t id, wanted = -1;
+    const uint32_t index = agent__n_tokens(a);
+    a->telling.holding = true;
+    const int rc = a->engine->ops->next(a->engine, d->r->origin, a->turn, &id, ret_end, &wanted, d->err);
+    if (!rc) {
+        a->ledger.sums.generated++;
+        if (wanted >= 0) emit_mask(a, index, wanted, id);
+        if (take_token(a, d->r, id, *ret_end, index, &d->told)) *ret_end = true;
+    }
+    agent__release_held(a);
+    return rc;
+}
+
+/* The n-th token, and what the harness writes behind it. *ret_over: the answer is over, and r->end says how. */
+static int decode_step(decoding *d, uint32_t n, bool *ret_over)
+{
+    agent *a = d->a;
+    agent_reply *r = d->r;
+    bool end = false;
+    int rc = next_token(d, &end);
+    if (rc) return rc;
+    d->call_due = d->call_due && !r->read.channels.n_calls; /* it calls by itself */
+    if (d->call_due && (end || n >= AGENT_OPENING_TOKENS || agent__reader_has_line(&r->read))) {
+        rc = write_call(d, end);
+        end = false;
+    }
+    if (end) {
+        const engine_ops *o = a->engine->ops;
+        if (!o->answer_cut || !o->answer_cut(a->engine)) r->end = AGENT_REPLY_DONE;
+        *ret_over = true;
+        return 0;
+    }
+    if (!rc && !d->call_due && !d->is_over) rc = write_behind(d);
+    if (!rc && !d->call_due) rc = end_long_thought(d);
+    if (rc || d->call_due) return rc;
+    const agent_call_found found = find_call(a, r, d->hold != NULL, false);
+    if (r->n_calls && !may_call_more(a, r, found)) {
+        r->end = AGENT_REPLY_CALL;
+        *ret_over = true;
+    } else if (goes_in_circles(r) && !goes_on_closed(d)) {
+        r->end = AGENT_REPLY_REPEATS;
+        *ret_over = true;
+    } else if (found == AGENT_CALL_PARTIAL) {
+        r->origin = KV_ORIGIN_CALL;
+    }
+    return 0;
+}
+
 int agent__reply_decode(
     agent *a, agent_reply *r, const agent_opening *opening, engine_hold *hold, base_err *err)
 {
-    size_t told = 0;
-    r->origin = KV_ORIGIN_ANSWER;
-    bool call_due = opening->call.len > 0, closed = false, is_over = !opening->behind.len;
-    size_t call_to = 0;
+    decoding d = {.a = a,
+        .r = r,
+        .opening = opening,
+        .hold = hold,
+        .call_due = opening->call.len > 0,
+        .is_over = !opening->behind.len,
+        .err = err};
     /* A schema is for one channel, which the grammar of values knows nothing of: what came is checked. */
-    if (call_due || a->info.tools == MODEL_TOOLS_HARMONY || !a->engine->ops->answer_held) hold = NULL;
+    if (d.call_due || a->info.tools == MODEL_TOOLS_HARMONY || !a->engine->ops->answer_held) d.hold = NULL;
+    r->origin = KV_ORIGIN_ANSWER;
+    r->end = AGENT_REPLY_TOO_LONG;
     r->from = agent__n_tokens(a);
     agent__reader_begin(a, &r->read);
-    int rc = agent__reply_write(a, r, &opening->thought, &told, err);
-    if (!rc && call_due && !opening->thought.len) {
-        r->origin = KV_ORIGIN_CALL;
-        rc = agent__reply_write(a, r, &opening->call, &told, err);
-        call_due = false;
-        call_to = r->read.text.len;
-    }
-    agent__reader_line_begins(&r->read);
-    uint64_t start = base_clock_ns();
+    int rc = write_opening(&d);
+    const uint64_t start = base_clock_ns();
+    bool over = false;
     count_lookup(a, -1);
-    if (!rc) a->engine->ops->answer_begins(a->engine);
-    if (!rc && hold) rc = a->engine->ops->answer_held(a->engine, hold, err);
-    if (!rc && r->read.text.len && r->origin == KV_ORIGIN_CALL && a->engine->ops->answer_opened) {
-        uint32_t n_ids;
-        const int32_t *ids = a->engine->ops->ids(a->engine, &n_ids);
-        a->engine->ops->answer_opened(a->engine, ids + r->from, n_ids - r->from);
-    }
-    bool end = false;
-    r->end = AGENT_REPLY_TOO_LONG;
-    for (uint32_t n = 0; !rc && n < a->settings.max_tokens; n++) {
-        int32_t id, wanted = -1;
-        uint32_t index = agent__n_tokens(a);
-        a->telling.holding = true;
-        rc = a->engine->ops->next(a->engine, r->origin, a->turn, &id, &end, &wanted, err);
-        if (!rc) {
-            a->ledger.sums.generated++;
-            if (wanted >= 0) emit_mask(a, index, wanted, id);
-            if (take_token(a, r, id, end, index, &told)) end = true;
-        }
-        agent__release_held(a);
-        if (rc) break;
-        call_due = call_due && !r->read.channels.n_calls; /* it calls by itself */
-        if (call_due && (end || n >= AGENT_OPENING_TOKENS || agent__reader_has_line(&r->read))) {
-            rc = write_call(a, r, &opening->call, end, &told, err);
-            call_due = end = false;
-            call_to = r->read.text.len;
-        }
-        if (end) {
-            const engine_ops *o = a->engine->ops;
-            if (!o->answer_cut || !o->answer_cut(a->engine)) r->end = AGENT_REPLY_DONE;
-            break;
-        }
-        if (!rc && !call_due && !is_over) rc = write_behind(a, r, opening, call_to, &is_over, &told, err);
-        if (!rc && !call_due) rc = end_long_thought(a, r, &told, err);
-        if (rc || call_due) continue;
-        const agent_call_found found = find_call(a, r, hold != NULL, false);
-        if (r->n_calls && !may_call_more(a, r, found)) {
-            r->end = AGENT_REPLY_CALL;
-            break;
-        }
-        if ((agent__repeats(r->read.text.data ? r->read.text.data : "", r->read.text.len) ||
-                agent__repeats(r->read.thought.data ? r->read.thought.data : "", r->read.thought.len)) &&
-            !goes_on_closed(a, hold, &closed)) {
-            r->end = AGENT_REPLY_REPEATS;
-            break;
-        }
-        if (found == AGENT_CALL_PARTIAL) r->origin = KV_ORIGIN_CALL;
-    }
+    if (!rc) rc = begin_sampling(&d);
+    for (uint32_t n = 0; !rc && !over && n < a->settings.max_tokens; n++) rc = decode_step(&d, n, &over);
     if (a->engine->ops->answer_over) a->engine->ops->answer_over(a->engine);
     a->ledger.sums.decode_ns += base_clock_ns() - start;
     agent__tell_requests(a);
@@ -308,7 +373,7 @@ int agent__reply_decode(
         rc = 0;
     }
     /* Of an answer that was cut only a call counts that is whole: "rm -rf build" may be the begin of another command. */
-    if (!rc && r->end == AGENT_REPLY_DONE) find_call(a, r, hold != NULL, true);
+    if (!rc && r->end == AGENT_REPLY_DONE) find_call(a, r, d.hold != NULL, true);
     if (!rc && r->n_calls && r->end != AGENT_REPLY_CANCELLED) r->end = AGENT_REPLY_CALL;
     return rc;
 }
