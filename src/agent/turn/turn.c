@@ -43,25 +43,41 @@ static void turn_begins(agent *a, const char *request)
     agent__find_test(a, request);
 }
 
-/* The request with its context, up to the opening of the answer. */
-static int append_request(agent *a, const char *request, base_err *err)
+/* What the request asks for, before anything is changed (asked/): what is to be different when the turn ends. */
+static void find_wishes(agent *a, const char *request)
 {
-    base_buf told = {0}, text = {0};
-    agent__notice_changes(a, &told);
-    int rc = agent__open_message(a, MODEL_ROLE_USER, err);
-    if (!rc) rc = agent__append_outside(a, err);
-    if (!rc) rc = agent__append_aside(a, request, err);
-    bool about_changes = agent__asks_about_changes(request);
-    if (!rc && about_changes) rc = agent__append_changes(a, request, err);
     agent__ask(a, request);
     agent__wish_each(a, request);
     a->asked.is_operation = agent__is_operation_alone(a, request);
     if (agent__can_begin_calls(a)) agent__find_meant(a, request);
     agent__wish_files(a, request);
+}
+
+/*
+ * Opens the request's message and appends what stands in front of it: tools that are new to the model, what was put
+ * aside and comes back, excerpts of the tree (or its changes, where the request asks about them), the test beside a
+ * new one, a test's failure.
+ */
+static int append_front(agent *a, const char *request, base_err *err)
+{
+    const bool about_changes = agent__asks_about_changes(request);
+    int rc = agent__open_message(a, MODEL_ROLE_USER, err);
+    if (!rc) rc = agent__append_outside(a, err);
+    if (!rc) rc = agent__append_aside(a, request, err);
+    if (!rc && about_changes) rc = agent__append_changes(a, request, err);
+    find_wishes(a, request);
     if (!rc && !about_changes) rc = agent__append_context(a, request, err);
     if (!rc) rc = agent__append_new_test(a, request, err);
     if (!rc && a->fix.wanted) rc = agent__run_test_first(a, err);
-    if (told.len) base_buf_add(&text, told.data, told.len);
+    return rc;
+}
+
+/* The request's message, the repair that it asks for, and the opening of the answer. */
+static int append_request(agent *a, const char *request, base_err *err)
+{
+    base_buf text = {0};
+    agent__notice_changes(a, &text);
+    int rc = append_front(a, request, err);
     agent__tell_operation(a, request, &text);
     base_buf_puts(&text, agent_prompt_request);
     base_buf_puts(&text, request);
@@ -73,7 +89,6 @@ static int append_request(agent *a, const char *request, base_err *err)
         rc = agent__repair(a, a->transcript.segments[index].from, a->transcript.segments[index].to, err);
     agent__expect(a, 0);
     if (!rc) rc = agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
-    base_buf_free(&told);
     base_buf_free(&text);
     return rc;
 }
@@ -195,59 +210,91 @@ static int check_room(agent *a, base_err *err)
         s.n_ctx);
 }
 
+/* What stopped an answer in its middle. */
+static void tell_end(agent *a, const agent_reply *r)
+{
+    if (r->end == AGENT_REPLY_TOO_LONG && agent__reply_begins_call(r))
+        agent__notice(a,
+            "the answer was cut inside of a call, which is not whole: nothing of it was done (an answer has "
+            "%u "
+            "tokens; --max-tokens N gives it more)",
+            a->settings.max_tokens);
+    else if (end_notices[r->end])
+        agent__notice(a, "%s", end_notices[r->end]);
+}
+
+/*
+ * One answer, begun as the turn wants it: a candidate whose test passed, or what the model writes. hold: of the schema.
+ */
+static int read_answer(
+    agent *a, const char *request, uint32_t steps, engine_hold *hold, agent_reply *r, base_err *err)
+{
+    agent_opening opening = {0};
+    bool taken = false;
+    int rc = open_answer(a, request, steps, &opening, err);
+    if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
+    if (!rc && !opening.call.len) rc = take_candidate(a, r, &taken, err);
+    if (!rc && !taken) rc = agent__reply_decode(a, r, &opening, a->settings.schema ? hold : NULL, err);
+    agent_opening_free(&opening);
+    if (rc) return rc;
+    tell_end(a, r);
+    if (r->end == AGENT_REPLY_DONE && agent__offer_rewrite(a, &r->read.text, &r->calls[0])) {
+        r->n_calls = 1;
+        r->end = AGENT_REPLY_CALL;
+    }
+    if (r->end == AGENT_REPLY_CALL && steps >= a->settings.max_steps) {
+        agent__notice(a, "stopped after %u tool calls in one turn; say \"go on\" to let it work further",
+            a->settings.max_steps);
+        r->end = AGENT_REPLY_TOO_LONG;
+        a->at_limit = true;
+    }
+    return BASE_OK;
+}
+
+/* What a turn of several answers keeps between them. */
+typedef struct conversation {
+    const char *request;
+    agent_askings left;  /* what the model may still be asked for */
+    bool asked_for_json; /* once more, since it was none */
+    bool interrupted;
+} conversation;
+
+/* One answer and what follows from it: its calls, or asking for what it lacks. *ret_goes_on: another answer is due. */
+static int answer_once(agent *a, conversation *c, uint32_t steps, bool *ret_goes_on, base_err *err)
+{
+    agent_reply r = {0};
+    base_buf json = {0};
+    const bool may_call = steps < a->settings.max_steps;
+    engine_hold hold = agent__hold(a, may_call && !c->asked_for_json);
+    int rc = read_answer(a, c->request, steps, &hold, &r, err);
+    const bool is_call = r.end == AGENT_REPLY_CALL;
+    bool asked = false, stop = !is_call, is_answered = false;
+    if (!rc) rc = agent__ask_more(a, &r, may_call, &c->left, &asked, err);
+    if (!rc && !asked && a->settings.schema && !is_call && r.end != AGENT_REPLY_CANCELLED)
+        rc = take_json(a, &r, &hold, &c->asked_for_json, &asked, &json, err);
+    if (!rc && !asked && !is_call) agent__reply_tell(a, &r, json.data);
+    if (!rc && is_call) rc = agent__act(a, r.calls, r.n_calls, r.from, r.to, &stop, err);
+    c->interrupted = r.end == AGENT_REPLY_CANCELLED;
+    base_buf_free(&json);
+    agent__reply_free(&r);
+    *ret_goes_on = !rc && (asked || !stop);
+    if (*ret_goes_on && !asked) rc = answer_for_operation(a, &is_answered, err);
+    if (rc || is_answered) *ret_goes_on = false;
+    return rc;
+}
+
 /* Answers and calls until an answer without a call. */
 static int converse(agent *a, const char *request, bool *interrupted, base_err *err)
 {
-    agent_opening opening = {0};
-    agent_askings left = agent__askings(a, request);
-    bool asked_for_json = false;
-    for (uint32_t steps = 0;; steps++) {
-        if (check_room(a, err)) {
-            agent_opening_free(&opening);
-            return BASE_E_LIMIT;
-        }
-        const bool may_call = steps < a->settings.max_steps;
-        agent_reply r = {0};
-        int rc = open_answer(a, request, steps, &opening, err);
-        if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
-        bool taken = false;
-        if (!rc && !opening.call.len) rc = take_candidate(a, &r, &taken, err);
-        engine_hold hold = agent__hold(a, may_call && !asked_for_json);
-        if (!rc && !taken) rc = agent__reply_decode(a, &r, &opening, a->settings.schema ? &hold : NULL, err);
-        agent_opening_free(&opening);
-        if (!rc && r.end == AGENT_REPLY_TOO_LONG && agent__reply_begins_call(&r))
-            agent__notice(a,
-                "the answer was cut inside of a call, which is not whole: nothing of it was done "
-                "(an answer has %u tokens; --max-tokens N gives it more)",
-                a->settings.max_tokens);
-        else if (!rc && end_notices[r.end])
-            agent__notice(a, "%s", end_notices[r.end]);
-        if (!rc && r.end == AGENT_REPLY_DONE && agent__offer_rewrite(a, &r.read.text, &r.calls[0])) {
-            r.n_calls = 1;
-            r.end = AGENT_REPLY_CALL;
-        }
-        if (!rc && r.end == AGENT_REPLY_CALL && !may_call) {
-            agent__notice(a, "stopped after %u tool calls in one turn; say \"go on\" to let it work further",
-                a->settings.max_steps);
-            r.end = AGENT_REPLY_TOO_LONG;
-            a->at_limit = true;
-        }
-        const bool is_call = r.end == AGENT_REPLY_CALL;
-        bool asked = false, stop = !is_call;
-        base_buf json = {0};
-        if (!rc) rc = agent__ask_more(a, &r, may_call, &left, &asked, err);
-        if (!rc && !asked && a->settings.schema && !is_call && r.end != AGENT_REPLY_CANCELLED)
-            rc = take_json(a, &r, &hold, &asked_for_json, &asked, &json, err);
-        if (!rc && !asked && !is_call) agent__reply_tell(a, &r, json.data);
-        if (!rc && is_call) rc = agent__act(a, r.calls, r.n_calls, r.from, r.to, &stop, err);
-        *interrupted = r.end == AGENT_REPLY_CANCELLED;
-        base_buf_free(&json);
-        agent__reply_free(&r);
-        if (rc || (stop && !asked)) return rc;
-        bool is_answered = false;
-        if (!asked) rc = answer_for_operation(a, &is_answered, err);
-        if (rc || is_answered) return rc;
+    conversation c = {.request = request, .left = agent__askings(a, request)};
+    bool goes_on = true;
+    int rc = 0;
+    for (uint32_t steps = 0; !rc && goes_on; steps++) {
+        rc = check_room(a, err);
+        if (!rc) rc = answer_once(a, &c, steps, &goes_on, err);
     }
+    *interrupted = c.interrupted;
+    return rc;
 }
 
 /*
