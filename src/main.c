@@ -19,20 +19,20 @@ static const struct {
     int (*run)(int argc, char **argv);
 } commands[] = {
 #ifdef KVIST_SHELL
-    {"acp", "an editor drives it: the Agent Client Protocol on stdio", cmd_acp},
-    {"approvals", "what was allowed for good: list, allow, remove", cmd_approvals},
-    {"learn", "trains which rows intentkv keeps, on your own sessions", cmd_learn},
-    {"log", "sessions in the database: list, show, search, export, delete", cmd_log},
-    {"events", "what --json and log export print, as a JSON Schema", cmd_events},
-    {"replay", "a session's screens from the log, no model loaded", cmd_replay},
-    {"what-if", "a session computed again with other settings, beside itself", cmd_what_if},
+    {"acp", "for editors: the Agent Client Protocol on standard streams", cmd_acp},
+    {"approvals", "commands that you allowed for good: list, allow, remove", cmd_approvals},
+    {"learn", "experiment: trains, on your sessions, which rows intentkv keeps", cmd_learn},
+    {"log", "your sessions: list, show, search, export, delete", cmd_log},
+    {"events", "the JSON Schema of what --json and log export print", cmd_events},
+    {"replay", "shows a session's screens again, without a model", cmd_replay},
+    {"what-if", "computes a session again with other settings and compares", cmd_what_if},
 #endif
-    {"model", "default models, a file's metadata, full validation", cmd_model},
-    {"eval", "token ids and log-probabilities, as JSON lines", cmd_eval},
+    {"model", "models: list them, fetch one, look into a file, check it", cmd_model},
+    {"eval", "token ids and log-probabilities of a text, as JSON lines", cmd_eval},
     {"kv", "the cache's policies and parameters", cmd_kv},
     {"bench", "speed on this machine, and how soon Esc stops it", cmd_bench},
-    {"code", "anchors and definitions of source files", cmd_code},
-    {"grammar", "grammars found, their table rows", cmd_grammar},
+    {"code", "what kvist sees in a source file: definitions and structure", cmd_code},
+    {"grammar", "the syntax grammars that were found", cmd_grammar},
     {"doctor", "what this machine has and what is in force", cmd_doctor},
 };
 

@@ -29,17 +29,16 @@ typedef struct endpoint_words {
         {"--api-key-file", OPTION_TEXT, &(words)->key_file, "FILE",                                          \
             "its key, in a file that only you may read (else KVIST_API_KEY)", .is_setting = true},           \
         {"--endpoint-wait", OPTION_INTEGER, &(words)->wait_s, "SECONDS",                                     \
-            "how long a request is sent again where nothing answers, or where it says to come later", "60",  \
+            "how long to try again where nothing answers, or where it says to come later", "60",             \
             .is_setting = true, .bounds = {1, 86400, NULL}},                                                 \
         {"--engine-events", OPTION_TEXT, &(words)->events, "ADDRESS",                                        \
             "where it publishes what its cache holds (vLLM, SGLang: tcp://HOST:5557)", .is_setting = true},  \
         {"--vocabulary", OPTION_TEXT, &(words)->vocabulary, "FILE",                                          \
-            "the served model's GGUF file here: its tokens have to be the same there, else ids are not "     \
-            "sent",                                                                                          \
+            "the served model's GGUF file on this machine; with it tokens are sent instead of text",         \
             .is_setting = true},                                                                             \
     {                                                                                                        \
         "--insecure-http", OPTION_FLAG, &(words)->is_insecure_allowed, NULL,                                 \
-            "http to an address that is neither this machine nor a private network"                          \
+            "allow http (not https) to an address outside of this machine and private networks"              \
     }
 
 typedef struct endpoint_choice {

@@ -100,58 +100,56 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
         {"--input", OPTION_WORD, &o->input, "jsonl",
             "with -p -: several requests on stdin, an object a line, {\"text\":\"...\",\"id\":\"...\"}; each "
             "is "
-            "answered before the next is read, with --json between input and input_end events of that line "
-            "and id"},
+            "answered before the next is read; with --json its answer stands between its input and "
+            "input_end"},
         {"--schema", OPTION_TEXT, &o->schema, "FILE",
-            "with -p: the answer is JSON of this JSON Schema, checked, alone on stdout and on one line; what "
-            "of the "
-            "standard is held: docs/schema.md"},
+            "with -p: the answer is JSON of this JSON Schema, checked, alone on stdout and on one line "
+            "(docs/schema.md)"},
         {"--max-turns", OPTION_INTEGER, &o->max_turns, "N",
-            "of --input: requests at most; then exit status 4", "all",
+            "with --input: stop behind N requests, with exit status 4", "all",
             .bounds = {1, MOST, "left out, all are answered"}},
-        {"--dir", OPTION_TEXT, &o->dir, "DIR", "the tree, like the word DIR"},
+        {"--dir", OPTION_TEXT, &o->dir, "DIR", "the git tree to work on, as the word DIR"},
         {"--mode", OPTION_WORD, &o->mode, "plan|ask|edits|all",
-            "what needs asking: everything but reading is off | writes and commands | commands | nothing",
+            "plan: only reads; ask: asks before it writes or runs; edits: before it runs; all: never asks",
             "ask", .is_setting = true, .is_tighter = is_stricter_mode},
         {"--resume", OPTION_TEXT, &o->resume, "[ID]",
-            "go on with a session (a prefix of its id; alone: the latest of this tree)"},
+            "go on with a session: the beginning of its id, or nothing for the latest of this tree"},
         {"--fork", OPTION_TEXT, &o->fork, "ID",
-            "a second session with all that this one has, nothing computed again; that one stays as it is"},
+            "a copy of that session, with nothing computed again; the session itself stays as it is"},
         {"--notify", OPTION_WORD, &o->notify, "off|bell|osc777",
-            "when a long turn ends or waits for your yes: the terminal's bell, or a notification of the "
-            "desktop "
+            "when a long turn ends or waits for your yes: the terminal's bell, or a desktop notification "
             "(OSC 777: foot, Ghostty, rxvt, WezTerm)",
             "off", .is_setting = true},
         {"--notify-after", OPTION_INTEGER, &o->notify_after, "SECONDS",
-            "how long a turn has to take to be told by --notify", "10", .is_setting = true,
-            .bounds = {0, 86400, NULL}},
+            "how long a turn has to take for --notify", "10", .is_setting = true, .bounds = {0, 86400, NULL}},
         {"--context", OPTION_TEXT, &o->context, "TOKENS|off",
-            "how much retrieved code goes in front of a request", "1500", .is_setting = true,
+            "how many tokens of the tree's code go in front of a request", "1500", .is_setting = true,
             .bounds = {.check = check_context}},
-        {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer", "1024", .is_setting = true,
-            .bounds = {0, MOST, "0 is the default"}},
-        {"--max-thought", OPTION_INTEGER, &o->max_thought, "N",
-            "tokens that a model may think in an answer before the thought is ended for it",
+        {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer, in tokens", "1024",
+            .is_setting = true, .bounds = {0, MOST, "0 is the default"}},
+        {"--max-thought", OPTION_INTEGER, &o->max_thought, "N", "longest thought in an answer, in tokens",
             "half of --max-tokens", .is_setting = true, .bounds = {0, MOST, "0 is half of --max-tokens"}},
-        {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "tool calls a turn", "24", .is_setting = true,
-            .bounds = {0, MOST, "0 is the default"}},
+        {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "most tool calls in a turn", "24",
+            .is_setting = true, .bounds = {0, MOST, "0 is the default"}},
         {"--agent", OPTION_WORD, &o->agent, "auto|small|strong",
-            "what the model is offered: whole definitions are written anew, or edits by line and several "
-            "calls; "
-            "auto goes by its parameters and by the form of calls that it was taught",
+            "how it is asked to change code; small: whole definitions; strong: edits by line, several calls; "
+            "auto "
+            "goes by its size and by the form of calls that it was taught",
             "auto", .is_setting = true},
         {"--tries", OPTION_INTEGER, &o->tries, "N",
-            "where a test fails: sample up to N rewrites, offer the first that passes; 0 is off",
+            "where a test fails: try up to N rewrites, offer the first that passes; 0 is off",
             "6 in the modes edits and all, else 0", .is_setting = true,
             .bounds = {0, AGENT_MOST_TRIES, "0 is off"}},
         {"--test", OPTION_TEXT, &o->test, "COMMAND",
-            "runs this tree's tests, for /test and for judging changes; one of a file counts once you "
-            "approved it",
+            "runs this tree's tests, for /test and to judge changes; one that a file names counts once you "
+            "approved "
+            "it",
             .is_setting = true, .is_tighter = is_asked_first},
-        {"--lint", OPTION_TEXT, &o->lint, "COMMAND", "the same for what checks its style and types",
-            .is_setting = true, .is_tighter = is_asked_first},
+        {"--lint", OPTION_TEXT, &o->lint, "COMMAND",
+            "checks this tree's style and types, for /lint; approved as --test is", .is_setting = true,
+            .is_tighter = is_asked_first},
         {"--allow-read", OPTION_LIST, &o->allow_read, "PATH",
-            "commands may read it too, outside of the tree; asked once for each tree (repeatable)",
+            "a path outside of the tree that commands may read too; asked once for each tree (repeatable)",
             .is_setting = true},
         {"--ignore", OPTION_LIST, &o->ignore, "PATTERN",
             "files of the tree that are not listed, indexed and retrieved, as `git ls-files` takes it "
