@@ -45,8 +45,7 @@ static void on_plan(void *user, const kv_plan *p)
     if (p->cause == KV_CAUSE_FOLD)
         agent__notice(a,
             "the session goes on behind the model's context: the first %u of %u tokens are read from nearer "
-            "now, "
-            "as if what was evicted among them had never been",
+            "now, as if what was evicted among them had never been",
             kv_plan_folded_to(p), p->n_tokens);
     if (p->lost)
         agent__notice(a,

@@ -321,8 +321,7 @@ int base_fs_check_homes(base_err *err)
         if (!strncmp(path, NO_HOME "/", sizeof NO_HOME))
             code = base_fail(err, BASE_E_STATE,
                 "there is no home folder: HOME names none, and the password database has none of user %u. "
-                "Set "
-                "HOME or KVIST_HOME to a folder of yours",
+                "Set HOME or KVIST_HOME to a folder of yours",
                 (unsigned)geteuid());
         else
             code = base_fs_check_owner(path, err);

@@ -672,8 +672,7 @@ static int check_one_of(const base_schema *s, const base_schema_node *n, base_er
             if (!excludes(&x, n->alternatives[i], n->alternatives[k]))
                 return base_fail(err, BASE_E_UNSUPPORTED,
                     "the schema's \"oneOf\" at %.200s: its members %u and %u may both fit one value; write "
-                    "anyOf, or "
-                    "tell them apart by their types or by a required member with a const",
+                    "anyOf, or tell them apart by their types or by a required member with a const",
                     n->place, k + 1, i + 1);
     return BASE_OK;
 }

@@ -322,8 +322,7 @@ static void print_text(
     const kv_reads r = reads_of(b);
     if (r.live)
         printf("a step reads %.1f%% of the rows, %.0f%% of what it chose as the step before; choosing takes "
-               "%.2f ms; "
-               "profiles are %.1f%% of the rows' memory\n",
+               "%.2f ms; profiles are %.1f%% of the rows' memory\n",
             100 * (double)r.read / (double)r.live, r.chosen ? 100 * (double)r.kept / (double)r.chosen : 0,
             (double)r.ns / 1e6 / (double)r.steps, 100 * profile_share(b, &r));
     printf("memory reads %.1f GB/s (one thread %.1f); a token reads %.0f MB of weights; a row is %u bytes\n",

@@ -28,8 +28,7 @@ static const char usage[] =
     "so in idle\n"
     "             time after its first turn with a model\n"
     "  pace       measures from how many rows on reading few of them is faster on this machine, which the "
-    "budget "
-    "auto\n"
+    "budget auto\n"
     "             of later sessions takes; the shell does so likewise, once\n";
 
 static void put_member(base_buf *out, const char *key, const char *value)

@@ -105,8 +105,7 @@ static int train(const learn_set *set, const char *hash, learn_options *o, base_
         if (!rc) rc = held_out(set, r, is_used, shares[i], &learned, err);
         if (!rc)
             printf("%.0f%% of the rows, sessions not trained on: %.3f of what the next call quotes by the "
-                   "rule, %.3f "
-                   "corrected\n",
+                   "rule, %.3f corrected\n",
                 shares[i] * 100, rule, learned);
     }
     if (!rc) rc = kv_residual_save(r, path, err);
@@ -137,8 +136,7 @@ static int learn(const common_options *common, int64_t seed, base_err *err)
         if (!rc && set.n_sessions < SESSIONS_LEAST)
             rc = base_fail(err, BASE_E_STATE,
                 "%zu logged sessions of this model have tool calls that quote what was read before; at least "
-                "%d are "
-                "needed",
+                "%d are needed",
                 set.n_sessions, SESSIONS_LEAST);
         o.seed = (uint64_t)seed;
         o.progress = say_progress;

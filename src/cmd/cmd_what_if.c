@@ -48,8 +48,7 @@ static const char more[] =
     "is how many evicted rows a token read for itself. Time is that of reading the recorded text, which\n"
     "computes answers in batches: it compares the two sides, not a session's speed. A --model of another "
     "vocabulary\nreads the text as tokens of its own, and nats a byte are compared; so it is with a session "
-    "that was "
-    "computed\nelsewhere, of which the log has texts and calls only.\n";
+    "that was computed\nelsewhere, of which the log has texts and calls only.\n";
 
 /* --- the two sides -------------------------------------------------------------------------------------- */
 
@@ -575,8 +574,7 @@ static int compare(agent_log *l, sides *d, printing *p, base_err *err)
     if (d->is_apart && d->free_from)
         return base_fail(err, BASE_E_USAGE,
             "--free compares answers token by token, and %.100s has other tokens than session %s was made "
-            "with: "
-            "without --free the texts are compared by bytes",
+            "with: without --free the texts are compared by bytes",
             model_get_info(d->models[1])->name, d->schedule->id);
     if (!d->is_apart && !d->free_from && is_same_side(d, &original, &changed))
         return base_fail(err, BASE_E_USAGE,

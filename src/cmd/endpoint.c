@@ -89,8 +89,7 @@ int endpoint_ask(const endpoint_choice *c, const endpoint_words *words, const ch
     grants_show(&question, tree);
     base_buf_printf(&question,
         "\nYour requests, excerpts and files that they need, changes, and what commands print%s. What git "
-        "ignores, "
-        ".env files and keys\nare not put in front of a request. Allow that, now and later? [y/N] ",
+        "ignores, .env files and keys\nare not put in front of a request. Allow that, now and later? [y/N] ",
         to.is_https ? "" : ", WITHOUT ENCRYPTION");
     if (grants_can_ask())
         rc = grants_ask(AGENT_APPROVAL_ENDPOINT, tree, to.origin, question.data, err);

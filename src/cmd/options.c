@@ -161,8 +161,7 @@ static const common_row common_rows[] = {
         "the policy's own", {.check = check_repair}, .is_of_cache = true},
     {"--kv-prefill", OPTION_WORD, 0, PUT_SHORT, "full|excerpts|heads|centrality|layer|last",
         "which fresh text skips upper layers; full: none; excerpts: excerpts that a question gets; the "
-        "others: "
-        "all bulk, chosen in that way (docs/kv.md, Pruned prefill)",
+        "others: all bulk, chosen in that way (docs/kv.md, Pruned prefill)",
         "full", .is_of_cache = true},
     {"--kv-decode", OPTION_WORD, 0, PUT_SHORT, "full|sentence|page",
         "what a step of an answer reads; full: all active rows; else the sentences or pages that it asks for",

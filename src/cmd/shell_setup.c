@@ -99,8 +99,7 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
         {"-p", OPTION_TEXT, &o->prompt, "TEXT", "one request without a screen; - reads it from stdin"},
         {"--input", OPTION_WORD, &o->input, "jsonl",
             "with -p -: several requests on stdin, an object a line, {\"text\":\"...\",\"id\":\"...\"}; each "
-            "is "
-            "answered before the next is read; with --json its answer stands between its input and "
+            "is answered before the next is read; with --json its answer stands between its input and "
             "input_end"},
         {"--schema", OPTION_TEXT, &o->schema, "FILE",
             "with -p: the answer is JSON of this JSON Schema, checked, alone on stdout and on one line "
@@ -133,8 +132,7 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
             .is_setting = true, .bounds = {0, MOST, "0 is the default"}},
         {"--agent", OPTION_WORD, &o->agent, "auto|small|strong",
             "how it is asked to change code; small: whole definitions; strong: edits by line, several calls; "
-            "auto "
-            "goes by its size and by the form of calls that it was taught",
+            "auto goes by its size and by the form of calls that it was taught",
             "auto", .is_setting = true},
         {"--tries", OPTION_INTEGER, &o->tries, "N",
             "where a test fails: try up to N rewrites, offer the first that passes; 0 is off",
@@ -142,8 +140,7 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
             .bounds = {0, AGENT_MOST_TRIES, "0 is off"}},
         {"--test", OPTION_TEXT, &o->test, "COMMAND",
             "runs this tree's tests, for /test and to judge changes; one that a file names counts once you "
-            "approved "
-            "it",
+            "approved it",
             .is_setting = true, .is_tighter = is_asked_first},
         {"--lint", OPTION_TEXT, &o->lint, "COMMAND",
             "checks this tree's style and types, for /lint; approved as --test is", .is_setting = true,

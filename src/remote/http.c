@@ -429,8 +429,7 @@ static int redirect(exchange *x, char **ret, base_err *err)
     if (!rc && strcmp(to.origin, x->http->address.origin))
         rc = base_fail(err, BASE_E_STATE,
             "%s redirects to %.100s, which is another server: nothing was sent there; give that address if "
-            "you "
-            "trust it",
+            "you trust it",
             x->http->address.origin, to.origin);
     remote_address_free(&to);
     if (rc)

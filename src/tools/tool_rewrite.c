@@ -239,8 +239,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     if (!asks_for_words(call->request) && is_same_program(path, &f.text, &new_text)) {
         tool__say(result, TOOL_FAILED,
             "The new text of %s differs in comments and white space only: nothing was changed. Look for the "
-            "line "
-            "that has to change, then the same call with that line corrected.\n",
+            "line that has to change, then the same call with that line corrected.\n",
             name);
         base_buf_free(&new_text);
         goto out;
@@ -249,10 +248,8 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     if (n_before) {
         tool__say(result, TOOL_FAILED,
             "The new text of %s has %u lines of %u: the others are gone, and the request does not ask for "
-            "that. "
-            "Nothing was changed. Next: the same call with the whole definition as it is, but for the line "
-            "that "
-            "has to change.\n",
+            "that. Nothing was changed. Next: the same call with the whole definition as it is, but for the "
+            "line that has to change.\n",
             name, line_end - line + 1, n_before);
         base_buf_free(&new_text);
         goto out;

@@ -179,8 +179,7 @@ static int perform(agent_running *r, uint64_t key, bool *ret_stop, base_err *err
         agent__put_operation(x, &what);
         agent__running_say(r, TOOL_REFUSED,
             "Refused: the %s was refused, and a text that does it in one place leaves the others. Nothing "
-            "was "
-            "changed. Next: tell the person why: %s\n",
+            "was changed. Next: tell the person why: %s\n",
             what.data, x->why);
         base_buf_free(&what);
     }

@@ -87,8 +87,7 @@ const char *agent__configured(agent *a, agent_configured which)
     a->made.configured_no[which] = a->turn + 1;
     agent__notice(a,
         "the %s of %s does not count, since nobody approved it for this tree: `kvist approvals allow "
-        "COMMAND` "
-        "does, with exactly its text",
+        "COMMAND` does, with exactly its text",
         words[which], c->source);
     return NULL;
 }

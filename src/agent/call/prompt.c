@@ -259,10 +259,9 @@ static void put_native_rules(bool strong, bool several, base_buf *out)
     base_buf_printf(out,
         "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
         "stand in front of a request: they are real. Answer from excerpts and tool results only, in a few "
-        "sentences; name functions and their files. %s\n\nTo change "
-        "code: have its text in front of you (else read it), call %s, then test with shell. A call that "
-        "failed "
-        "is not repeated: do what its message says.",
+        "sentences; name functions and their files. %s\n\nTo change code: have its text in front of you "
+        "(else read it), call %s, then test with shell. A call that failed is not repeated: do what its "
+        "message says.",
         several ? "Calls that do not need each other's results may stand in one message: they are made in "
                   "their order, and their results come back."
                 : "One call at a time: its result comes back.",

@@ -150,8 +150,7 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
     if (!rc && s.budget && a->info.measured.rows)
         agent__notice(a,
             "measured on this machine: few rows are faster from %u on, so auto is at most %u/%u, less where "
-            "a "
-            "quarter of the free memory holds less (kvist kv pace measures again)",
+            "a quarter of the free memory holds less (kvist kv pace measures again)",
             a->info.measured.until, a->info.measured.until, a->info.measured.rows);
     else if (!rc && s.budget)
         agent__notice(a, "auto is what a quarter of the free memory holds, 4,096 to 16,384 rows: from when "
@@ -436,8 +435,7 @@ static int run_signature(agent *a, const char *arguments, base_err *err)
     const bool is_added = *third && strspn(second, "0123456789") == (size_t)(third - second);
     return operate(a, "signature", arguments, is_added ? adds : other,
         "/signature add_up 2 0 \"int flags\" adds a second parameter for which callers give 0; /signature "
-        "add_up flags "
-        "removes it; /signature add_up 2,1 orders them",
+        "add_up flags removes it; /signature add_up 2,1 orders them",
         err);
 }
 

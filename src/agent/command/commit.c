@@ -257,8 +257,7 @@ static int check_told(agent *a, const tool_staged *s, base_err *err)
         put_with_commas(&listed, &changed);
         rc = base_fail(err, BASE_E_STATE,
             "what git runs or obeys changed while the question waited (%s): nothing was committed; look at "
-            "it, "
-            "then /commit asks anew",
+            "it, then /commit asks anew",
             listed.data);
     }
     base_buf_free(&changed);

@@ -268,15 +268,13 @@ static int check_counts(const history *h, const agent_event *e)
             break;
         return base_fail(h->err, BASE_E_FORMAT,
             "the log says that %lld tokens came behind %lld of %u, with %lld ids: it was changed, and the "
-            "session "
-            "cannot be gone on with",
+            "session cannot be gone on with",
             (long long)n, (long long)from, h->n, (long long)n_ids);
     case AGENT_EVENT_rewind:
         if (n_back >= 0 && n_back <= INT32_MAX && to_turn > 0 && (h->executing || to_turn <= turn)) break;
         return base_fail(h->err, BASE_E_FORMAT,
             "the log goes back to %lld tokens in front of turn %lld, and there are %u and %lld: it was "
-            "changed, and "
-            "the session cannot be gone on with",
+            "changed, and the session cannot be gone on with",
             (long long)n_back, (long long)to_turn, h->n, (long long)turn);
     default: break;
     }

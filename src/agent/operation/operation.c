@@ -247,8 +247,7 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out)
     if (o)
         base_buf_printf(out,
             "A tool for this request, for all files at once: refactor {\"operation\": \"%s\", \"name\": "
-            "definition, "
-            "\"to\": %s}\n",
+            "definition, \"to\": %s}\n",
             o->name, o->to);
 }
 

@@ -93,14 +93,12 @@ uint32_t agent__file_room(agent *a, const char *path, uint32_t n_tokens, uint32_
     if (left <= half) {
         agent__notice(a,
             "%s do not fit into the %u that the session's context has left%s: its first part is put in "
-            "front; "
-            "/compact or a new session makes room",
+            "front; /compact or a new session makes room",
             size.data, left, others);
     } else if (!a->host.approve) {
         agent__notice(a,
             "%s are more than half of the model's context of %u%s, and nobody can be asked in this run: its "
-            "first "
-            "%u tokens are put in front",
+            "first %u tokens are put in front",
             size.data, a->info.n_ctx, others, half);
     } else {
         const uint32_t most = n_tokens < left ? n_tokens : left;

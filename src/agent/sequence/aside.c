@@ -214,8 +214,7 @@ static void tell_small_budget(agent *a, uint32_t budget)
     a->aside.small_told = budget;
     agent__notice(a,
         "a budget of %u tokens is too small: %u stand in front of every request, and a cut goes down to "
-        "%.0f%% of "
-        "the budget. At least %u are enough for that, and what is said comes on top of it",
+        "%.0f%% of the budget. At least %u are enough for that, and what is said comes on top of it",
         budget, fixed, low * 100, least);
 }
 

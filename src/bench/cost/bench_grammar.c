@@ -25,8 +25,7 @@ static const char usage[] =
 
 static const char call_text[] =
     "<tools>{\"name\": \"write\", \"arguments\": {\"path\": \"src/module_17/file_42.c\", \"text\": \"int "
-    "add(int "
-    "a, int b)\\n{\\n    return a + b; /* two numbers \\u00e9 */\\n}\\n\"}}</tools>";
+    "add(int a, int b)\\n{\\n    return a + b; /* two numbers \\u00e9 */\\n}\\n\"}}</tools>";
 
 static const model_grammar_argument write_arguments[] = {
     {"path", MODEL_ARGUMENT_PATH, true, NULL}, {"text", MODEL_ARGUMENT_STRING, true, NULL}};

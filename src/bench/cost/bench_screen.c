@@ -152,8 +152,7 @@ static int measure(uint32_t seconds, bool json, base_err *err)
                   "\"cpu_share\":%.5f,"
                   "\"bytes\":%llu}\n"
                 : "%.1f s, %u tokens behind a session of %u: %.3f s of a core, %.5f of the time (goal: less "
-                  "than 0.02), "
-                  "%llu bytes to the terminal\n",
+                  "than 0.02), %llu bytes to the terminal\n",
         r.wall_s, r.tokens, r.session_tokens, r.cpu_s, r.cpu_s / r.wall_s, (unsigned long long)sent);
     return 0;
 }
@@ -163,7 +162,6 @@ int bench_screen(int argc, char **argv)
     return bench_count(argc, argv,
         "usage: kvist-bench screen [--seconds 10] [--json]\n\n"
         "Streams 40 tokens a second through the shell's loop on a pseudo-terminal of 140x42: the share of a "
-        "core "
-        "that it takes.\n",
+        "core that it takes.\n",
         "--seconds", 10, 600, measure);
 }

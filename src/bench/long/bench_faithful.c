@@ -43,8 +43,7 @@ static const char usage[] =
     "  --rows FILE         no files are read: a copy of a saved session's rows, all of them made active "
     "again\n"
     "  --out FILE          a line a question and arm; --resume: FILE may exist, questions in it are not "
-    "asked "
-    "again\n"
+    "asked again\n"
     "\n";
 
 enum {

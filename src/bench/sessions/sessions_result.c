@@ -178,11 +178,8 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
         }
     }
     bench_wilson(sum.equal, sum.calls, &low, &high);
-    printf(
-        "| %s | %u | %u/%u %.3f [%.3f, %.3f] | %u/%u | %.3f | %.3f | %.3f | %.0f | %.0f, %.0f | %.0f, %.0f | "
-        "%.1f, %.1f "
-        "| %.1f, "
-        "%.1f | %.0f |\n",
+    printf("| %s | %u | %u/%u %.3f [%.3f, %.3f] | %u/%u | %.3f | %.3f | %.3f | %.0f | %.0f, %.0f | %.0f, "
+           "%.0f | %.1f, %.1f | %.1f, %.1f | %.0f |\n",
         first->policy, n_sessions, sum.equal, sum.calls, sum.calls ? (double)sum.equal / sum.calls : 0, low,
         high, sum.recorded, sum.judged, sum.calls ? (double)sum.named / sum.calls : 0,
         sum.values ? (double)sum.alike / sum.values : 0, sum.quoting ? recall / sum.quoting : 0, sum.peak,
@@ -299,16 +296,13 @@ int sessions_summarise(const char *path, base_err *err)
         if (!is_new) continue;
         printf("\nbudget %u%% of a session; in place, compact\n\n| policy | sessions | calls equal [95%%] | "
                "the recorded calls | functions equal | values equal | quoted rows active | peak | live rows "
-               "| tokens computed | "
-               "raw reads, "
-               "millions | effective "
-               "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+               "| tokens computed | raw reads, millions | effective reads, millions | s "
+               "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
             all[i].percent);
         for (uint32_t k = i; k < n; k++)
             if (is_new_row(all, k, all[i].percent)) print_row(all, n, &all[k]);
         puts("\n| policy | calls equal that the full cache finished | its least lead < .1 nats | .1 to .3 | "
-             "from "
-             ".3 |\n|---|---|---|---|---|");
+             "from .3 |\n|---|---|---|---|---|");
         for (uint32_t k = i; k < n; k++)
             if (is_new_row(all, k, all[i].percent)) print_leads(all, n, &all[k]);
         puts("");

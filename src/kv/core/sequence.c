@@ -87,8 +87,7 @@ int kv__check_end(const kv_session *s, base_err *err)
     if (kv__is_endless(s) || (s->n <= s->n_ctx && !s->fold.n)) return 0;
     return base_fail(err, BASE_E_LIMIT,
         "this session went on behind the model's context (%u tokens, %u): it needs a budget of at most %u "
-        "rows, and "
-        "a policy that evicts",
+        "rows, and a policy that evicts",
         s->n, s->compute.n_ctx, s->compute.n_ctx / 2);
 }
 

@@ -362,8 +362,7 @@ static int refuse_arch(base_str name, base_err *err)
         if (base_str_equal(name, r->name))
             return base_fail(err, BASE_E_UNSUPPORTED,
                 "architecture \"%s\" (%s) is not built: it needs %s. Use %s instead; `kvist model list "
-                "--all` "
-                "shows what runs",
+                "--all` shows what runs",
                 r->name, r->families, r->lacks, r->instead);
     for (size_t i = 0; i < N_ARCHITECTURES; i++)
         base_buf_printf(&known, "%s%s (%s)", i ? ", " : "", architectures[i].name, architectures[i].families);

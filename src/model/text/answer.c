@@ -95,8 +95,7 @@ int model_answer_begin(model_answer *a, model_grammar *calls, uint32_t n_tokens,
     if (cost < n_tokens) return BASE_OK;
     return base_fail(err, BASE_E_LIMIT,
         "the shortest JSON that fits the schema has %u bytes, which may take as many tokens, and the answer "
-        "may have "
-        "%u: --max-tokens raises that, as far as the context goes",
+        "may have %u: --max-tokens raises that, as far as the context goes",
         cost, n_tokens);
 }
 

@@ -82,8 +82,7 @@ void tool__meter_describe(const tool_meter_limits *l, base_buf *out)
 {
     base_buf_printf(out,
         "limits of a command: %.1f GiB of memory (what all its processes hold, looked at while it runs), %u "
-        "processes "
-        "and threads, %llu MiB of output, files of 4 GiB\n",
+        "processes and threads, %llu MiB of output, files of 4 GiB\n",
         (double)l->memory / (1 << 30), l->processes, (unsigned long long)(l->output >> 20));
     tool__cgroup_describe(tool__cgroup_here(), out);
 }

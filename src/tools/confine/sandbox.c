@@ -256,8 +256,7 @@ void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out)
     if (s->landlock_abi) {
         base_buf_printf(out,
             "Landlock: ABI %d; commands see the tree, the system and toolchains, and write to the tree and a "
-            "private tmp "
-            "only%s%s\n",
+            "private tmp only%s%s\n",
             s->landlock_abi, s->landlock_abi >= 4 ? ", no TCP" : "",
             s->landlock_abi >= 6 ? ", signal only each other" : "");
         if (s->landlock_abi < 2)
@@ -272,8 +271,7 @@ void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out)
     else
         base_buf_printf(out,
             "mount namespace: %sa root, home, /dev and terminals of a command's own; read-only but for the "
-            "tree, and "
-            ".git's configuration and hooks too\n",
+            "tree, and .git's configuration and hooks too\n",
             s->needs_user ? "by a user namespace; " : "");
     base_buf_puts(out,
         s->has_pids ? "PID namespace: a command and all it starts end together, also when kvist is killed\n"

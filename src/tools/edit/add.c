@@ -155,8 +155,7 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
     if (!tool__find_newcomer(g, path, block, language, name, &who)) {
         base_buf_printf(why,
             "The block defines nothing, so nothing was added. Next: the same call with the whole definition "
-            "of "
-            "%.100s in the fenced block.\n",
+            "of %.100s in the fenced block.\n",
             name);
         return false;
     }

@@ -289,8 +289,7 @@ bool tool__find_type(tool_placing *p, base_buf *why)
     if (p->is_around && tool__is_language(language, "rust")) return true;
     base_buf_printf(why,
         "%.100s can only stand in a type, and this file has none that the call or the request names. Nothing "
-        "was "
-        "changed. Next: the same call with \"name\": \"Type.%.100s\" and the file of that type.\n",
+        "was changed. Next: the same call with \"name\": \"Type.%.100s\" and the file of that type.\n",
         p->who->name, p->who->name);
     return false;
 }

@@ -78,8 +78,7 @@ bool tool__syntax_holds(
                end = tool__line_end(new_text->data, new_text->len, from);
         base_buf_printf(why,
             "With this text the file does not parse (%s): near line %zu,\n%.*s\nNothing was changed. Next: "
-            "the same "
-            "call with the syntax corrected.\n",
+            "the same call with the syntax corrected.\n",
             after->language, line, (int)(end - from < 200 ? end - from : 200), new_text->data + from);
     }
     code_file_free(before);
@@ -167,8 +166,7 @@ bool tool__replace_definition(code_grammars *g, const char *path, const base_buf
     if (same_text(text->data + from, to - from, ends.data ? ends.data : "", ends.len)) {
         base_buf_printf(why,
             "The new text of %s is the same as the old: nothing was changed. Look for the wrong line in it, "
-            "then "
-            "the same call with that line corrected.\n",
+            "then the same call with that line corrected.\n",
             d->name);
         is_good = false;
         goto out;

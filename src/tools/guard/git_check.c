@@ -91,9 +91,7 @@ static void check_steps(tool_git_check *c)
         if (tool__git_steps_refused(item, before))
             tool__git_set_aside(c, item->path, before && before->st.st_mode ? "changed" : "made",
                 ", whose steps run a program or write a file when git goes on: it was moved aside. Read it, "
-                "and put it back "
-                "or "
-                "end this with --abort.");
+                "and put it back or end this with --abort.");
     }
     tool__kept_free(&now);
 }

@@ -83,8 +83,7 @@ void tool__git_conflicts_check(tool_git_check *c)
                 tool__git_conflicts_refused(list.text.data, list.text.len, leads_anywhere, c)))
             tool__git_set_aside(c, path, "wrote",
                 ", git's list of conflicts, and it names a file that is none of the tree, which git would "
-                "copy "
-                "into .git: it was moved aside.");
+                "copy into .git: it was moved aside.");
         tool__file_free(&list);
         free(path);
     }

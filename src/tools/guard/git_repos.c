@@ -231,8 +231,7 @@ void tool__git_repos_check(tool_git_check *c)
             else
                 n += tool__git_set_aside(c, r->path, "made",
                     ", a repository (or a way to one) that git would obey later: it was moved aside. To keep "
-                    "it, "
-                    "look at its configuration and hooks and move it back.");
+                    "it, look at its configuration and hooks and move it back.");
         }
         if (n) walk_again(c);
     }

@@ -105,8 +105,7 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
         tool__path_show(&shown, at);
         base_buf_printf(&w->notes,
             "The repository in %s, above this folder, belongs to another user: it is not used, as git itself "
-            "would not "
-            "(its safe.directory allows it).\n",
+            "would not (its safe.directory allows it).\n",
             shown.data);
         base_buf_free(&shown);
         is_tree = is_bare = false;

@@ -103,8 +103,7 @@ void tui_explain_panel(tui_ui *u, tui_text *t, int width)
     if (u->state.is_elsewhere)
         put_line(&f, "cache", TUI_PLAIN,
             "   below it: what of that the newest request found in the engine's cache and what was computed, "
-            "or "
-            "where the engine keeps it");
+            "or where the engine keeps it");
     put_line(&f, "ledger", TUI_PLAIN, "  what a turn cost, in tokens");
     for (size_t i = 0; i < sizeof ledger / sizeof *ledger; i++) put_line(&f, "", TUI_PLAIN, ledger[i]);
     put_line(&f, "reason", TUI_PLAIN, "  the word behind \"% kept\": the rule that decided");
@@ -156,21 +155,18 @@ static void put_kind(const tui_row *row, const tui_count *c, base_buf *out)
     case TUI_SHARE_HOST:
         base_buf_printf(out,
             "The model does not see it now: it was set aside in turn %u. It is kept in memory, and comes "
-            "back "
-            "when a request asks for it; r brings it back at once.",
+            "back when a request asks for it; r brings it back at once.",
             row->changed);
         break;
     case TUI_SHARE_DEFERRED:
         base_buf_puts(out,
             "Only the model's lower layers have read it (deferred): the question did not point at it, so the "
-            "work "
-            "of the others was spared. When a request asks for it, it is read by all of them.");
+            "work of the others was spared. When a request asks for it, it is read by all of them.");
         break;
     case TUI_SHARE_PROMOTED:
         base_buf_printf(out,
             "It had been set aside, and came back in turn %u (promoted): the model sees %.0f%% of it now. x "
-            "sets "
-            "it aside again, p keeps it.",
+            "sets it aside again, p keeps it.",
             row->promoted ? row->promoted : row->changed, percent);
         break;
     case TUI_SHARE_PARTLY:

@@ -150,7 +150,5 @@ const tui_view tui_view_blame = {.name = "blame",
     .move = blame_move,
     .enter = TUI_VIEW_why,
     .reads = "A line is a line of text as the model got it. The mark in front: P stays by a rule, k 62% is "
-             "seen in "
-             "part, E t12 was set aside in turn 12, + t14 came back in turn 14, x was set aside by you; no "
-             "mark: all "
-             "of it is seen."};
+             "seen in part, E t12 was set aside in turn 12, + t14 came back in turn 14, x was set aside by "
+             "you; no mark: all of it is seen."};

@@ -99,8 +99,6 @@ const tui_view tui_view_history = {.name = "history",
     .unit = tui_strip_unit,
     .move = tui_strip_move,
     .enter = TUI_VIEW_strip,
-    .reads =
-        "The curve is how many rows the model sees (on an engine elsewhere: tokens of a request), from the "
-        "session's first step to the newest; the straight line is the budget. Below it E marks a step that "
-        "set "
-        "some aside, + one that brought some back, and t3 where turn 3 begins."};
+    .reads = "The curve is how many rows the model sees (on an engine elsewhere: tokens of a request), from "
+             "the session's first step to the newest; the straight line is the budget. Below it E marks a "
+             "step that set some aside, + one that brought some back, and t3 where turn 3 begins."};

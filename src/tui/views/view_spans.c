@@ -223,10 +223,8 @@ const tui_view tui_view_spans = {.name = "spans",
     .unit = spans_unit,
     .move = spans_move,
     .enter = TUI_VIEW_blame,
-    .reads =
-        "A line is one piece of the session. Behind its name: how many of its tokens the model sees, of how "
-        "many; the same as a bar; the turn it came with; the newest decision. On an engine elsewhere: how "
-        "many of its tokens "
-        "are in what is sent; then of all requests of the turn together what they sent of it, what of that "
-        "the engine "
-        "found in its cache and what it computed (?: not told); and where it keeps them, if it says so."};
+    .reads = "A line is one piece of the session. Behind its name: how many of its tokens the model sees, of "
+             "how many; the same as a bar; the turn it came with; the newest decision. On an engine "
+             "elsewhere: how many of its tokens are in what is sent; then of all requests of the turn "
+             "together what they sent of it, what of that the engine found in its cache and what it computed "
+             "(?: not told); and where it keeps them, if it says so."};

@@ -125,7 +125,5 @@ const tui_view tui_view_why = {.name = "why",
     .move = tui_strip_move,
     .enter = TUI_VIEW_blame,
     .reads = "Attention and memory say how much the request, and earlier ones, looked at these tokens. The "
-             "rank is "
-             "the share of tokens that mattered more; what lies above the threshold was set aside. Below "
-             "stands all "
-             "that happened to the first of them."};
+             "rank is the share of tokens that mattered more; what lies above the threshold was set aside. "
+             "Below stands all that happened to the first of them."};
