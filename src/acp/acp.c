@@ -33,8 +33,8 @@ typedef struct acp {
     agent_session_options session; /* what it was opened with */
     char *cwd, *resume;            /* strings of it */
     acp_teller teller;
-    waiting
-        opening[ACP_MOST_OPENING]; /* they get the session that is being opened; the first is set, or none */
+    /* they get the session that is being opened; the first is set, or none */
+    waiting opening[ACP_MOST_OPENING];
     waiting prompt;
     base_buf text;   /* of the prompt, which goes to the worker once the model is there */
     long permission; /* id of the question that waits; 0: none */

@@ -76,18 +76,18 @@ typedef struct agent_options {
     agent_log *log;       /* NULL: --ephemeral; must outlive the agent */
     agent_recall *recall; /* may be NULL */
     mcp *servers;         /* of the workspace's tool_outside; NULL: none; must outlive the agent */
-    bool
-        keep_budget; /* resume: under the budget that the log had last, whatever the engine was opened with */
-    const base_err
-        *why_not; /* resume: why the engine's snapshot did not serve; NULL or code BASE_OK: it did */
+    /* resume: under the budget that the log had last, whatever the engine was opened with */
+    bool keep_budget;
+    /* resume: why the engine's snapshot did not serve; NULL or code BASE_OK: it did */
+    const base_err *why_not;
     uint32_t context_tokens; /* retrieval budget; 0: 1500; UINT32_MAX: no retrieval */
     uint32_t max_steps;      /* tool calls a turn; 0: 24 */
     uint32_t max_tokens;     /* per answer; 0: 1024 */
     uint32_t max_thought;    /* of it in thoughts, then they are ended; 0: half of max_tokens */
     const char *const *stop; /* strings that end an answer, NULL-terminated; live as long as the agent */
     const char *ability;     /* "small" or "strong": what the model is offered; NULL: as ability.h finds */
-    const base_schema
-        *schema; /* every request's answer is JSON of it; NULL: words. Lives as long as the agent */
+    /* every request's answer is JSON of it; NULL: words. Lives as long as the agent */
+    const base_schema *schema;
     const char *schema_text; /* as it stands in its file */
     uint32_t tries;          /* candidates where a test can judge; 0 and 1: none; AGENT_TRIES_BY_MODE */
     const char *settings; /* what /settings shows: "name\tvalue\tsource" a line; lives as long as the agent */
@@ -109,11 +109,11 @@ const char *agent_session_id(const agent *a);
 void agent_get_stats(const agent *a, kv_stats *ret);
 /* A ledger event that says where a session stands; the numbers of its turn are 0. */
 agent_event agent_ledger_of(const kv_stats *s);
-int agent_set_mode(
-    agent *a, agent_mode mode, base_err *err); /* "all" is refused where the sandbox cannot confine */
-bool agent_reached_limit(const agent *a);      /* the turn ended where --max-steps or the context did */
-bool agent_was_denied(
-    const agent *a); /* something that needed asking was denied because nobody could be asked */
+/* "all" is refused where the sandbox cannot confine */
+int agent_set_mode(agent *a, agent_mode mode, base_err *err);
+bool agent_reached_limit(const agent *a); /* the turn ended where --max-steps or the context did */
+/* something that needed asking was denied because nobody could be asked */
+bool agent_was_denied(const agent *a);
 
 /*
  * One line from the person: a request, "/command ...", or "!shell line". Errors of the turn are events too.

@@ -21,8 +21,8 @@ typedef struct agent_session_options {
     const char *fake_script; /* file of a scripted engine (tests); NULL: the real one */
     engine_open_fn *open;    /* which scripted engine; NULL: engine_fake_open */
     const char *resume;      /* a session's id or prefix, "" the latest of this tree; NULL: a new session */
-    const char *
-        fork; /* a second session with all that this one has (id or prefix), in place of resume; NULL: none */
+    /* a second session with all that this one has (id or prefix), in place of resume; NULL: none */
+    const char *fork;
     bool ephemeral; /* no log, nothing on disk */
     bool show_log;  /* resume: the host gets every logged event first, while the engine is still closed, and
                       rebuilds its screen from them (not -p) */

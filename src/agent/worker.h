@@ -52,8 +52,8 @@ char **agent_worker_skills(agent_worker *w);
 
 /* From the UI thread. */
 void agent_worker_submit(agent_worker *w, const char *text); /* queued until idle */
-void agent_worker_decide(
-    agent_worker *w, agent_answer answer, const char *text); /* answers the approval that waits */
+/* answers the approval that waits */
+void agent_worker_decide(agent_worker *w, agent_answer answer, const char *text);
 void agent_worker_set_mode(agent_worker *w, agent_mode mode);
 void agent_worker_interrupt(agent_worker *w); /* Esc: cancels what runs; a waiting approval becomes no */
 

@@ -17,8 +17,8 @@ enum { MOST_DEPTH = 100 };
 
 typedef struct reader {
     base_schema *s;
-    const base_json *
-        *sources; /* [s->n] what each node was made of; NULL: of nothing that stands in the file */
+    /* [s->n] what each node was made of; NULL: of nothing that stands in the file */
+    const base_json **sources;
     size_t cap_sources;
     uint32_t any; /* the node of {}; NONE: not asked for yet */
     uint32_t depth;

@@ -53,8 +53,8 @@ typedef struct cmd_words {
     const char *more;  /* behind the options; NULL: nothing */
     const char **rest; /* [argc], gets the words that are no options; NULL: none are taken */
     uint32_t *n_rest;
-    bool
-        is_configured; /* what the user's configuration says of the model counts where argv does not say it */
+    /* what the user's configuration says of the model counts where argv does not say it */
+    bool is_configured;
 } cmd_words;
 /*
  * What a command does first: reads its options. False: it is over, with *ret_status, after --help, after

@@ -12,8 +12,8 @@
 
 bool grants_can_ask(void);          /* there is a terminal to ask on */
 char *grants_tree(const char *dir); /* the tree that dir belongs to; the caller frees */
-void grants_show(
-    base_buf *out, const char *text); /* as a question shows it: no control characters, nothing invisible */
+/* as a question shows it: no control characters, nothing invisible */
+void grants_show(base_buf *out, const char *text);
 /*
  * Asks `question` on the terminal unless it is allowed for good, and keeps a yes. A no is BASE_E_DENIED; the
  * caller says what was not done.

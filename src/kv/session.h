@@ -27,8 +27,8 @@
 int kv_session_new(
     kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
 void kv_session_free(kv_session *s);
-void kv_session_get_stats(
-    const kv_session *s, kv_stats *ret); /* looks at every token: not for each of them */
+/* looks at every token: not for each of them */
+void kv_session_get_stats(const kv_session *s, kv_stats *ret);
 const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n);
 uint32_t kv_session_room(const kv_session *s); /* tokens until n_ctx */
 const char *kv_session_policy(const kv_session *s);
@@ -100,24 +100,24 @@ void kv_session_set_automatic(kv_session *s, bool on);
 /* One eviction pass now, if the policy wants one (over budget); done by append itself between batches. */
 int kv_session_evict(kv_session *s, base_err *err);
 
-int kv_session_manual(kv_session *s, kv_manual what, uint32_t from, uint32_t to,
-    base_err *err); /* DROP bars: only PROMOTE by a person brings it back */
-int kv_session_mark_stale(kv_session *s, uint32_t from, uint32_t to,
-    base_err *err); /* text of a replaced file version: evicted now */
-int kv_session_mark_failed(
-    kv_session *s, uint32_t from, uint32_t to, base_err *err); /* an attempt that did not work: barred now */
-int kv_session_mark_thought(kv_session *s, uint32_t from, uint32_t to,
-    base_err *err); /* a thought whose answer is there: barred now */
-int kv_session_undo_plan(
-    kv_session *s, base_err *err); /* takes the last plan back; BASE_E_NOT_FOUND when there is none */
+/* DROP bars: only PROMOTE by a person brings it back */
+int kv_session_manual(kv_session *s, kv_manual what, uint32_t from, uint32_t to, base_err *err);
+/* text of a replaced file version: evicted now */
+int kv_session_mark_stale(kv_session *s, uint32_t from, uint32_t to, base_err *err);
+/* an attempt that did not work: barred now */
+int kv_session_mark_failed(kv_session *s, uint32_t from, uint32_t to, base_err *err);
+/* a thought whose answer is there: barred now */
+int kv_session_mark_thought(kv_session *s, uint32_t from, uint32_t to, base_err *err);
+/* takes the last plan back; BASE_E_NOT_FOUND when there is none */
+int kv_session_undo_plan(kv_session *s, base_err *err);
 /* The rows that a budget has to have where n_hard of them always stay. */
 uint32_t kv_session_least_budget(uint32_t n_hard);
 /* BASE_E_LIMIT, with the sentence that names it, where a budget leaves too little beside all that is fixed. */
 int kv_session_check_fixed(uint32_t n_fixed, uint32_t budget, base_err *err);
-int kv_session_set_budget(
-    kv_session *s, kv_limit limit, base_err *err); /* refused below hard + 512, with the number */
-void kv_session_set_turn(
-    kv_session *s, uint32_t turn); /* the current turn: its USER segment is the request, hard */
+/* refused below hard + 512, with the number */
+int kv_session_set_budget(kv_session *s, kv_limit limit, base_err *err);
+/* the current turn: its USER segment is the request, hard */
+void kv_session_set_turn(kv_session *s, uint32_t turn);
 
 /* Gives up the tokens from n on (cancel, rewind). Evicted rows below n stay as they are. */
 int kv_session_truncate(kv_session *s, uint32_t n, base_err *err);
@@ -131,8 +131,8 @@ const struct kv_pivot *kv_session_pivot(const kv_session *s);
  * them active computes them; 0: all are computed.
  */
 uint32_t kv_session_cut(const kv_session *s, uint32_t token);
-uint32_t kv_session_next_cut(
-    const kv_session *s); /* the layer before which fresh bulk would be cut now; 0: it would not */
+/* the layer before which fresh bulk would be cut now; 0: it would not */
+uint32_t kv_session_next_cut(const kv_session *s);
 /*
  * Is a cut asked for that this model has no room for? Its layers above must hold the states that wait there.
  */
@@ -155,8 +155,8 @@ uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap);
 
 /* core: of the spans' essential parts, else of their whole extents. Looks at every marked token. */
 void kv_session_structure(const kv_session *s, bool core, kv_structure *ret);
-const char *kv_structure_word(
-    uint32_t kind); /* "call", "control", "return", "assign", "signature", "symbol" */
+/* "call", "control", "return", "assign", "signature", "symbol" */
+const char *kv_structure_word(uint32_t kind);
 
 /*
  * Writes rows that are not in the file yet and the manifest (live lists, reasons, pins, memory, schedule)

@@ -80,8 +80,8 @@ typedef struct kv_span {
     uint32_t from, to;
     uint8_t reason; /* KV_REASON_SIGNATURE, KV_REASON_CALL, ... */
     float weight;   /* order within the soft share; higher stays longer */
-    uint16_t
-        marks; /* KV_MARK_* (structure.h): its rows' mass or codecomp's own weights order it then; 0: weight does */
+    /* KV_MARK_* (structure.h): its rows' mass or codecomp's own weights order it then; 0: weight does */
+    uint16_t marks;
     uint16_t n_flow, n_dependence; /* edges of control flow and of def-use that begin here */
 } kv_span;
 
@@ -219,8 +219,8 @@ typedef struct kv_why {
     bool pinned, barred, stale;
     uint32_t lanes_active;
     uint32_t pivot; /* kv_session_cut */
-    uint8_t last_action,
-        last_reason; /* kv_action, kv_reason of the last plan run that touched it; action 255: none did */
+    /* kv_action, kv_reason of the last plan run that touched it; action 255: none did */
+    uint8_t last_action, last_reason;
     uint32_t last_turn;
     /*
      * Means over lanes, NAN where no pass computed it. attention, memory: mass. rank: place in the order of
@@ -233,8 +233,8 @@ typedef struct kv_why {
 /* Scores of the last pass by segment and span, means over tokens and lanes; NAN: there was none. */
 typedef struct kv_score {
     uint32_t from, to, turn;
-    uint8_t origin,
-        reason; /* reason: the span's; KV_N_REASONS for the whole segment, which comes before its spans */
+    /* reason: the span's; KV_N_REASONS for the whole segment, which comes before its spans */
+    uint8_t origin, reason;
     float attention, memory, rank, threshold;
     float active; /* share of its rows that are active */
 } kv_score;

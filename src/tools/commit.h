@@ -24,8 +24,8 @@ typedef struct tool_staged {
     base_buf style; /* the last messages: all subjects first, then what of the bodies has room */
     bool is_cut;
     char id[65]; /* of what would be committed: tool_commit_id */
-    struct tool_git_since
-        *told; /* what git runs and obeys as it was when tool_commit_list_changed told of it */
+    /* what git runs and obeys as it was when tool_commit_list_changed told of it */
+    struct tool_git_since *told;
 } tool_staged;
 void tool_staged_free(tool_staged *s);
 

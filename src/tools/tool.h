@@ -72,8 +72,8 @@ typedef struct tool_call {
 typedef struct tool_preview {
     char *headline; /* "rewrite gcd in python_programs/gcd.py", "$ pytest -q ..." */
     char *detail;   /* the diff or the exact command; NULL: nothing more */
-    const char *
-        obeyed_by; /* who would obey what it changes unasked ("direnv"): asked for in every mode; NULL: nobody */
+    /* who would obey what it changes unasked ("direnv"): asked for in every mode; NULL: nobody */
+    const char *obeyed_by;
     bool is_foreign; /* it changes a file that is generated or vendored: asked for in every mode */
     bool asks_once;  /* others could run what it plants meanwhile: once a session mode all asks as well */
     void *plan;      /* the tool's own prepared state (new text, expected content hash) */

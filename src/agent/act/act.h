@@ -15,8 +15,8 @@ int agent__act(
     agent *a, const agent_call *calls, uint32_t n, uint32_t from, uint32_t to, bool *ret_stop, base_err *err);
 int agent__run_test_first(agent *a, base_err *err);    /* and appends what it printed */
 int agent__known(const void *agent, const char *name); /* agent_call_known_fn */
-int agent__shell_line(agent *a, const char *command, bool is_typed,
-    base_err *err); /* "!command"; is_typed: by the person, whose home it then sees */
+/* "!command"; is_typed: by the person, whose home it then sees */
+int agent__shell_line(agent *a, const char *command, bool is_typed, base_err *err);
 
 /* --- guard.c --- */
 agent_made_call *agent__find_made(agent *a, uint64_t key); /* NULL: not made since the tree last changed */

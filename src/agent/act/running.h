@@ -19,8 +19,8 @@ typedef struct agent_running {
     tool_result result;
     tool_limits limits;
     base_buf output; /* of a child, held back to whole UTF-8 */
-    const char
-        *again; /* of a test that the program runs again: behind what ("the change"); NULL: any other call */
+    /* of a test that the program runs again: behind what ("the change"); NULL: any other call */
+    const char *again;
     bool has_run;         /* it was permitted, and the tool was called */
     bool change_approved; /* with again: the change before it was approved by the person */
     bool said_yes;        /* the person approved exactly this call, or their edit of it */

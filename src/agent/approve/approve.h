@@ -25,7 +25,7 @@ const char *agent__configured(agent *a, agent_configured which);
 const char *agent__configured_word(agent_configured which); /* "test" */
 /* By any yes for longer than once, or by the configuration; a yes for the tree covers a copy. */
 bool agent__is_allowed_command(const agent *a, const char *command, bool in_copy);
-void agent__describe_configured(
-    const agent *a, base_buf *out); /* a line each, with what is still to be asked */
+/* a line each, with what is still to be asked */
+void agent__describe_configured(const agent *a, base_buf *out);
 
 #endif

@@ -51,7 +51,7 @@ typedef struct agent_fence {
     base_str language;
     bool closed;
 } agent_fence;
-bool agent_fence_find(
-    const char *text, size_t n, size_t at, agent_fence *ret); /* the first one at or behind `at` */
+/* the first one at or behind `at` */
+bool agent_fence_find(const char *text, size_t n, size_t at, agent_fence *ret);
 
 #endif

@@ -18,7 +18,7 @@ int agent__restart(agent *a, const char *parent, base_err *err); /* a new sessio
 int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err);
 
 /* --- rewind.c --- */
-int agent__rewind(
-    agent *a, uint32_t turn, base_err *err); /* to before `turn` (1 to a->turn); asks about files */
+/* to before `turn` (1 to a->turn); asks about files */
+int agent__rewind(agent *a, uint32_t turn, base_err *err);
 
 #endif

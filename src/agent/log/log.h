@@ -25,8 +25,8 @@ int agent_log_create(
     agent_log *l, const char *id, const char *parent, const char *root, const char *model, base_err *err);
 int agent_log_lock(agent_log *l, const char *id, base_err *err);
 bool agent_log_is_locked(const agent_log *l, const char *id); /* by this log or by another process */
-int agent_log_find(agent_log *l, const char *prefix, const char *root, char **ret_id,
-    base_err *err); /* "" = the latest of root that is no what-if */
+/* "" = the latest of root that is no what-if */
+int agent_log_find(agent_log *l, const char *prefix, const char *root, char **ret_id, base_err *err);
 bool agent_log_is_what_if(agent_log *l, const char *id);
 /*
  * A second session with all that `id` has up to now: its events, its files, a `fork` event behind them. Nothing is
@@ -37,8 +37,8 @@ int agent_log_delete(agent_log *l, const char *id, base_err *err); /* text index
 
 /* Buffers the event; commit writes what is buffered in one transaction. */
 int agent_log_add(agent_log *l, const char *session, const agent_event *e, base_err *err);
-int agent_log_commit(
-    agent_log *l, base_err *err); /* after a failure the events stay buffered for the next try */
+/* after a failure the events stay buffered for the next try */
+int agent_log_commit(agent_log *l, base_err *err);
 
 /* Where a session stands: its last event's seq, its last turn and whether that turn was closed. */
 typedef struct agent_log_tail {

@@ -49,9 +49,9 @@ int agent__bring_back(agent *a, uint32_t from, uint32_t to, base_err *err);
 int agent__put_stale(agent *a, uint32_t from, uint32_t to, base_err *err); /* they show an older text */
 /* A thought whose answer is there: its rows leave. */
 int agent__put_thought(agent *a, uint32_t from, uint32_t to, base_err *err);
-int agent__put_failed(
-    agent *a, uint32_t from, uint32_t to, base_err *err); /* an attempt that came to nothing */
-void agent__active_lanes(const agent *a, uint32_t *ret);  /* how many lanes hold each token, [n_tokens] */
+/* an attempt that came to nothing */
+int agent__put_failed(agent *a, uint32_t from, uint32_t to, base_err *err);
+void agent__active_lanes(const agent *a, uint32_t *ret); /* how many lanes hold each token, [n_tokens] */
 void agent__set_turn(agent *a, uint32_t turn);
 
 /* --- aside.c --- */
@@ -62,8 +62,8 @@ bool agent__is_aside(const agent *a, uint32_t from, uint32_t to);
 /* Above the budget: one cut, by what the message asks for. */
 int agent__hold_budget(agent *a, const char *message, base_err *err);
 void agent__leave_later(agent *a, uint32_t from, uint32_t to, kv_reason reason); /* with the next cut */
-void agent__want_back(
-    agent *a, uint32_t from, uint32_t to); /* where it is put aside, in front of the next request */
+/* where it is put aside, in front of the next request */
+void agent__want_back(agent *a, uint32_t from, uint32_t to);
 int agent__put_aside(agent *a, uint32_t from, uint32_t to, base_err *err); /* now, by a person */
 int agent__apply_aside(agent *a, const kv_plan *p, base_err *err);         /* a logged one */
 void agent__tell_span_budget(agent *a);

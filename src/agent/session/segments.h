@@ -17,8 +17,8 @@ typedef struct agent_text {
     bool structure;     /* parse it as source text of `path` and protect signatures, calls, ... */
     size_t source_from; /* with structure: where in text the source begins (a header stands before it) */
     const char *words;  /* with structure: the request, whose symbols protect too */
-    const tool_source
-        *sources; /* bytes of text that are bytes of files: their structure is the whole file's */
+    /* bytes of text that are bytes of files: their structure is the whole file's */
+    const tool_source *sources;
     uint32_t n_sources;
 } agent_text;
 uint32_t agent__n_tokens(const agent *a);

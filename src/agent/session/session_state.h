@@ -83,11 +83,11 @@ typedef struct agent_verdict_words {
 /* The test that judges. */
 typedef struct agent_test {
     char *command; /* named by a request, run before, or found for a changed file; NULL: none */
-    char *
-        plain; /* command without the values of the request in front of it; NULL: it has none, or is them alone */
+    /* command without the values of the request in front of it; NULL: it has none, or is them alone */
+    char *plain;
     bool has_values; /* command checks values of the request first (valued.c) */
-    bool drops_values,
-        drops_plain;   /* of this turn: these values, or the tests that were found, cannot judge */
+    /* of this turn: these values, or the tests that were found, cannot judge */
+    bool drops_values, drops_plain;
     uint32_t hold, of; /* of the values, as its last run said; of 0: it did not say */
     char *miss;        /* the first of them that did not hold, as it was told; NULL: none */
     char **unfit;      /* commands that were found in this turn and cannot judge here */
@@ -135,8 +135,11 @@ typedef enum agent_wish_kind {
     AGENT_WISH_FILE
 } agent_wish_kind;
 typedef struct agent_wish {
-    char *name,
-        *path; /* name: of AGENT_WISH_FILE the file's path. path: of the one file that is meant; NULL: wherever it is defined */
+    /*
+     * name: of AGENT_WISH_FILE the file's path. path: of the one file that is meant; NULL: wherever it is
+     * defined
+     */
+    char *name, *path;
     agent_wish_kind kind;
     uint64_t before; /* AGENT_WISH_CHANGES: hash of its definitions' texts when it was asked for */
 } agent_wish;
@@ -231,8 +234,8 @@ typedef struct agent_aside {
     agent_price waiting;
     bool always;         /* cuts are not asked for any more */
     uint32_t small_told; /* the budget of which it was told that it is too small; 0: of none */
-    uint32_t
-        refused_at; /* tokens that were sent when the person would not have a cut; 0: they did not say so */
+    /* tokens that were sent when the person would not have a cut; 0: they did not say so */
+    uint32_t refused_at;
 } agent_aside;
 
 /* Sums since the turn began, for its ledger. */

@@ -114,8 +114,8 @@ engine_hold agent__hold(const agent *a, bool calls);
 bool agent__is_json(const char *text, size_t n);
 /* The answer's JSON, on one line; BASE_E_FORMAT: it does not fit, and where. A fence or a thought around it is dropped. */
 int agent__take_json(const agent *a, const char *text, size_t n, base_buf *ret, base_err *err);
-void agent__put_schema_again(
-    const agent *a, const base_err *why, base_buf *asking); /* what it is asked then */
+/* what it is asked then */
+void agent__put_schema_again(const agent *a, const base_err *why, base_buf *asking);
 
 /* --- fence.c --- */
 /* A definition in a fence without a call, as a call to rewrite it; false: none, or no single place for it. */

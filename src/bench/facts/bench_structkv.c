@@ -54,8 +54,8 @@ static const char usage[] =
 static const struct condition {
     const char *name, *policy;
     const char *set[6];
-    bool
-        own_pivot; /* cut where this item's attention says (full comes first), not where the model's file does */
+    /* cut where this item's attention says (full comes first), not where the model's file does */
+    bool own_pivot;
 } conditions[] = {
     {.name = "full", .policy = "full", .set = {"asked=8"}},
     {.name = "structkv", .policy = "structkv"},

@@ -31,8 +31,8 @@ typedef struct bench_score {
     uint32_t tokens, item, turn;
     uint32_t n_targets;
     bool found[BENCH_SCORE_TARGETS];
-    double
-        numbers[BENCH_NUMBERS]; /* as the bench's table has them; NAN: not measured, in no line and no mean */
+    /* as the bench's table has them; NAN: not measured, in no line and no mean */
+    double numbers[BENCH_NUMBERS];
     char answer[400];
 } bench_score;
 

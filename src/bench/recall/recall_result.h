@@ -22,8 +22,8 @@ typedef struct bench_result {
     double before, after; /* share of the asked facts' rows that are active */
     double active, host;  /* rows per lane */
     double score_ms, plan_ms;
-    uint32_t n_ranks,
-        ranks[BENCH_TARGETS]; /* of each asked fact's best row: how many evicted rows were asked for more */
+    /* of each asked fact's best row: how many evicted rows were asked for more */
+    uint32_t n_ranks, ranks[BENCH_TARGETS];
 } bench_result;
 
 typedef struct bench_results {

@@ -15,8 +15,8 @@ typedef struct tally {
     uint32_t n_calls, n_equal, n_quoting;
     uint32_t n_right; /* calls that are the recorded one: its function, its arguments */
     uint32_t n_named; /* calls of the full cache's function, whatever their arguments */
-    base_buf written,
-        leads; /* the calls, as elements of a list, and how little the best token of each led by (nats) */
+    /* the calls, as elements of a list, and how little the best token of each led by (nats) */
+    base_buf written, leads;
     char each[TALLY_EACH + 1];  /* '1' a call that is equal, '0' one that is not */
     double recall;              /* sum over the calls that quote something */
     uint64_t computed, compact; /* tokens: rows in place, and with everything behind the first hole again */

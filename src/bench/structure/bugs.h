@@ -12,10 +12,10 @@
 typedef struct bench_question {
     uint32_t target; /* the chunk that it is about */
     char *before;    /* of a completion: the text in front of the line; else NULL */
-    char
-        *line; /* the line as it stands there, trimmed; of a completion: the line to write, with its indent */
-    size_t
-        n_same; /* of a mistake: bytes that the right line begins with too, and no other line of the sample */
+    /* the line as it stands there, trimmed; of a completion: the line to write, with its indent */
+    char *line;
+    /* of a mistake: bytes that the right line begins with too, and no other line of the sample */
+    size_t n_same;
 } bench_question;
 
 typedef struct bench_sample {

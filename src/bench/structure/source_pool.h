@@ -15,8 +15,8 @@ enum { BENCH_CHUNKS = 32, BENCH_MOST_FILE = 1 << 20, BENCH_LEAST_FUNCTION = 160,
 
 typedef struct bench_function {
     char *path, *name, *text; /* path: for its language */
-    char *wrong,
-        *right; /* a line of the text, trimmed, that is a mistake, and how it should read; NULL: none known */
+    /* a line of the text, trimmed, that is a mistake, and how it should read; NULL: none known */
+    char *wrong, *right;
 } bench_function;
 
 typedef struct bench_pool {

@@ -58,8 +58,8 @@ kv_state *kv_state_ref(kv_state *x); /* NULL of NULL */
 void kv_state_drop(kv_states *s, kv_state **x);
 kv_state *kv_state_new(kv_states *s, size_t n_bytes, base_err *err); /* what its numbers are is not said */
 void kv_states_free(kv_states *s);
-void kv_states_copy(
-    kv_states *to, const kv_states *from); /* into an empty one; shares all but work at hand */
+/* into an empty one; shares all but work at hand */
+void kv_states_copy(kv_states *to, const kv_states *from);
 
 /*
  * The newest state at or before token t; NULL: none, so the sequence's start. One that was only looked at

@@ -20,16 +20,18 @@ typedef struct kv_pass {
     const model_rows_view *rows;
     const kv_parameters *parameters;
     const kv_signal *request; /* the current request's queries, else the newest tokens'; n may be 0 */
-    const float *
-        memory; /* [n_layer][n_head][head_dim], at the newest phase where rows are folded; NULL before the first request */
+    /*
+     * [n_layer][n_head][head_dim], at the newest phase where rows are folded; NULL before the first request
+     */
+    const float *memory;
     const float *message;               /* the same of the newest message or result alone */
     const float *previous;              /* [n_tokens] scores of the last pass */
     const struct kv_residual *residual; /* corrects the rule of requests (residual.h); NULL: it is off */
     uint32_t answer_from, answer_to;    /* the last answer's tokens; equal: there is none */
     const atomic_bool *cancel;
     kv_ranker *ranker;
-    const struct kv_stored_segment
-        *segments; /* the sequence's segments, for a policy that chooses by structure */
+    /* the sequence's segments, for a policy that chooses by structure */
+    const struct kv_stored_segment *segments;
     size_t n_segments;
     const uint8_t *hard;  /* [n_tokens] kv_hard */
     uint32_t budget;      /* of this pass */
@@ -39,8 +41,8 @@ typedef struct kv_pass {
     const float *heavy;
     size_t heavy_stride;
     float **score; /* out: higher stays longer */
-    float *attention,
-        *recall; /* out, [n_tokens]: sums over lanes of the masses under request and memory, or untouched NAN */
+    /* out, [n_tokens]: sums over lanes of the masses under request and memory, or untouched NAN */
+    float *attention, *recall;
 } kv_pass;
 
 /* What of every token's attention a policy wants added up; COUNT: how often above average. */

@@ -18,8 +18,8 @@
 
 typedef struct kv_visit kv_visit;
 
-uint32_t kv__visitors(
-    const kv_session *s); /* rows of each lane's budget that are kept for them; 0: nobody visits */
+/* rows of each lane's budget that are kept for them; 0: nobody visits */
+uint32_t kv__visitors(const kv_session *s);
 /*
  * The reader of n tokens of that origin from `first` on (ids; rows: the lists that they would read, their own
  * rows last), visiting, or as reading.h says. *ret: NULL when lists are read as they are. Valid until the
@@ -29,8 +29,8 @@ int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origi
     uint32_t first, uint32_t n, const model_reader **ret, base_err *err);
 /* The n newest tokens, just published, were computed so: what they are depends on how many may visit. */
 void kv__visit_publish(kv_session *s, uint32_t n);
-void kv__visit_truncate(
-    kv_session *s, uint32_t n);          /* rows of tokens at and behind n are gone or others now */
+/* rows of tokens at and behind n are gone or others now */
+void kv__visit_truncate(kv_session *s, uint32_t n);
 void kv__visit_replanned(kv_session *s); /* other rows are evicted now, or may be read */
 void kv__visit_free(kv_visit *v);        /* NULL is fine */
 

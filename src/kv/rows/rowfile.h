@@ -31,8 +31,8 @@ void kv_rowfile_close(kv_rowfile *f); /* NULL is fine */
 uint64_t kv_rowfile_id(const kv_rowfile *f);
 uint64_t kv_rowfile_rows(const kv_rowfile *f); /* whole rows in it */
 uint64_t kv_rowfile_bytes(const kv_rowfile *f);
-void kv_rowfile_set_rows(
-    kv_rowfile *f, uint64_t n); /* the next append writes at row n: those behind are waste */
+/* the next append writes at row n: those behind are waste */
+void kv_rowfile_set_rows(kv_rowfile *f, uint64_t n);
 
 /* One row behind the others, through a buffer; nothing is sure before kv_rowfile_sync. */
 int kv_rowfile_append(kv_rowfile *f, const uint16_t *row, base_err *err);

@@ -31,8 +31,8 @@ typedef struct tool_sandbox {
 
 /* What the kernel allows (short-lived children try the namespaces, once for each user that this process is). Any thread. */
 void tool_sandbox_probe(tool_sandbox *ret);
-void tool_sandbox_describe_one(
-    const tool_sandbox *s, base_buf *out); /* what is in force, lines for `kvist doctor` */
+/* what is in force, lines for `kvist doctor` */
+void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out);
 
 /* What one command is to see and do. Lists end with NULL and may be NULL. */
 typedef struct tool_sandbox_wishes {

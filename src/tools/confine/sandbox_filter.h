@@ -15,8 +15,8 @@
 /* What no other wall of this machine does. */
 typedef struct tool_filter_needs {
     bool denies_truncate; /* truncate(2) by name: Landlock before ABI 3 does not see it */
-    bool
-        denies_attributes; /* no read-only mounts: Landlock does not see extended attributes, access lists among them */
+    /* no read-only mounts: Landlock does not see extended attributes, access lists among them */
+    bool denies_attributes;
     bool guards_others; /* no PID namespace: calls that change other processes take effect on oneself only */
     bool opens_network; /* the person opened it for this program: sockets of the Internet, connect */
     bool guards_ipc;    /* no IPC namespace: shared memory, semaphores and queues are the machine's */

@@ -50,8 +50,8 @@ typedef struct tool_views {
     tool_view_rule *rules;
     size_t n_rules, cap_rules;
     char *home; /* the command's HOME */
-    char *
-        git_config; /* what it finds there: the person's name and harmless settings; NULL: the person's own home */
+    /* what it finds there: the person's name and harmless settings; NULL: the person's own home */
+    char *git_config;
 } tool_views;
 
 typedef struct tool_view_needs {

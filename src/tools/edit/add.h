@@ -13,8 +13,8 @@ typedef struct tool_addition {
     uint32_t line, line_end; /* where it stands there, 1-based */
     base_buf note;           /* what of the block was left out, which imports came with it */
     char *behind;            /* the definition that it stands behind; NULL: none */
-    bool
-        is_kin; /* it shares words of its name with that one, or the request names that; else it is merely the last */
+    /* it shares words of its name with that one, or the request names that; else it is merely the last */
+    bool is_kin;
     char *signature; /* its text up to the body, on one line; NULL: it has no body (a variable, a type) */
 } tool_addition;
 void tool__addition_free(tool_addition *a);

@@ -18,13 +18,13 @@ typedef struct tool_placing {
     const char *request; /* the person's words, which may name the neighbour or the type; may be NULL */
     /* By tool__find_type; the name may be given. */
     uint32_t holder; /* the type that it stands in */
-    char *
-        holder_name; /* the type that it belongs to, also where its members stand outside of it; NULL: none */
-    bool is_around;  /* C++, Rust: the file has others of holder_name, outside of any type */
+    /* the type that it belongs to, also where its members stand outside of it; NULL: none */
+    char *holder_name;
+    bool is_around; /* C++, Rust: the file has others of holder_name, outside of any type */
     /* By tool__find_place. */
     uint32_t relative; /* the definition that it stands behind */
-    bool
-        is_kin; /* they share words of their names, or the request names the relative; else that is the last one */
+    /* they share words of their names, or the request names the relative; else that is the last one */
+    bool is_kin;
     size_t at;       /* byte of the text, the begin of a line or the end */
     size_t gap;      /* blank lines between such definitions there */
     base_buf indent; /* the white space in front of its lines */

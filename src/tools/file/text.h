@@ -17,8 +17,8 @@ size_t tool__line_end(const char *text, size_t n, size_t at);  /* its newline, o
 bool tool__is_blank(const char *text, size_t from, size_t to); /* are bytes [from, to) all white space? */
 tool_text_style tool__text_style(const char *text, size_t n);
 size_t tool__count_lines(const char *text, size_t n); /* an open last line counts */
-size_t tool__line_start(
-    const char *text, size_t n, size_t line);        /* byte of the 1-based line; n when there are fewer */
+/* byte of the 1-based line; n when there are fewer */
+size_t tool__line_start(const char *text, size_t n, size_t line);
 size_t tool__line_of(const char *text, size_t byte); /* 1-based */
 /* LF line ends, no leading or trailing blank lines, ends with a newline unless empty. */
 void tool__normalise_block(base_buf *out, const char *text, size_t n);

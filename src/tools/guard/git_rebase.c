@@ -13,8 +13,8 @@
 
 const char *const tool__git_state_names[] = {"rebase-merge", "rebase-apply", "sequencer", NULL};
 static const struct {
-    const char *state,
-        *name; /* lists of steps; strategies, which git takes for programs' names; options, one of which writes a file */
+    /* lists of steps; strategies, which git takes for programs' names; options, one of which writes a file */
+    const char *state, *name;
 } step_files[] = {{"rebase-merge", "git-rebase-todo"}, {"sequencer", "todo"}, {"rebase-merge", "strategy"},
     {"rebase-merge", "strategy_opts"}, {"sequencer", "opts"}, {"rebase-apply", "apply-opt"}};
 

@@ -26,8 +26,8 @@ struct tool_scratch {
     tool_tree_copy copy;
     char *tree;      /* that it is a copy of, to which links lead */
     char **readable; /* what the person allowed; NULL-terminated */
-    tool_den
-        *tmp; /* the session's, as for any command of it: what a compiler keeps there serves the next trial */
+    /* the session's, as for any command of it: what a compiler keeps there serves the next trial */
+    tool_den *tmp;
     tool_sandbox sandbox;
 };
 

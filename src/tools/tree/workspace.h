@@ -61,8 +61,8 @@ struct tool_workspace {
 int tool__workspace_list(tool_workspace *w, const atomic_bool *cancel, base_err *err);
 /* The store's folder joined with `name`; makes the store. */
 int tool__workspace_store(tool_workspace *w, const char *name, char **ret, base_err *err);
-const char *tool__workspace_shown(
-    const tool_workspace *w, const char *path); /* the version shown; NULL: never */
+/* the version shown; NULL: never */
+const char *tool__workspace_shown(const tool_workspace *w, const char *path);
 /* After a write of ours: list, index and marks know the new text. NULL text: removed. */
 void tool__workspace_wrote(
     tool_workspace *w, const char *path, const char *text, size_t n, const char *version);
@@ -79,8 +79,8 @@ int tool__aside_keep(tool_workspace *w, const char *path, const base_buf *bytes,
 
 /* ---- git.c ---- */
 
-int tool__git_open(
-    tool_workspace *w, const char *dir, base_err *err); /* finds the root, opens the repository, notes */
+/* finds the root, opens the repository, notes */
+int tool__git_open(tool_workspace *w, const char *dir, base_err *err);
 /*
  * The repository of a worktree or a submodule, which lies outside of the tree, when it says that this tree is its own; NULL: none.
  * The caller frees.

@@ -29,8 +29,8 @@ void tui_editor_insert(tui_editor *e, const char *s, size_t n);
 void tui_editor_paste(tui_editor *e, const char *s, size_t n);
 char *tui_editor_take(tui_editor *e);       /* the text with pastes unfolded; empty afterwards */
 char *tui_editor_peek(const tui_editor *e); /* the same, and it stays */
-bool tui_editor_key(tui_editor *e,
-    uint32_t key); /* false: not a key of the editor (also Up in the first line, Down in the last) */
+/* false: not a key of the editor (also Up in the first line, Down in the last) */
+bool tui_editor_key(tui_editor *e, uint32_t key);
 /* The bytes from the last blank before the cursor to the cursor. */
 base_str tui_editor_word(const tui_editor *e);
 void tui_editor_replace_word(tui_editor *e, const char *s);

@@ -53,8 +53,8 @@ typedef struct tui_asked {
     uint32_t turn, n;                        /* requests */
     int64_t sent, expected, found, computed; /* of those whose numbers were told */
     uint32_t n_told;
-    bool
-        tells_blocks; /* where the engine keeps the blocks of all that was sent and said, behind the newest: */
+    /* where the engine keeps the blocks of all that was sent and said, behind the newest: */
+    bool tells_blocks;
     int64_t gpu, host, disk, gone, unknown;
     char why[240]; /* of the newest that found less than expected */
 } tui_asked;
