@@ -216,8 +216,7 @@ static void tell_end(agent *a, const agent_reply *r)
     if (r->end == AGENT_REPLY_TOO_LONG && agent__reply_begins_call(r))
         agent__notice(a,
             "the answer was cut inside of a call, which is not whole: nothing of it was done (an answer has "
-            "%u "
-            "tokens; --max-tokens N gives it more)",
+            "%u tokens; --max-tokens N gives it more)",
             a->settings.max_tokens);
     else if (end_notices[r->end])
         agent__notice(a, "%s", end_notices[r->end]);
