@@ -83,7 +83,7 @@ static void listing_lines(const tui_ui *u, tui_item *i, int width)
     tui_flow_puts(&f, TUI_FAINT, head);
     tui_flow_end(&f);
     if (!unfolded) return;
-    tui_flow body = {.text = &i->lines, .width = width, .first = "    ", .rest = "    ", .code = true};
+    tui_flow body = {.text = &i->lines, .width = width, .first = "    ", .rest = "    ", .wrap = "      "};
     tui_flow_add(&body, places ? tool_style : TUI_FAINT, text_of(&i->body), i->body.len);
     tui_flow_end(&body);
 }

@@ -190,8 +190,8 @@ static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, double deferr
     }
     tui_put(a, x, y, style, line);
     y++;
-    x = tui_printf(a, 0, y, TUI_FAINT, s->n_ctx ? "N %s / %s" : "N %s", tui_thousands((int64_t)r->n, x1),
-        tui_thousands(s->n_ctx, x2));
+    x = tui_printf(a, 0, y, TUI_FAINT, s->n_ctx ? "tokens %s / %s" : "tokens %s",
+        tui_thousands((int64_t)r->n, x1), tui_thousands(s->n_ctx, x2));
     if (s->row_bytes > 0) {
         tui_size((int64_t)active * s->row_bytes, x1);
         const int64_t host = (int64_t)r->n - active - (int64_t)(deferred + 0.5);
@@ -208,7 +208,7 @@ static int put_counts(tui_ui *u, tui_area a, int y, const tui_count *c, uint32_t
     char n[32];
     int x = 0;
     uint32_t protected_ = (uint32_t)(c->protected_rows + 0.5), promoted = (uint32_t)(c->promoted_rows + 0.5);
-    x += tui_put(a, x, y, tui_share_style(TUI_SHARE_PROTECTED), "prot ");
+    x += tui_put(a, x, y, tui_share_style(TUI_SHARE_PROTECTED), "protected ");
     x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands(protected_, n));
     x += tui_put(a, x, y, TUI_FAINT, "kept ");
     x += tui_printf(
