@@ -1,6 +1,6 @@
 /*
  * The stream of events. Whatever happens is told here: numbered, handed to the host and buffered in the log,
- * which is committed where docs/architecture.md says. Everything else in this folder stands above this file.
+ * which is committed where docs/architecture.md says ("A request, step by step"). All of src/agent tells by it.
  */
 #include <stdlib.h>
 
