@@ -80,6 +80,22 @@ static void choose_queries(const kv_session *s, const kv_segment *g, uint32_t n,
             want(w, (uint32_t)((uint64_t)n * (2 * i + 1) / (2 * KV_REQUEST_QUERIES)));
 }
 
+/* A segment while it is appended. */
+typedef struct appending {
+    kv_session *s;
+    const kv_segment *segment;
+    const int32_t *ids; /* [n] */
+    uint32_t n, done;   /* done: of them, computed */
+    uint32_t
+        n_whole;    /* tokens that the segment has; more than n where a cancel ended it when it was logged */
+    uint32_t first; /* the session's tokens in front of it */
+    uint32_t cut;   /* the layer before which it is cut; 0: it is not */
+    float *last_logits;
+    wanted wanted;
+    kv_signal kept; /* queries that were kept and not taken as a signal yet */
+    const atomic_bool *cancel;
+} appending;
+
 /* Room for one batch's captured queries. */
 typedef struct capture {
     model_capture model;
@@ -97,124 +113,158 @@ static void choose_captured(const kv_session *s, const wanted *w, uint32_t offse
 }
 
 /* The wanted ones of the captured go to `kept`. */
-static int keep_captured(const kv_session *s, const wanted *w, uint32_t offset, uint32_t n, const capture *c,
-    kv_signal *kept, base_err *err)
+static int keep_captured(appending *p, uint32_t n, const capture *c, base_err *err)
 {
-    if (!s->policy->heavy)
-        return kv_signal_add(kept, c->tokens, c->model.queries, c->model.n, KV_RECENT_QUERIES, err);
-    kv_signal all = *kept, picked;
+    const wanted *w = &p->wanted;
+    if (!p->s->policy->heavy)
+        return kv_signal_add(&p->kept, c->tokens, c->model.queries, c->model.n, KV_RECENT_QUERIES, err);
+    kv_signal all = p->kept, picked;
     uint32_t places[2 * KV_RECENT_QUERIES], n_places = 0;
     all.n = n;
     all.tokens = (uint32_t *)(uintptr_t)c->tokens;
     all.queries = c->model.queries;
     for (uint32_t i = 0; i < w->n; i++)
-        if (w->offsets[i] >= offset && w->offsets[i] < offset + n)
-            places[n_places++] = w->offsets[i] - offset;
+        if (w->offsets[i] >= p->done && w->offsets[i] < p->done + n)
+            places[n_places++] = w->offsets[i] - p->done;
     if (!n_places) return 0;
     int rc = kv_signal_pick(&all, places, n_places, &picked, err);
-    if (!rc) rc = kv_signal_add(kept, picked.tokens, picked.queries, n_places, KV_RECENT_QUERIES, err);
+    if (!rc) rc = kv_signal_add(&p->kept, picked.tokens, picked.queries, n_places, KV_RECENT_QUERIES, err);
     if (!rc) kv_signal_fini(&picked);
     return rc;
+}
+
+/* What a forward pass over a segment's next n tokens needs beside them. */
+typedef struct batch_room {
+    uint32_t phases[KV_BATCH];
+    capture capture;
+    float *hidden; /* [n][n_embd] where it is cut; NULL */
+} batch_room;
+
+static int open_room(const appending *p, uint32_t n, batch_room *r, base_err *err)
+{
+    const kv_session *s = p->s;
+    capture *c = &r->capture;
+    const uint32_t phase = kv__next_phase(s);
+    c->model.tokens = c->places;
+    for (uint32_t i = 0; i < n; i++) r->phases[i] = phase + i;
+    choose_captured(s, &p->wanted, p->done, n, c);
+    if (c->model.n) {
+        c->model.queries = calloc(kv__memory_floats(s) * c->model.n, sizeof(float));
+        if (!c->model.queries)
+            return base_fail(err, BASE_E_NOMEM, "no memory to keep %u query vectors", c->model.n);
+    }
+    r->hidden = p->cut ? malloc((size_t)n * s->compute.n_embd * sizeof *r->hidden) : NULL;
+    if (p->cut && !r->hidden) return base_fail(err, BASE_E_NOMEM, "no memory for %u hidden states", n);
+    return 0;
+}
+
+static void close_room(batch_room *r)
+{
+    free(r->capture.model.queries);
+    free(r->hidden);
+}
+
+/* Computes the next n tokens over rows that are staged behind the lists. logits: of the last of them; may be NULL. */
+static int compute_batch(appending *p, uint32_t n, float *logits, batch_room *r, base_err *err)
+{
+    kv_session *s = p->s;
+    const kv_stored_segment *open = &s->segments[s->n_segments - 1];
+    const bool is_local = kv__is_local(s, open->origin);
+    int rc = kv__stand_at(s, s->n, p->cancel, err);
+    if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
+    if (!rc) rc = kv_lists_append(&s->lists, n, err);
+    if (!rc && p->cut) rc = kv__hide_staged(s, s->n, p->cut, err);
+    model_rows_view rows = kv__view(s);
+    kv_local local = {0};
+    const model_reader *reader = NULL;
+    if (!rc && is_local) rc = kv__local_view(s, open->from, s->n + n, &rows, &local, err);
+    if (!rc && !is_local && !p->cut)
+        rc = kv__reader_begin(s, &rows, open->origin, p->ids + p->done, s->n, n, &reader, err);
+    if (!rc) {
+        const uint32_t last = n - 1;
+        model_batch batch = {
+            .ids = p->ids + p->done,
+            .phases = r->phases,
+            .n = n,
+            .rows = &rows,
+            .layer_last = p->cut,
+            .hidden = r->hidden,
+            .want = &last,
+            .n_want = logits ? 1 : 0,
+            .logits = logits,
+            .only = p->segment->only,
+            .capture = r->capture.model.n ? &r->capture.model : NULL,
+            .reader = reader,
+            .cancel = p->cancel,
+        };
+        rc = kv__forward(s, &batch, s->n, KV_TO_APPEND, err);
+    }
+    kv__local_free(&local);
+    return rc;
+}
+
+/* Whatever reads these rows from here on reads over a hole: layers above a cut, or what an excerpt did not read. */
+static void note_hole(kv_session *s, const uint32_t *schedule, size_t n_bytes)
+{
+    s->holed = true;
+    s->schedule = base_hash64(schedule, n_bytes, s->schedule);
 }
 
 /*
  * One batch: rows are staged behind the lists, computed, and published only when the last layer is through,
  * so a cancel leaves nothing of it. Captured queries are appended to `kept`.
  */
-static int append_batch(kv_session *s, const int32_t *ids, uint32_t n, const wanted *w, uint32_t offset,
-    uint32_t cut, float *logits, const uint64_t *only, kv_signal *kept, const atomic_bool *cancel,
-    base_err *err)
+static int append_batch(appending *p, uint32_t n, float *logits, base_err *err)
 {
-    uint32_t phases[KV_BATCH];
-    capture c = {.model = {.tokens = c.places}};
+    kv_session *s = p->s;
+    batch_room r = {.hidden = NULL};
     s->draft.n = 0; /* its rows are written over */
     if (kv__is_endless(s) && kv__extent(s) + n > s->compute.n_ctx)
         return base_fail(err, BASE_E_LIMIT,
             "%u more tokens do not fit: the rows that stay active (%u protected) take %u of the model's "
-            "context of %u; "
-            "unpin some, or lower the budget",
+            "context of %u; unpin some, or lower the budget",
             n, kv__count_hard(s), kv__extent(s), s->compute.n_ctx);
-    const uint32_t phase = kv__next_phase(s);
-    for (uint32_t i = 0; i < n; i++) phases[i] = phase + i;
-    choose_captured(s, w, offset, n, &c);
-    if (c.model.n) {
-        c.model.queries = calloc(kv__memory_floats(s) * c.model.n, sizeof(float));
-        if (!c.model.queries)
-            return base_fail(err, BASE_E_NOMEM, "no memory to keep %u query vectors", c.model.n);
-    }
-    float *hidden = cut ? malloc((size_t)n * s->compute.n_embd * sizeof *hidden) : NULL;
-    int rc = cut && !hidden ? base_fail(err, BASE_E_NOMEM, "no memory for %u hidden states", n) : 0;
-    if (!rc) rc = kv__stand_at(s, s->n, cancel, err);
-    if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
-    if (!rc) rc = kv_lists_append(&s->lists, n, err);
-    if (!rc && cut) rc = kv__hide_staged(s, s->n, cut, err);
-    const kv_stored_segment *open = &s->segments[s->n_segments - 1];
-    const bool is_local = kv__is_local(s, open->origin);
-    model_rows_view rows = kv__view(s);
-    kv_local local = {0};
-    if (!rc && is_local) rc = kv__local_view(s, open->from, s->n + n, &rows, &local, err);
-    const model_reader *reader = NULL;
-    if (!rc && !is_local && !cut) rc = kv__reader_begin(s, &rows, open->origin, ids, s->n, n, &reader, err);
-    if (!rc) {
-        const uint32_t last = n - 1;
-        model_batch batch = {
-            .ids = ids,
-            .phases = phases,
-            .n = n,
-            .rows = &rows,
-            .layer_last = cut,
-            .hidden = hidden,
-            .want = &last,
-            .n_want = logits ? 1 : 0,
-            .logits = logits,
-            .only = only,
-            .capture = c.model.n ? &c.model : NULL,
-            .reader = reader,
-            .cancel = cancel,
-        };
-        rc = kv__forward(s, &batch, s->n, KV_TO_APPEND, err);
-    }
-    kv__local_free(&local);
-    if (!rc && c.model.n) rc = keep_captured(s, w, offset, n, &c, kept, err);
-    if (!rc && s->policy->heavy) rc = kv__heavy_add(s, s->n, n, c.model.queries, cancel, err);
-    free(c.model.queries);
-    if (!rc && cut) kv__put_states(s, s->n, n, cut, hidden);
-    free(hidden);
+    int rc = open_room(p, n, &r, err);
+    if (!rc) rc = compute_batch(p, n, logits, &r, err);
+    if (!rc && r.capture.model.n) rc = keep_captured(p, n, &r.capture, err);
+    if (!rc && s->policy->heavy) rc = kv__heavy_add(s, s->n, n, r.capture.model.queries, p->cancel, err);
+    if (!rc && p->cut) kv__put_states(s, s->n, n, p->cut, r.hidden);
+    close_room(&r);
     if (rc) {
         kv__withdraw(s);
         return rc;
     }
-    if (cut) { /* whatever reads the upper layers from here on reads over a hole */
-        s->holed = true;
-        const uint32_t schedule[] = {cut, s->n, n, KV_EVENT_CUT};
-        s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
+    if (p->cut) {
+        const uint32_t schedule[] = {p->cut, s->n, n, KV_EVENT_CUT};
+        note_hole(s, schedule, sizeof schedule);
     }
-    if (is_local) { /* over holes: what stands between the group's beginning and this excerpt */
-        s->holed = true;
-        const uint32_t schedule[] = {phase, s->n, n};
-        s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
+    if (kv__is_local(s, s->segments[s->n_segments - 1].origin)) {
+        const uint32_t schedule[] = {r.phases[0], s->n, n};
+        note_hole(s, schedule, sizeof schedule);
     }
-    kv__publish(s, ids, n);
-    if (cut) {
-        for (uint32_t t = s->n - n; t < s->n; t++) s->cut[t] = (uint16_t)cut;
+    kv__publish(s, p->ids + p->done, n);
+    if (p->cut) {
+        for (uint32_t t = s->n - n; t < s->n; t++) s->cut[t] = (uint16_t)p->cut;
         if (s->pending == KV_NO_ROW) s->pending = s->n - n;
     }
     s->computed += n;
+    p->done += n;
     return 0;
 }
 
 /* A segment is complete while bulk is pending: it waits as a signal, and if it asks, the bulk is settled. */
-static int finish_pending(kv_session *s, const kv_segment *g, uint32_t first, kv_signal *kept,
-    const atomic_bool *cancel, base_err *err)
+static int finish_pending(appending *p, base_err *err)
 {
-    int rc = kv__keep_asked(s, g, first, kept, err);
+    kv_session *s = p->s;
+    const kv_segment *g = p->segment;
+    int rc = kv__keep_asked(s, g, p->first, &p->kept, err);
     if (rc) return rc;
-    if (kept->n) {
+    if (p->kept.n) {
         kv_signal_fini(&s->waiting.kept);
-        s->waiting = (kv_waiting){.kept = *kept, .origin = g->origin, .turn = g->turn, .is_whole = true};
-        kv_signal_init(kept, s->waiting.kept.n_layer, s->waiting.kept.n_head, s->waiting.kept.head_dim);
+        s->waiting = (kv_waiting){.kept = p->kept, .origin = g->origin, .turn = g->turn, .is_whole = true};
+        kv_signal_init(&p->kept, s->waiting.kept.n_layer, s->waiting.kept.n_head, s->waiting.kept.head_dim);
     }
-    return s->automatic && kv__may_settle(s, g) ? kv__settle(s, cancel, err) : 0;
+    return s->automatic && kv__may_settle(s, g) ? kv__settle(s, p->cancel, err) : 0;
 }
 
 /* The next place behind `done` where something was decided when the log was written, or the segment's end. */
@@ -256,6 +306,64 @@ static int make_room(kv_session *s, const atomic_bool *cancel, base_err *err)
     return rc ? rc : kv__fold(s, cancel, err);
 }
 
+/* The queries that the newest batch kept become a signal, or wait while nobody chose among what is pending. */
+static int take_signals(appending *p, base_err *err)
+{
+    kv_session *s = p->s;
+    const kv_segment *g = p->segment;
+    const bool is_whole = p->done == p->n_whole;
+    if (p->cut) return is_whole ? finish_pending(p, err) : 0;
+    int rc = kv__take_signal(s, g->origin, g->turn, is_whole, &p->kept, err);
+    if (!rc && is_whole) rc = kv__keep_asked(s, g, p->first, &p->kept, err);
+    if (!rc && is_whole) rc = kv__detect_when_due(s, g, p->cancel, err);
+    return rc;
+}
+
+/* Behind a batch: what leaves, what is read from nearer, what goes to disk. logits: of its last token; may be NULL. */
+static int decide_behind_batch(appending *p, float *logits, base_err *err)
+{
+    kv_session *s = p->s;
+    const kv_segment *g = p->segment;
+    int rc = take_signals(p, err);
+    if (s->pending != KV_NO_ROW) { /* nobody can judge yet */
+        if (!rc && s->automatic) rc = kv__fold(s, p->cancel, err);
+        return rc ? rc : decide_as_logged(s, g->logged, p->done, err);
+    }
+    if (!rc && logits && !g->only) kv__keep_logits(s, logits);
+    const bool may = !s->policy->whole || (p->done == p->n && !kv_origin_is_written(g->origin));
+    if (!rc && s->automatic && may)
+        rc = is_question_open(s, g->origin, p->done == p->n_whole, logits != NULL)
+                 ? kv__evict_within_message(s, p->cancel, err)
+                 : kv__evict(s, NULL, p->cancel, err);
+    if (!rc && s->automatic) rc = kv__fold(s, p->cancel, err);
+    if (!rc && s->automatic) rc = kv__tier(s, err);
+    return rc ? rc : decide_as_logged(s, g->logged, p->done, err);
+}
+
+/* Settles what was left below a cut, if the segment is to be read; makes room; opens the segment. */
+static int begin_segment(appending *p, base_err *err)
+{
+    kv_session *s = p->s;
+    const kv_segment *g = p->segment;
+    int rc = 0;
+    if (s->pending != KV_NO_ROW && s->automatic && (p->last_logits || kv_origin_is_written(g->origin)))
+        rc = kv__settle(s, p->cancel, err);
+    if (!rc && s->automatic) rc = make_room(s, p->cancel, err);
+    if (rc) return rc;
+    choose_queries(s, g, p->n_whole, &p->wanted);
+    p->first = s->n;
+    p->cut = kv__prune_cut(s, g, p->n, p->last_logits != NULL);
+    rc = kv__keep_state(s, g, p->cancel, err);
+    if (rc) return rc;
+    if (g->turn > s->turn) s->turn = g->turn;
+    kv__open_segment(s, g);
+    s->segments[s->n_segments - 1].cut = (uint16_t)p->cut;
+    s->segments[s->n_segments - 1].is_bulk = p->cut && kv__is_bulk(s, g, p->n);
+    if (is_fixed(g->origin) && !p->cut && !g->n_queries && !s->policy->heavy)
+        p->done = adopt_prefix(s, p->ids, p->n - (p->last_logits ? 1 : 0), NULL);
+    return 0;
+}
+
 int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, float *last_logits,
     uint32_t *ret_done, const atomic_bool *cancel, base_err *err)
 {
@@ -263,54 +371,28 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     int rc = kv__check_append(s, g, ids, n, err);
     if (!rc) rc = kv__reserve(s, s->n + n, err);
     if (rc || !n) return rc;
-    wanted w = {.n = 0};
-    kv_signal kept;
-    kv_signal_init(&kept, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
-    if (s->pending != KV_NO_ROW && s->automatic && (last_logits || kv_origin_is_written(g->origin)))
-        rc = kv__settle(s, cancel, err);
-    if (!rc && s->automatic) rc = make_room(s, cancel, err);
+    appending p = {.s = s,
+        .segment = g,
+        .ids = ids,
+        .n = n,
+        .n_whole = g->logged && g->logged->of > n ? g->logged->of : n,
+        .last_logits = last_logits,
+        .cancel = cancel};
+    rc = begin_segment(&p, err);
     if (rc) return rc;
-    const uint32_t n_whole = g->logged && g->logged->of > n ? g->logged->of : n;
-    choose_queries(s, g, n_whole, &w);
-    const uint32_t first = s->n, cut = kv__prune_cut(s, g, n, last_logits != NULL);
-    rc = kv__keep_state(s, g, cancel, err);
-    if (rc) return rc;
-    if (g->turn > s->turn) s->turn = g->turn;
-    kv__open_segment(s, g);
-    s->segments[s->n_segments - 1].cut = (uint16_t)cut;
-    s->segments[s->n_segments - 1].is_bulk = cut && kv__is_bulk(s, g, n);
-    const uint32_t adoptable =
-        is_fixed(g->origin) && !cut && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
-    uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
-    while (!rc && done < n) {
-        const uint32_t stop = next_stop(g->logged, done, n);
-        const uint32_t now = stop - done < KV_BATCH ? stop - done : KV_BATCH;
-        float *logits = done + now == n ? last_logits : NULL;
-        rc = append_batch(s, ids + done, now, &w, done, cut, logits, g->only, &kept, cancel, err);
+    kv_signal_init(&p.kept, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
+    while (!rc && p.done < n) {
+        const uint32_t left = next_stop(g->logged, p.done, n) - p.done;
+        const uint32_t now = left < KV_BATCH ? left : KV_BATCH;
+        float *logits = p.done + now == n ? last_logits : NULL;
+        rc = append_batch(&p, now, logits, err);
         if (rc) break;
-        done += now;
-        if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
-        const bool is_whole = done == n_whole;
-        if (!cut) rc = kv__take_signal(s, g->origin, g->turn, is_whole, &kept, err);
-        if (!rc && !cut && is_whole) rc = kv__keep_asked(s, g, first, &kept, err);
-        if (!rc && !cut && is_whole) rc = kv__detect_when_due(s, g, cancel, err);
-        if (!rc && cut && is_whole) rc = finish_pending(s, g, first, &kept, cancel, err);
-        if (!rc && s->pending != KV_NO_ROW && s->automatic) rc = kv__fold(s, cancel, err);
-        if (!rc && s->pending != KV_NO_ROW) rc = decide_as_logged(s, g->logged, done, err);
-        if (s->pending != KV_NO_ROW) continue; /* nobody can judge yet */
-        if (!rc && logits && !g->only) kv__keep_logits(s, logits);
-        const bool may = !s->policy->whole || (done == n && !kv_origin_is_written(g->origin));
-        if (!rc && s->automatic && may)
-            rc = is_question_open(s, g->origin, is_whole, logits != NULL)
-                     ? kv__evict_within_message(s, cancel, err)
-                     : kv__evict(s, NULL, cancel, err);
-        if (!rc && s->automatic) rc = kv__fold(s, cancel, err);
-        if (!rc && s->automatic) rc = kv__tier(s, err);
-        if (!rc) rc = decide_as_logged(s, g->logged, done, err);
+        if (s->observer.prefill) s->observer.prefill(s->observer.user, p.done, n);
+        rc = decide_behind_batch(&p, logits, err);
     }
-    kv_signal_fini(&kept);
-    if (s->n == first && s->n_segments && s->segments[s->n_segments - 1].from == first)
+    kv_signal_fini(&p.kept);
+    if (s->n == p.first && s->n_segments && s->segments[s->n_segments - 1].from == p.first)
         kv__segment_fini(&s->segments[--s->n_segments]);
-    if (ret_done) *ret_done = s->n - first;
+    if (ret_done) *ret_done = s->n - p.first;
     return rc;
 }
