@@ -190,7 +190,7 @@ static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, double deferr
     }
     tui_put(a, x, y, style, line);
     y++;
-    x = tui_printf(a, 0, y, TUI_FAINT, s->n_ctx ? "tokens %s / %s" : "tokens %s",
+    x = tui_printf(a, 0, y, TUI_FAINT, s->n_ctx ? "tokens %s/%s" : "tokens %s",
         tui_thousands((int64_t)r->n, x1), tui_thousands(s->n_ctx, x2));
     if (s->row_bytes > 0) {
         tui_size((int64_t)active * s->row_bytes, x1);
