@@ -99,7 +99,7 @@ public class Names {
             String path = tree.relativize(Path.of(u.getSourceFile().toUri()).toRealPath()).toString();
             new TreeScanner<Void, Void>() {
                 void put(long at, CharSequence name, Symbol s) {
-                    if (at < 0 || !text.startsWith(name.toString(), (int) at)) return;
+                    if (at < 0 || name.length() == 0 || !text.startsWith(name.toString(), (int) at)) return;
                     String k = s != null && s.type != null && s.type.isErroneous() && !(s instanceof VarSymbol) && !(s instanceof MethodSymbol) ? null : key(s);
                     all.add(new Found(path, (int) at, name.toString(), k));
                 }
