@@ -23,7 +23,8 @@ uint32_t code_type_name(const code_finder *f, uint32_t i)
             continue;
         }
         if (strstr(type, "array") != NULL || strstr(type, "slice") != NULL || strstr(type, "map") != NULL ||
-            strstr(type, "union") != NULL || strstr(type, "function") != NULL)
+            strstr(type, "union") != NULL || strstr(type, "function") != NULL ||
+            strstr(type, "declaration_list") != NULL || strcmp(type, "object_type") == 0) /* without a name */
             if (strcmp(type, "union_specifier") != 0) return UINT32_MAX;
         i = code_tree_first(f->t, i, code_node_is_one(f->t, i, last));
     }

@@ -409,13 +409,26 @@ static void add_signature(walk *w, const code_definition *d, uint32_t index, uin
     code_builder_anchor(&w->b, &(code_anchor){CODE_SIGNATURE, index, d->from, to, d->from, to});
 }
 
+/* C: where an #if cuts a function in two, the grammar takes "if (x) {" for a definition. */
+static bool is_control_word(const walk *w, uint32_t name)
+{
+    static const char *const words[] = {"if", "for", "while", "switch", "return", "sizeof"};
+    const code_node *at = &w->t->nodes[name];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == at->to - at->from &&
+            memcmp(w->t->text + at->from, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Writes the definition that node i is. `holder` is the node whose children lie inside it. */
 static void define(walk *w, uint32_t i, uint32_t name, const char *parent, const char *what, uint32_t body,
     bool is_declaration, uint32_t holder)
 {
     const code_node *at = &w->t->nodes[name];
-    if (at->from == at->to) return;                                      /* a MISSING name */
-    const uint32_t name_from = at->from + (w->t->text[at->from] == '#'); /* private in JavaScript */
+    if (at->from == at->to) return;                                        /* a MISSING name */
+    if (strcmp(what, "function") == 0 && is_control_word(w, name)) return; /* "if (x) { ... }" behind a cut */
+    const uint32_t name_from = at->from + (w->t->text[at->from] == '#');   /* private in JavaScript */
     const uint32_t outer = outermost(w, i);
     code_definition d = {.name = code_builder_name(&w->b, w->t->text + name_from, at->to - name_from),
         .parent = parent,

@@ -30,6 +30,18 @@ static bool is_type_definition(const char *what)
     return false;
 }
 
+/* JavaScript: is this the member of a literal whose value is an arrow function? There `this` is what it is around it. */
+static bool is_arrow(const code_finder *f, const code_definition *d)
+{
+    static const char async[] = "async ", word[] = "function";
+    const char *text = f->t->text + d->name_from + strlen(d->name), *end = f->t->text + d->to;
+    while (text < end && *text == ' ') text++;
+    if (text >= end || (*text != ':' && *text != '=')) return false; /* name() { ... } */
+    text += 1 + strspn(text + 1, " \t\r\n");
+    if (strncmp(text, async, sizeof async - 1) == 0) text += sizeof async - 1;
+    return text < end && strncmp(text, word, sizeof word - 1) != 0;
+}
+
 /* The innermost type around a byte: a class, or the type of a method's receiver. */
 static const char *holder_of(const code_finder *f, uint32_t byte)
 {
@@ -40,7 +52,7 @@ static const char *holder_of(const code_finder *f, uint32_t byte)
         if (byte >= x->to) continue;
         if (is_type_definition(x->what))
             holder = x->name;
-        else if (strcmp(x->what, "method") == 0 && *x->parent != '\0')
+        else if (strcmp(x->what, "method") == 0 && *x->parent != '\0' && !(f->is_js && is_arrow(f, x)))
             holder = x->parent;
     }
     return holder;
@@ -77,7 +89,8 @@ static uint8_t role_of(const code_finder *f, uint32_t i)
         "keyword_argument", "element_value_pair", "field_pattern", NULL};
     const uint32_t p = finder_up(f, i);
     const uint8_t field = f->t->nodes[i].field;
-    for (uint32_t a = p; a != UINT32_MAX; a = finder_up(f, a))
+    /* An error around a whole definition says nothing of what stands in it. */
+    for (uint32_t a = p; a != UINT32_MAX && code_tree_row(f->t, a)->what == NULL; a = finder_up(f, a))
         if (f->t->nodes[a].symbol == UINT16_MAX) return CODE_USE_UNREAD;
     if (code_node_is_one(f->t, i, labels) || finder_is(f, p, "lifetime")) return CODE_USE_LABEL;
     if (finder_is(f, i, "shorthand_property_identifier") ||
@@ -216,7 +229,8 @@ static void find_use(code_finder *f, uint32_t i)
     }
     /* What a module imports under its own name and what it exports is no local of a function. */
     if (use->definition != UINT32_MAX && use->binding != UINT32_MAX &&
-        strcmp(file->definitions[use->definition].what, "field") == 0)
+        strcmp(file->definitions[use->definition].what, "field") == 0 &&
+        !use->is_type) /* Go: an embedded one */
         use->binding = UINT32_MAX;
 }
 

@@ -339,6 +339,72 @@ static void test_rename__go_packages_and_unnamed_types(void **state)
     tree_remove(&t);
 }
 
+static void test_rename__a_type_in_a_function_is_its_own(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "go.mod", "module example.com/doc\n");
+    tree_put(&t, "doc_test.go",
+        "package doc\n\nfunc TestA() {\n\ttype doc struct {\n\t\tSize int\n\t}\n\tx := doc{Size: "
+        "1}\n\tprintln(x.Size)\n}\n\n"
+        "func TestB() {\n\ttype doc struct{ Size int }\n\ty := doc{Size: 2}\n\tprintln(y.Size)\n}\n");
+    tree_put(&t, "time.go",
+        "package doc\n\ntype Date struct{}\n\nfunc (d Date) Text() string { return \"\" }\n\n"
+        "type Stamp struct{ Date }\n\nfunc (s Stamp) Text() string { return s.Date.Text() }\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    renames(&t, "doc_test.go:5", "Width", NULL);
+    expect(&t, "doc_test.go",
+        "package doc\n\nfunc TestA() {\n\ttype doc struct {\n\t\tWidth int\n\t}\n\tx := doc{Width: "
+        "1}\n\tprintln(x.Width)\n}\n\n"
+        "func TestB() {\n\ttype doc struct{ Size int }\n\ty := doc{Size: 2}\n\tprintln(y.Size)\n}\n");
+    /* What embeds a type and has a method of that name does not override it. */
+    renames(&t, "Stamp.Text", "String", NULL);
+    char *now = tree_get(&t, "time.go");
+    assert_contains(now, "func (d Date) Text()");
+    assert_contains(now, "func (s Stamp) String()");
+    free(now);
+    tree_remove(&t);
+}
+
+static void test_rename__a_macro_of_a_file_is_not_the_header_s(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "run.h", "#ifndef RUN\n#define RUN(f) f()\n#endif\n");
+    tree_put(&t, "own.c",
+        "#define RUN(f) f(1)\n#include \"run.h\"\nint g(int);\nint own(void) { return RUN(g); }\n");
+    tree_put(&t, "all.c", "#include \"run.h\"\nint h(void);\nint all(void) { return RUN(h); }\n");
+    tree_open(&t);
+    renames(&t, "own.c:RUN", "RUN_ONE", NULL);
+    expect(&t, "all.c", "#include \"run.h\"\nint h(void);\nint all(void) { return RUN(h); }\n");
+    expect(&t, "run.h", "#ifndef RUN\n#define RUN(f) f()\n#endif\n");
+    expect(&t, "own.c",
+        "#define RUN_ONE(f) f(1)\n#include \"run.h\"\nint g(int);\nint own(void) { return RUN_ONE(g); }\n");
+    tree_remove(&t);
+}
+
+static void test_rename__arguments_of_a_constructor_are_no_fields(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py",
+        "class Env:\n    def __init__(self, prefix):\n        self.prefix_of_all = prefix\n        self.sep "
+        "= 1\n\n\n"
+        "class Loose:\n    sep: int\n\n\nEnv(sep=2)\nLoose(sep=3)\n");
+    tree_open(&t);
+    renames(&t, "Env.sep", "mark", NULL);
+    char *now = tree_get(&t, "a.py");
+    assert_contains(now, "self.mark = 1");
+    assert_contains(now, "Env(sep=2)");
+    free(now);
+    renames(&t, "Loose.sep", "gap", NULL);
+    now = tree_get(&t, "a.py");
+    assert_contains(now, "Loose(gap=3)");
+    free(now);
+    tree_remove(&t);
+}
+
 static void test_rename__refuses_what_cannot_be(void **state)
 {
     tree t;
@@ -452,6 +518,9 @@ int main(void)
         cmocka_unit_test(test_rename__javascript_passages_and_members),
         cmocka_unit_test(test_rename__go_packages_and_unnamed_types),
         cmocka_unit_test(test_rename__reads_the_types_of_fields),
+        cmocka_unit_test(test_rename__a_type_in_a_function_is_its_own),
+        cmocka_unit_test(test_rename__a_macro_of_a_file_is_not_the_header_s),
+        cmocka_unit_test(test_rename__arguments_of_a_constructor_are_no_fields),
         cmocka_unit_test(test_rename__refuses_what_cannot_be),
         cmocka_unit_test(test_rename__tells_which_documents_write_the_old_name),
         cmocka_unit_test(test_rename__changes_its_own_comment_and_documents_on_request),

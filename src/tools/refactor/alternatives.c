@@ -130,7 +130,20 @@ static size_t included_at(grouping *g, const char *path)
     return g->n - 1;
 }
 
-/* The file `by` means with the name what every file means that it sees. */
+/* Says the file by a macro alone what the name is? */
+static bool is_macro(const refactor_file *f)
+{
+    bool is_any = false;
+    for (uint32_t i = 0; i < f->uses->n_uses; i++) {
+        const code_use *u = &f->uses->uses[i];
+        if (u->definition == UINT32_MAX) continue;
+        if (strcmp(f->uses->file->definitions[u->definition].what, "macro") != 0) return false;
+        is_any = true;
+    }
+    return is_any;
+}
+
+/* The file `by` means with the name what every file means that it sees, but where it has a macro of its own instead of theirs. */
 static void follow(grouping *g, size_t by, const char *path, int depth)
 {
     const size_t at = included_at(g, path);
@@ -140,7 +153,7 @@ static void follow(grouping *g, size_t by, const char *path, int depth)
     if (home != SIZE_MAX && g->x->files[home].thing[g->of_types] != SIZE_MAX) {
         if (g->x->files[by].thing[g->of_types] == SIZE_MAX)
             g->x->files[by].thing[g->of_types] = home;
-        else
+        else if (by == home || !is_macro(&g->x->files[by]) || !is_macro(&g->x->files[home]))
             join(g, by, home);
     }
     for (size_t i = 0; i < g->all[at].n; i++) follow(g, by, g->all[at].files[i], depth + 1);

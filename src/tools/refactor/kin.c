@@ -38,41 +38,47 @@ bool refactor__is_only(const refactor *x, const char *name, bool of_types)
     return is_it;
 }
 
-bool refactor__are_related(const refactor *x, const char *a, const char *b)
+/* Is `parent` reached from `child` by any number of steps to a base? */
+static bool is_below(const refactor *x, const char *child, const char *parent)
 {
-    /* Reached from a by any number of steps between parent and child in one direction. */
     const char *seen[64];
-    for (int direction = 0; direction < 2; direction++) {
-        size_t n = 0;
-        seen[n++] = direction ? b : a;
-        const char *goal = direction ? a : b;
-        for (size_t at = 0; at < n; at++) {
-            if (!strcmp(seen[at], goal)) return true;
-            for (size_t f = 0; f < x->n_files + x->n_modules; f++)
-                for (uint32_t i = 0; i < file_at(x, f)->uses->n_bases && n < 64; i++) {
-                    const code_base *base = &file_at(x, f)->uses->bases[i];
-                    bool again = strcmp(base->name, seen[at]) != 0;
-                    for (size_t k = 0; k < n && !again; k++) again = !strcmp(seen[k], base->base);
-                    if (!again) seen[n++] = base->base;
-                }
-        }
+    size_t n = 0;
+    seen[n++] = child;
+    for (size_t at = 0; at < n; at++) {
+        if (!strcmp(seen[at], parent)) return true;
+        for (size_t f = 0; f < x->n_files + x->n_modules; f++)
+            for (uint32_t i = 0; i < file_at(x, f)->uses->n_bases && n < 64; i++) {
+                const code_base *base = &file_at(x, f)->uses->bases[i];
+                bool again = strcmp(base->name, seen[at]) != 0;
+                for (size_t k = 0; k < n && !again; k++) again = !strcmp(seen[k], base->base);
+                if (!again) seen[n++] = base->base;
+            }
     }
     return false;
 }
 
+bool refactor__are_related(const refactor *x, const char *a, const char *b)
+{
+    return is_below(x, a, b) || is_below(x, b, a);
+}
+
 bool refactor__are_kin(const refactor *x, const char *member, const char *a, const char *b)
 {
-    if (refactor__are_related(x, a, b)) return true;
+    const bool is_go = x->target.in && !strcmp(x->target.in->family, "go");
+    if (!is_go && refactor__are_related(x, a, b)) return true;
+    if (is_go && (!strcmp(a, b) || !is_below(x, a, b))) return !strcmp(a, b);
     for (size_t f = 0; f < x->n_files; f++) {
         const code_file *file = x->files[f].uses->file;
         for (uint32_t i = 0; i < file->n_definitions; i++) {
             const code_definition *d = &file->definitions[i];
-            if (!strcmp(d->name, member) && *d->parent && strcmp(d->parent, b) != 0 &&
-                refactor__are_related(x, d->parent, b) && refactor__are_related(x, d->parent, a))
+            if (strcmp(d->name, member) != 0 || !*d->parent) continue;
+            if (is_go && !strcmp(d->parent, a)) return false; /* its own, no override of what it embeds */
+            if (!is_go && strcmp(d->parent, b) != 0 && refactor__are_related(x, d->parent, b) &&
+                refactor__are_related(x, d->parent, a))
                 return true;
         }
     }
-    return false;
+    return is_go;
 }
 
 /* ---- parents in files that do not write the name ---- */
@@ -174,11 +180,87 @@ static bool is_java_module(const char *module, const char *path)
     return is_it;
 }
 
-refactor_verdict refactor__means_parent(const refactor *x, const refactor_file *f)
+/* ---- types that stand in a function ---- */
+
+static bool is_room(const code_definition *d)
+{
+    return !strcmp(d->what, "function") || !strcmp(d->what, "method");
+}
+
+/* The innermost function around a definition; NULL: it stands at the top. */
+static const code_definition *room_of(const refactor_file *f, const code_definition *d)
+{
+    const code_definition *room = NULL;
+    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
+        const code_definition *e = &f->uses->file->definitions[i];
+        if (e != d && is_room(e) && e->from <= d->from && d->to <= e->to) room = e;
+    }
+    return room;
+}
+
+/* The definition of a type that its name means at a byte; NULL: none of this file. */
+static const code_definition *type_seen(const refactor_file *f, const char *name, uint32_t at)
+{
+    const bool is_js = !strcmp(f->family, "js"); /* there a function may be one, and callbacks have no name */
+    const code_definition *best = NULL, *best_room = NULL;
+    for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
+        const code_definition *d = &f->uses->file->definitions[i];
+        if (strcmp(d->name, name) != 0) continue;
+        if (!refactor__is_type(d->what) && !(is_js && !strcmp(d->what, "function"))) continue;
+        const code_definition *room = room_of(f, d);
+        if (room && (at < room->from || at >= room->to)) continue;
+        if (best && best_room != room && (!room || (best_room && room->from < best_room->from))) continue;
+        if (best && best_room == room && (!is_js || d->from > at)) continue;
+        best = d;
+        best_room = room;
+    }
+    return best;
+}
+
+bool refactor__find_room(const refactor *x, uint32_t *ret_from, uint32_t *ret_to)
+{
+    const refactor_target *t = &x->target;
+    const bool is_go = !strcmp(t->in->family, "go");
+    const code_file *file = t->in->uses->file;
+    for (uint32_t i = 0; i < t->in->uses->n_bases && !is_go; i++) /* a parent's callers reach it */
+        if (!strcmp(t->in->uses->bases[i].name, t->parent)) return false;
+    const code_definition *type = type_seen(t->in, t->parent, t->name_from), *room = NULL;
+    if (type) room = room_of(t->in, type);
+    for (uint32_t i = 0; i < file->n_definitions && !type && is_go; i++) { /* var x struct { ... } */
+        const code_definition *d = &file->definitions[i];
+        if (is_room(d) && !strcmp(d->name, t->parent) && d->from <= t->name_from && t->name_from < d->to)
+            room = d;
+    }
+    if (!room) return false;
+    *ret_from = room->from;
+    *ret_to = room->to;
+    return true;
+}
+
+/* Does the target's type stand in no other one? */
+static bool is_at_top(const refactor_target *t)
+{
+    const code_file *file = t->in->uses->file;
+    for (uint32_t i = 0; i < file->n_definitions; i++) {
+        const code_definition *d = &file->definitions[i];
+        if (!strcmp(d->name, t->parent) && refactor__is_type(d->what)) return !*d->parent;
+    }
+    return false;
+}
+
+refactor_verdict refactor__means_parent(const refactor *x, const refactor_file *f, uint32_t at)
 {
     const refactor_target *t = &x->target;
     const char *language = f->uses->file->language;
-    if (!t->is_parent_shared || f == t->in) return REFACTOR_SURE;
+    const code_definition *seen = type_seen(f, t->parent, at);
+    if (f == t->in) {
+        const code_definition *own = type_seen(f, t->parent, t->name_from);
+        if (!seen || !own || seen == own) return REFACTOR_SURE;
+        if (!strcmp(f->family, "js")) return REFACTOR_UNSURE;
+        return room_of(f, seen) == room_of(f, own) ? REFACTOR_SURE : REFACTOR_OTHER;
+    }
+    if (seen && room_of(f, seen)) return REFACTOR_OTHER;
+    if (!t->is_parent_shared) return REFACTOR_SURE;
     if (!strcmp(language, "go") && base_path_same_folder(f->path, t->in->path)) return REFACTOR_SURE;
     if (defines_type(f, t->parent)) {
         /* class Name extends Other.Name */
@@ -190,5 +272,11 @@ refactor_verdict refactor__means_parent(const refactor *x, const refactor_file *
     for (uint32_t i = 0; i < f->uses->n_imports && !strcmp(language, "java"); i++)
         if (!strcmp(f->uses->imports[i].local, t->parent))
             return is_java_module(f->uses->imports[i].module, t->in->path) ? REFACTOR_SURE : REFACTOR_OTHER;
-    return REFACTOR_UNSURE;
+    if (strcmp(language, "java") != 0) return REFACTOR_UNSURE;
+    /* A type of the package; one that stands in another type is known to that type's children as well. */
+    const bool is_top = is_at_top(t);
+    if (is_top && refactor__is_same_package(f, t->in)) return REFACTOR_SURE;
+    for (uint32_t i = 0; i < f->uses->n_imports; i++)
+        if (!strcmp(f->uses->imports[i].name, "*")) return REFACTOR_UNSURE;
+    return is_top ? REFACTOR_OTHER : REFACTOR_UNSURE;
 }

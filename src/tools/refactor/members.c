@@ -19,17 +19,18 @@ static bool has_rival_member(const refactor *x)
                 continue;
             if (strcmp(d->what, "method") != 0 && strcmp(d->what, "field") != 0) continue;
             if (!*d->parent || t->is_nameless || !refactor__is_kin(x, d->parent)) return true;
-            if (!strcmp(d->parent, t->parent) && refactor__means_parent(x, &x->files[f]) != REFACTOR_SURE)
+            if (!strcmp(d->parent, t->parent) &&
+                refactor__means_parent(x, &x->files[f], d->name_from) != REFACTOR_SURE)
                 return true;
         }
     }
     return false;
 }
 
-refactor_decision refactor__by_home(const refactor *x, const refactor_file *f, const char *type)
+refactor_decision refactor__by_home(const refactor *x, const refactor_file *f, uint32_t at, const char *type)
 {
     if (strcmp(type, x->target.parent) != 0) return sure;
-    const refactor_verdict v = refactor__means_parent(x, f);
+    const refactor_verdict v = refactor__means_parent(x, f, at);
     if (v == REFACTOR_UNSURE) return unsure("several types have the name of its type");
     return v == REFACTOR_SURE ? sure : other;
 }
@@ -42,11 +43,39 @@ static refactor_decision by_rarity(refactor *x)
     return sure;
 }
 
-static refactor_decision by_type(refactor *x, const refactor_file *f, const char *type)
+/* Is the type what the target's module gives as a whole: module.exports = Type, export default (class) Type? */
+static bool is_whole_module(const refactor_target *t, const char *type)
+{
+    static const char *const marks[] = {"module.exports = ", "export default class ", "export default "};
+    const char *text = t->in->file.text.data;
+    const size_t n = strlen(type);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        for (const char *at = text; (at = strstr(at, marks[i])) != NULL;) {
+            at += strlen(marks[i]);
+            if (!strncmp(at, type, n) && strspn(at + n, " \t\r\n;{")) return true;
+        }
+    return false;
+}
+
+/* The name that a type has where it stands, of the name that a file calls it by: import {A as B}, const B = require('./a'). */
+static const char *name_at_home(const refactor *x, const refactor_file *f, const char *type)
+{
+    const code_import *m = refactor__import_of(f, type);
+    if (!m || (strcmp(f->family, "js") != 0 && !same_language(f, "python"))) return type;
+    if (*m->name && strcmp(m->name, "default") != 0 && strcmp(m->name, "*") != 0) return m->name;
+    const char *path = refactor__module_path(x, f, m->module);
+    return path && !strcmp(path, x->target.in->path) && is_whole_module(&x->target, x->target.parent)
+               ? x->target.parent
+               : type;
+}
+
+static refactor_decision by_type(refactor *x, const refactor_file *f, uint32_t at, const char *type)
 {
     const refactor_target *t = &x->target;
     if (!*type) return by_rarity(x);
-    if (refactor__is_kin(x, type)) return refactor__by_home(x, f, type);
+    const code_import *m = refactor__import_of(f, type);
+    type = name_at_home(x, f, type);
+    if (refactor__is_kin(x, type)) return refactor__by_home(x, f, at, type);
     if (refactor__is_type_of_tree(x, type)) {
         if (same_language(t->in, "go")) return unsure("an interface may stand for it");
         if (is_typescript(f)) return unsure("types of TypeScript go by their members");
@@ -55,6 +84,8 @@ static refactor_decision by_type(refactor *x, const refactor_file *f, const char
     if (strlen(type) <= 2) return by_rarity(x); /* T: a type's parameter */
     if (is_typescript(f) && !refactor__is_of_language(type))
         return unsure("the type stands outside of the tree");
+    if (m && !strcmp(f->family, "js") && *m->module == '.')
+        return unsure("its type is imported from a file of this tree");
     return other;
 }
 
@@ -91,6 +122,16 @@ static bool has_own_member(const refactor *x, const refactor_file *f, const char
     return false;
 }
 
+/* Python: does the target's type say itself what it is made of? */
+static bool has_constructor(const refactor_target *t)
+{
+    for (uint32_t i = 0; i < t->in->uses->file->n_definitions; i++) {
+        const code_definition *d = &t->in->uses->file->definitions[i];
+        if (!strcmp(d->name, "__init__") && !strcmp(d->parent, t->parent)) return true;
+    }
+    return false;
+}
+
 static bool is_kind(const refactor_target *t, const code_use *u)
 {
     return u->is_call == t->is_function;
@@ -105,9 +146,10 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
     if (u->role == CODE_USE_KEY) {
         if (t->is_function && strcmp(f->family, "js") != 0) return other;
         if (!strcmp(language, "java")) return other;
-        if (!strcmp(language, "python")) return !strcmp(u->callee, t->parent) ? sure : other;
+        if (!strcmp(language, "python")) /* of a dataclass; else they are the parameters of __init__ */
+            return !strcmp(u->callee, t->parent) && !has_constructor(t) ? sure : other;
         if (!strcmp(f->family, "js")) return unsure("the object's type is not known");
-        return by_type(x, f, u->callee);
+        return by_type(x, f, u->from, u->callee);
     }
     if (u->role == CODE_USE_MACRO) return u->is_access ? by_rarity(x) : other;
     if (u->role == CODE_USE_NAME) {
@@ -125,7 +167,7 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
         if (!has_implicit) return other;
         if (!strcmp(t->what, "constant")) return has_rival_member(x) ? unsure("several enums have it") : sure;
         if (!is_kind(t, u)) return other;
-        if (*u->holder && refactor__is_kin(x, u->holder)) return refactor__by_home(x, f, u->holder);
+        if (*u->holder && refactor__is_kin(x, u->holder)) return refactor__by_home(x, f, u->from, u->holder);
         if (f == t->in && stands_in_type(f, t->parent, u->from)) /* of a class around this one */
             return has_own_member(x, f, u->holder) ? other : sure;
         if (f != t->in && is_around(x, f, u->from))
@@ -145,22 +187,22 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
     switch (u->object_kind) {
     case CODE_OBJECT_SELF:
         if (!*u->object) return unsure("this stands outside of a type");
-        if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->object);
+        if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->from, u->object);
         if (is_typescript(f)) return unsure("types of TypeScript go by their members");
         return !strcmp(language, "python") && !has_rival_member(x) ? unsure("its class is none of this one's")
                                                                    : other;
-    case CODE_OBJECT_TYPED: return by_type(x, f, u->object);
+    case CODE_OBJECT_TYPED: return by_type(x, f, u->from, u->object);
     case CODE_OBJECT_CALLED:
         if (refactor__is_kin(x, u->object) &&
             !(refactor__is_type_of_tree(x, u->object) && !refactor__is_only(x, u->object, true)))
-            return refactor__by_home(x, f, u->object);
+            return refactor__by_home(x, f, u->from, u->object);
         if ((!strncmp(u->object, "New", 3) || !strncmp(u->object, "new", 3)) &&
             !strcmp(u->object + 3 + (u->object[3] == '_'), t->parent))
             return sure;
         return refactor__is_only(x, u->object, true) ? other : by_rarity(x);
     case CODE_OBJECT_MODULE: return other;
     case CODE_OBJECT_NAMED: {
-        if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->object);
+        if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->from, u->object);
         const code_import *m = refactor__import_of(f, u->object);
         if (m && *m->name && !strcmp(m->name, t->parent)) return sure;
         if (m && (!*m->name || (*m->name >= 'A' && *m->name <= 'Z'))) return other;

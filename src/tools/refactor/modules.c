@@ -137,7 +137,7 @@ static bool is_target_package(refactor *x, const char *module)
 bool refactor__is_package(refactor *x, const refactor_file *f, const char *local)
 {
     size_t n;
-    const char *package = refactor__go_package(x->target.in, &n);
+    const char *package = refactor__package(x->target.in, &n);
     for (uint32_t i = 0; i < f->uses->n_imports; i++) {
         const code_import *m = &f->uses->imports[i];
         const bool has_no_name = !strcmp(m->local, base_path_name(m->module));

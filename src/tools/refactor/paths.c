@@ -34,7 +34,7 @@ char *refactor__join_path(const char *from, const char *relative)
     return base_buf_take(&all);
 }
 
-const char *refactor__go_package(const refactor_file *f, size_t *ret_n)
+const char *refactor__package(const refactor_file *f, size_t *ret_n)
 {
     static const char word[] = "package ";
     const char *at = f->file.text.data;
@@ -45,11 +45,18 @@ const char *refactor__go_package(const refactor_file *f, size_t *ret_n)
     return at;
 }
 
+bool refactor__is_same_package(const refactor_file *a, const refactor_file *b)
+{
+    size_t n, m;
+    const char *x = refactor__package(a, &n), *y = refactor__package(b, &m);
+    return n == m && (n == 0 || memcmp(x, y, n) == 0);
+}
+
 bool refactor__is_external_test(const refactor_file *f)
 {
     static const char end[] = "_test";
     size_t n;
-    const char *package = refactor__go_package(f, &n);
+    const char *package = refactor__package(f, &n);
     return package && n > sizeof end - 1 && !strncmp(package + n - (sizeof end - 1), end, sizeof end - 1);
 }
 

@@ -36,6 +36,9 @@ typedef struct refactor_target {
     bool
         has_twin; /* its file has a second field of this name in the type: one is of an unnamed type within */
     bool is_default; /* JavaScript: what its module gives as a whole */
+    bool is_adrift;  /* several variables of the name in a file that does not parse: they may be locals */
+    /* Of a member whose type stands in a function: the bytes of that function; 0, 0: none. */
+    uint32_t room_from, room_to;
 } refactor_target;
 
 /* What a place means. */
@@ -134,8 +137,10 @@ bool refactor__are_kin(const refactor *x, const char *member, const char *a, con
 void refactor__read_parents(refactor *x);
 /* Do several files of the tree define a type of this name? */
 bool refactor__is_type_shared(const refactor *x, const char *name);
-/* Does a file that says the name of the target's type mean that type? UNSURE: nothing tells. */
-refactor_verdict refactor__means_parent(const refactor *x, const refactor_file *f);
+/* Does a file that says the name of the target's type at byte `at` mean that type? UNSURE: nothing tells. */
+refactor_verdict refactor__means_parent(const refactor *x, const refactor_file *f, uint32_t at);
+/* The function in which the target's type stands, where nothing outside of it can know that type; false: none. */
+bool refactor__find_room(const refactor *x, uint32_t *ret_from, uint32_t *ret_to);
 
 /* ---- paths.c ---- */
 
@@ -145,8 +150,10 @@ bool refactor__ends_with_path(const char *path, const char *end);
 char *refactor__join_path(const char *from, const char *relative);
 /* Go: package x_test beside package x, which it imports. */
 bool refactor__is_external_test(const refactor_file *f);
-/* Go: what the file's package clause says; not terminated, *ret_n bytes. */
-const char *refactor__go_package(const refactor_file *f, size_t *ret_n);
+/* Go, Java: what the file's package clause says; not terminated, *ret_n bytes. NULL: it has none. */
+const char *refactor__package(const refactor_file *f, size_t *ret_n);
+/* Java: are two files of one package? It may lie in several folders: main code in one, tests in another. */
+bool refactor__is_same_package(const refactor_file *a, const refactor_file *b);
 /* Go: a program of its own beside a package ("//go:build ignore"). */
 bool refactor__is_built_alone(const refactor_file *f);
 

@@ -114,7 +114,7 @@ static refactor_decision top_in_java(refactor *x, const refactor_file *f, const 
     const code_import *m = refactor__import_of(f, t->name);
     if (m) return refactor__java_import_is(t, m->module) ? sure : other;
     if (refactor__defines_top(f, t->name)) return other;
-    if (base_path_same_folder(f->path, t->in->path) && !*t->parent) return sure;
+    if (refactor__is_same_package(f, t->in) && !*t->parent) return sure;
     return x->target.is_rival ? unsure("several packages have a type of this name") : sure;
 }
 
@@ -172,6 +172,14 @@ static bool comes_from_holder(const refactor *x, const refactor_file *f, const c
     return path && !strcmp(path, x->target.in->path);
 }
 
+/* "a.b.Name", of which the last name ends at byte `to` and begins at `from`; heap. */
+static char *qualified_name(const refactor_file *f, uint32_t to, uint32_t from)
+{
+    const char *text = f->file.text.data;
+    while (from && (text[from - 1] == '.' || code_is_name_byte(text[from - 1]))) from--;
+    return base_xstrndup(text + from, to - from);
+}
+
 /* module.name, Outer.Name, path::name */
 static refactor_decision decide_qualified(refactor *x, const refactor_file *f, const code_use *u)
 {
@@ -188,6 +196,13 @@ static refactor_decision decide_qualified(refactor *x, const refactor_file *f, c
                    : unsure("the object is not known");
     }
     if (!strcmp(language, "java") && u->import != UINT32_MAX) return top_in_java(x, f, u);
+    if (!strcmp(language, "java") && t->is_type && u->role == CODE_USE_MEMBER) { /* a.b.Name */
+        char *whole = qualified_name(f, u->from + strlen(t->name), u->from);
+        const bool has_package = *whole >= 'a' && *whole <= 'z',
+                   is_it = has_package && refactor__java_import_is(t, whole);
+        free(whole);
+        if (has_package) return is_it ? sure : other;
+    }
     if (u->object_kind != CODE_OBJECT_NAMED) {
         if (!strcmp(language, "rust") || !strcmp(language, "cpp")) return top_elsewhere(x, f, u);
         if (!strcmp(language, "go") && t->is_type && !u->is_call)
@@ -226,7 +241,6 @@ static refactor_decision decide_definition(
     const code_definition *d = &f->uses->file->definitions[u->definition];
     const bool is_member = !strcmp(d->what, "method") || !strcmp(d->what, "field");
     *ret_is_known = true;
-    if (f == t->in && u->from == t->name_from) return sure;
     if (t->is_type && is_member && !strcmp(d->parent, t->name)) /* a constructor */
         return f == t->in || !t->is_rival ? sure : other;
     if (t->is_member) {
@@ -236,11 +250,12 @@ static refactor_decision decide_definition(
         if (t->is_function != refactor__is_function(f, d) && !same_language(f, "python") && !is_js)
             return other;
         if (u->is_unnamed) /* of new Type() { ... } */
-            return refactor__is_kin(x, u->holder) ? refactor__by_home(x, f, u->holder) : other;
-        if (t->is_nameless || !*d->parent) return unsure("it is of something without a name");
+            return refactor__is_kin(x, u->holder) ? refactor__by_home(x, f, u->from, u->holder) : other;
+        if (t->is_nameless || !*d->parent || (is_js && !refactor__is_type_of_tree(x, d->parent)))
+            return unsure("it is of something without a name");
         if (!refactor__is_kin(x, d->parent))
             return is_typescript(f) ? unsure("types of TypeScript go by their members") : other;
-        return refactor__by_home(x, f, d->parent);
+        return refactor__by_home(x, f, u->from, d->parent);
     }
     if (is_member && t->is_type && u->is_type && same_language(f, "go")) /* a struct that embeds it */
         return u->role == CODE_USE_MEMBER ? decide_qualified(x, f, u) : decide_bare(x, f, u);
@@ -248,7 +263,9 @@ static refactor_decision decide_definition(
     if (refactor__is_type(d->what) != t->is_type && !same_language(f, "python") &&
         strcmp(f->family, "js") != 0)
         return other;
-    if (f == t->in) return strcmp(d->parent, t->parent) != 0 && !t->is_type ? other : sure;
+    if (f == t->in && strcmp(d->parent, t->parent) != 0 && !t->is_type) return other;
+    if (f == t->in) /* Name.prototype.f, where several tests have a Name of their own */
+        return *t->parent && !strcmp(f->family, "js") ? refactor__by_home(x, f, u->from, t->parent) : sure;
     if (!*t->parent && !*d->parent && refactor__are_alternatives(f, t->in, t->is_type)) return sure;
     *ret_is_known = strcmp(f->family, "c") != 0;
     /* What is declared here may be defined there, and what is defined here declared there. */
@@ -292,7 +309,13 @@ static bool is_documented(const refactor_target *t, const code_use *u)
 static refactor_decision decide_local(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
-    if (u->role == CODE_USE_NAME && f == t->in) return u->binding == t->binding ? sure : other;
+    if (u->role == CODE_USE_NAME && f == t->in) {
+        if (u->binding == t->binding) return sure;
+        /* An #if that cuts a statement in two ends the function for the grammar. */
+        const bool is_adrift = (u->binding == UINT32_MAX || u->binding == u->from) &&
+                               u->inside == UINT32_MAX && u->from > t->name_from;
+        return is_adrift && f->uses->file->n_errors ? unsure("the file does not parse around it") : other;
+    }
     if (u->role == CODE_USE_COMMENT && f == t->in && t->is_parameter && is_documented(t, u)) return sure;
     if (u->role != CODE_USE_KEY || !t->is_parameter || !same_language(f, "python")) return other;
     const code_file *file = t->in->uses->file;
@@ -351,8 +374,15 @@ static refactor_decision decide_any(refactor *x, const refactor_file *f, const c
 static refactor_decision decide(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
-    const refactor_decision d = decide_any(x, f, u);
-    if (d.verdict == REFACTOR_SURE && t->has_twin && (f != t->in || u->from != t->name_from))
+    if (f == t->in && u->from == t->name_from) return sure;
+    refactor_decision d = decide_any(x, f, u);
+    const bool is_outside = t->room_to && (f != t->in || u->from < t->room_from || u->from >= t->room_to);
+    if (is_outside && d.verdict != REFACTOR_OTHER) {
+        if (!same_language(f, "python") && strcmp(f->family, "js") != 0) return other;
+        d = unsure("its type stands in a function");
+    }
+    if (d.verdict == REFACTOR_SURE && t->is_adrift) return unsure("the file does not parse around it");
+    if (d.verdict == REFACTOR_SURE && t->has_twin)
         return unsure("its type holds an unnamed one with a field of this name");
     return d;
 }
@@ -383,8 +413,13 @@ static void look_at_target(refactor *x)
     const code_file *file = t->in->uses->file;
     uint32_t n = 0;
     t->is_default = is_default_export(t);
+    for (uint32_t i = 0; i < file->n_definitions && file->n_errors && !strcmp(t->what, "variable"); i++)
+        t->is_adrift |= !strcmp(file->definitions[i].name, t->name) &&
+                        !strcmp(file->definitions[i].what, "variable") &&
+                        file->definitions[i].name_from != t->name_from;
     if (t->is_member) {
         const bool is_c = !strcmp(t->in->family, "c");
+        refactor__find_room(x, &t->room_from, &t->room_to);
         t->is_parent_shared = !is_c && refactor__is_type_shared(x, t->parent);
         const bool is_js =
             !strcmp(t->in->family, "js"); /* a literal in a function: f.name would be the function's */
@@ -393,6 +428,7 @@ static void look_at_target(refactor *x)
         t->is_nameless = t->is_nameless || (!*t->parent && strcmp(t->in->family, "c") != 0);
         for (uint32_t i = 0; i < file->n_definitions && !is_c; i++) {
             const code_definition *d = &file->definitions[i];
+            if (t->room_to && (d->name_from < t->room_from || d->name_from >= t->room_to)) continue;
             n += !strcmp(d->name, t->name) && !strcmp(d->parent, t->parent) && !strcmp(d->what, "field");
         }
         t->has_twin = n > 1 && !same_language(t->in, "python");

@@ -48,8 +48,8 @@ bool refactor__java_import_is(const refactor_target *t, const char *module);
 
 /* Would a member of `type` be the target's? */
 bool refactor__is_kin(const refactor *x, const char *type);
-/* A member of the type that the file calls by the name of the target's. */
-refactor_decision refactor__by_home(const refactor *x, const refactor_file *f, const char *type);
+/* A member of the type that the file calls by the name of the target's, at byte `at`. */
+refactor_decision refactor__by_home(const refactor *x, const refactor_file *f, uint32_t at, const char *type);
 /* Any place but a definition; the target is a member. */
 refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, const code_use *u);
 
