@@ -113,6 +113,8 @@ static void test_session__commands_act_on_rows_through_plans(void **state)
     assert_int_equal(submit(s, &h, "/nonsense"), BASE_E_USAGE);
     assert_int_equal(submit(s, &h, "/context"), 0);
     assert_true(told(&h, "add.sh:1-3"));
+    const char *prompt = strstr(h.json.data, "\\tsystem\\t"); /* many messages, one line */
+    assert_true(prompt && !strstr(prompt + 1, "\\tsystem\\t"));
     assert_int_equal(submit(s, &h, "/help"), 0);
     assert_int_equal(submit(s, &h, "/mode plan"), 0);
     assert_true(told(&h, "mode plan"));

@@ -446,6 +446,20 @@ static double active_share(const agent *a, const uint32_t *lanes, uint32_t from,
     return to > from ? (double)sum / ((double)(to - from) * a->info.n_lanes) : 0;
 }
 
+/* The fixed prompt is a dozen messages, told as one: the last of those that follow one another from i on. */
+static size_t last_of_prompt(const agent *a, size_t i, uint32_t n_tokens)
+{
+    size_t last = i;
+    if (a->transcript.segments[i].origin != KV_ORIGIN_SYSTEM) return i;
+    for (size_t k = i + 1; k < a->transcript.n_segments && a->transcript.segments[k].to <= n_tokens; k++) {
+        if (a->transcript.segments[k].origin == KV_ORIGIN_SYSTEM)
+            last = k;
+        else if (a->transcript.segments[k].origin != KV_ORIGIN_SCAFFOLD)
+            break;
+    }
+    return last;
+}
+
 static int run_context(agent *a, const char *arguments, base_err *err)
 {
     kv_stats s;
@@ -463,13 +477,15 @@ static int run_context(agent *a, const char *arguments, base_err *err)
     for (size_t i = 0; i < a->transcript.n_segments; i++) {
         const agent_segment *p = &a->transcript.segments[i];
         if (p->origin == KV_ORIGIN_SCAFFOLD || p->to > s.n_tokens || p->to <= p->from) continue;
-        base_buf_printf(&out, "\n%u-%u\t%s\t", p->from, p->to - 1, kv_origin_word(p->origin));
+        i = last_of_prompt(a, i, s.n_tokens);
+        const uint32_t to = a->transcript.segments[i].to;
+        base_buf_printf(&out, "\n%u-%u\t%s\t", p->from, to - 1, kv_origin_word(p->origin));
         if (p->path)
             base_buf_printf(&out, "%s:%u-%u", p->path, p->line, p->line_end);
         else
             base_buf_puts(&out, p->label ? p->label : "");
-        base_buf_printf(&out, "\t%.0f%% active%s", 100 * active_share(a, lanes, p->from, p->to),
-            p->stale ? ", stale" : "");
+        base_buf_printf(
+            &out, "\t%.0f%% active%s", 100 * active_share(a, lanes, p->from, to), p->stale ? ", stale" : "");
     }
     agent__notice(a, "%s", out.data);
     base_buf_free(&out);
