@@ -18,7 +18,7 @@
 #include "tui/tui.h"
 
 static const char usage[] =
-    "usage: kvist [DIR] [--resume [ID]] [options]         the shell on the git tree DIR (default: here)\n"
+    "usage: kvist [DIR] [--resume [ID]] [options]          the shell on the git tree DIR (default: here)\n"
     "       kvist -p TEXT [--dir DIR] [--json] [options]   one request without a screen\n"
     "       kvist -p TEXT --schema FILE [options]          one whose answer is JSON of that schema\n"
     "       kvist -p - --input jsonl [--json] [options]    several, an object a line on the standard input\n";

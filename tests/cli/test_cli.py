@@ -438,6 +438,8 @@ class Usage(Case):
             for option in options:
                 self.assertIn(f"  {option['name']}", text, name)
                 self.assertIn(option["name"].replace("-", "\\-"), made["man"], name)
+                if option["default"]:
+                    self.assertIn(f"(default: {option['default']})".replace("-", "\\-"), made["man"], name)
                 self.assertIn(option["name"], made["bash"], name)
                 self.assertIn(option["name"], made["zsh"], name)
                 self.assertIn(option["name"].lstrip("-"), made["fish"], name)
