@@ -49,6 +49,24 @@ static const char *line_reason(const tui_rows *r, uint32_t from, uint32_t to)
     return best ? tui_rows_protected_by(r, best) : "";
 }
 
+/* A line's text, its tabs as blanks; what does not fit is told by an ellipsis. */
+static void put_text(tui_ui *u, tui_area a, int x, int y, tui_style style, const base_buf *text)
+{
+    base_buf shown = {0};
+    for (size_t i = 0; i < text->len; i++) {
+        if (text->data[i] == '\t')
+            base_buf_puts(&shown, "    ");
+        else if (text->data[i] != '\n')
+            base_buf_putc(&shown, text->data[i]);
+    }
+    const char *ellipsis = u->glyphs->ellipsis;
+    const int columns = shown.data ? tui_columns(shown.data, shown.len) : 0;
+    const int last = a.width - tui_columns(ellipsis, strlen(ellipsis));
+    if (shown.data) tui_put_n(a, x, y, style, shown.data, shown.len);
+    if (x + columns > a.width && last > x) tui_put(a, last, y, TUI_FAINT, ellipsis);
+    base_buf_free(&shown);
+}
+
 static void draw_line(tui_ui *u, tui_area a, int y, const tui_rows *r, uint32_t from, uint32_t to)
 {
     tui_count c = tui_rows_count(r, from, to);
@@ -79,17 +97,7 @@ static void draw_line(tui_ui *u, tui_area a, int y, const tui_rows *r, uint32_t 
     base_buf text = {0};
     tui_rows_text(r, from, to, &text);
     tui_style body = share == TUI_SHARE_HOST || share == TUI_SHARE_BARRED ? TUI_FAINT : TUI_PLAIN;
-    int x = GUTTER + (is_wide ? REASON : 0);
-    for (size_t i = 0; text.data && i < text.len;) {
-        if (text.data[i] == '\n' || text.data[i] == '\t') {
-            x += text.data[i] == '\t' ? 4 : 0;
-            i++;
-            continue;
-        }
-        size_t n = strcspn(text.data + i, "\n\t");
-        x += tui_put_n(a, x, y, body, text.data + i, n);
-        i += n;
-    }
+    put_text(u, a, GUTTER + (is_wide ? REASON : 0), y, body, &text);
     base_buf_free(&text);
 }
 
