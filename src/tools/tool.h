@@ -231,6 +231,8 @@ void tool_workspace_turn(tool_workspace *w, uint32_t turn);
  */
 int tool_undo_preview(tool_workspace *w, base_buf *diff, base_err *err);
 int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err);
+/* What was written so far was written in another tree: nothing of it is taken back here. */
+int tool_undo_leave(tool_workspace *w, base_err *err);
 /* Is this what the file held before this session's newest turn wrote it? */
 bool tool_undo_is_before(tool_workspace *w, const char *path, const char *text, size_t n);
 /* Who would obey what undoing changes (tool_preview.obeyed_by); NULL: nobody. */

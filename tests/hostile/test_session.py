@@ -141,6 +141,31 @@ class OfChanges(Saved):
                     self.check_end(run)
                     self.assertTrue(run.returncode or "undo" in run.stdout or "nothing" in run.stdout, run.stdout)
 
+    def test_another_tree(self):
+        """Files of another tree that happen to be the same are not taken for those that the session wrote."""
+        script = call("write", "new", path="new.txt") + call("read", path="src/one.c") + call(
+            "edit", "<<<<<<< OLD\n    return 2 * x;\n=======\n    return x + x;\n>>>>>>> NEW", path="src/one.c") + "answer Done.\n"
+        _, events, _ = self.ask(script, "edits")
+        tree, other, moved = self.tree, os.path.join(self.folder, "other"), os.path.join(self.folder, "moved")
+        behind = self.get("src/one.c")
+        for name, is_back in ((other, False), (moved, True)):
+            with self.subTest(name=name):
+                self.tree = tree
+                shutil.copytree(tree, name) if name == other else os.rename(tree, name)
+                self.tree = name
+                for words in ("/undo", "/rewind 1"):
+                    run = self.kvist("-p", words, "--mode", "edits", "--fork" if words != "/undo" else "--resume", events[0]["id"],
+                                     "--fake-script", self.script("answer Yes.\n"))
+                    self.assertEqual("worked in " + tree in run.stderr, not is_back, run.stderr)
+                    if is_back:  # the control: a tree that has another place now
+                        break
+                self.assertEqual((self.has("new.txt"), self.get("src/one.c") != behind), (not is_back, is_back))
+        self.tree = other  # what is written here is taken back here
+        script = call("write", "more", path="more.txt") + "answer Done.\n"
+        os.rename(moved, tree)
+        run = self.kvist("--linear", "--mode", "edits", "--resume", events[0]["id"], "--fake-script", self.script(script), stdin="Go.\n/undo\ny\n")
+        self.assertEqual((self.has("more.txt"), self.has("new.txt")), (False, True), run.stdout)
+
     def test_a_pipe_is_never_waited_for(self):
         """In the place of anything that is kept: cat would wait for each without an end."""
         run, events, _ = self.ask(call("write", "new", path="new.txt") + "answer Done.\n", "edits")

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/lifetime/lifetime.h"
 #include "agent/log/log.h"
@@ -35,6 +36,7 @@ typedef struct history {
     int64_t budget, until; /* rows that the session was held to last, 0: all; -1: the log does not say */
     uint64_t snapshot_seq, last_seq;
     char *model_hash;
+    char *root;          /* of the tree that it worked in */
     agent_mode mode;     /* the newest that the log tells */
     agent_event *result; /* the last tool result, until its append */
     bool turn_open;      /* begun, and its end is not logged: its process died */
@@ -311,6 +313,8 @@ static void remember(history *h, const agent_event *e, uint64_t seq)
     case AGENT_EVENT_session:
         free(h->model_hash);
         h->model_hash = base_xstrdup(e->session.model_hash);
+        free(h->root);
+        h->root = base_xstrdup(e->session.root);
         h->budget = e->session.budget;
         h->until = e->session.until;
         if (e->session.mode) agent_mode_parse(e->session.mode, &h->mode);
@@ -455,6 +459,25 @@ static void keep_budget(agent *a, int64_t rows, int64_t until)
         agent__notice(a, "%s", why.msg);
 }
 
+/*
+ * The journal of changes names files by their place in the tree: in another tree, an undo would take back what is another's, where
+ * it happens to be the same text. A tree that was moved is gone from where it was.
+ */
+static void leave_other_tree(agent *a, const char *root)
+{
+    struct stat was, is;
+    const char *here = tool_workspace_root(a->workspace);
+    base_err why = {0};
+    if (!root || !strcmp(root, here) || stat(root, &was) || stat(here, &is) ||
+        (was.st_dev == is.st_dev && was.st_ino == is.st_ino))
+        return;
+    if (tool_undo_leave(a->workspace, &why))
+        agent__notice(a, "%s", why.msg);
+    else
+        agent__notice(
+            a, "the session worked in %s: what it wrote there is not taken back in this tree", root);
+}
+
 int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err)
 {
     history h = {.a = a, .options = options, .budget = -1, .mode = a->settings.mode, .err = err};
@@ -470,9 +493,11 @@ int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, bas
     bool partial = !rc && !complete && h.snapshot_n && h.snapshot_n < total && engine_holds(&h, h.snapshot_n);
     if (!rc && !complete && total) rc = execute_again(&h, partial, err);
     if (!rc && total && options->keep_budget) keep_budget(a, h.budget, h.until);
+    if (!rc && total) leave_other_tree(a, h.root);
     free_runs(&h);
     free(h.runs);
     free(h.model_hash);
+    free(h.root);
     agent_event_free(h.result);
     *ret_empty = !total;
     if (rc || !total) return rc;

@@ -341,6 +341,13 @@ int tool__undo_rewound(tool_undo *u, uint32_t turn, bool took_files, base_err *e
     return code;
 }
 
+int tool_undo_leave(tool_workspace *w, base_err *err)
+{
+    const int code = tool__undo_open(w, err);
+    for (size_t i = 0; !code && i < w->undo->records.n; i++) w->undo->records.items[i].is_undone = true;
+    return code;
+}
+
 const char *tool__undo_objects(const tool_undo *u)
 {
     return u->objects;
