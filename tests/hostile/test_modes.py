@@ -91,6 +91,36 @@ WALLED = ["unshare", "-Ur", "sh", "-c", "echo 0 > /proc/sys/user/max_mnt_namespa
           "exec \"$@\"", "sh"]
 
 
+class Judged(Hostile):
+    """What judges a change or a new test is the tree's own code (conftest.py, a Makefile, ...): none of it runs before a yes."""
+
+    def test_nothing_of_the_tree_runs_before_a_yes(self):
+        canary = os.path.join(self.folder, "canary")
+        evil = f"open({canary!r}, 'w').write('x')\n"
+        for name in ("conftest.py", "tests/conftest.py", "tests/__init__.py", "sitecustomize.py", "pytest.py", "evil.py"):
+            self.put(name, evil)
+        self.put("calc.py", "def add(a, b):\n    return a - b\n\n\ndef mul(a, b):\n    return a * b\n")
+        self.put("tests/test_calc.py", "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n")
+        self.put("pytest.ini", "[pytest]\naddopts = -p evil\npythonpath = .\n")
+        self.put("Makefile", "include evil.mk\ncheck:\n\tpython3 evil.py\n")
+        self.put("evil.mk", "X := $(shell python3 evil.py)\n")
+        self.put("package.json", '{"scripts": {"test": "python3 evil.py"}}')
+        self.put("meson.build", "project('x', 'c')\nrun_command('python3', 'evil.py')\n")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "judges")
+        script = self.script(call("rewrite", "def add(a, b):\n    return a + b", path="calc.py", name="add") + call(
+            "write", "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6", path="tests/test_mul.py") + "answer Done.\n" * 9)
+        for mode in ("plan", "ask", "edits"):
+            for text in ("Add a test of mul.", "tests/test_calc.py fails; fix it", "Fix `make check`", "Run the tests", "What does mul return for 3 and 4?"):
+                with self.subTest(mode=mode, text=text):
+                    self.kvist("-p", text, "--mode", mode, "--fake-script", script, *(["--tries", "2"] if "fails" in text else []))
+                    self.assertFalse(os.path.exists(canary))
+                    self.git("checkout", "-q", ".")
+                    self.git("clean", "-qfd")
+        subprocess.run(["make", "-n", "check"], cwd=self.tree, stdout=subprocess.DEVNULL, check=False)  # the control: looking at it runs it
+        self.assertTrue(os.path.exists(canary))
+
+
 class WithoutNamespaces(Hostile):
     """There another git may run what a command plants while it runs, so mode all asks once a session."""
 

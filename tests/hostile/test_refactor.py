@@ -82,6 +82,42 @@ class Refactor(Hostile):
         self.refactor(operation="rename", name="four_times", to="quad", path="src/two.c")
         self.assertIn(b"int quad(int x)", self.get("src/two.c"))  # the control: of the tree's own
 
+    def test_undo_gives_back_what_each_did(self):
+        """In files whose names begin like an option, in a submodule, behind a second name of the tree, and where a file has two names."""
+        self.put("-x.py", "def thrice(x):\n    return 3 * x\n")
+        self.put("b.py", "def half(x):\n    return x // 2\n")
+        origin = os.path.join(self.folder, "origin")
+        self.git("init", "-q", origin)
+        with open(os.path.join(origin, "sub.c"), "w") as f:
+            f.write("int inner(int x)\n{\n    return x;\n}\n")
+        for words in (["add", "-A"], ["commit", "-q", "-m", "x"]):
+            self.git("-C", origin, *words)
+        self.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", origin, "sub")
+        self.git("add", "-A", check=False)
+        self.git("commit", "-q", "-m", "three")
+        names = ("src/one.c", "src/two.c", "-x.py", "b.py", "sub/sub.c", "src/-rf.c", "SRC/ONE.c")
+        before = {name: self.get(name) if self.has(name) else None for name in names}
+        was, done = self.state(), []
+        for arguments in (dict(operation="rename", name="thrice", to="tripled", path="-x.py"), dict(operation="move", name="thrice", to="b.py", path="-x.py"),
+                          dict(operation="move", name="twice", to="-rf.c", path="src/one.c"), dict(operation="move", name="twice", to="SRC/ONE.c", path="src/one.c"),
+                          dict(operation="move", name="twice", to="sub/sub.c", path="src/one.c"), dict(operation="delete", name="half", path="b.py"),
+                          dict(operation="move", name="twice", to="sub/.git/x.c", path="src/one.c"),
+                          dict(operation="move", name="twice", to=".git/modules/sub/hooks/x.c", path="src/one.c")):
+            with self.subTest(**arguments):
+                run, events, results = self.ask(call("refactor", **arguments) + "answer Done.\n", "edits")
+                is_done = results[0]["status"] == "ok"
+                done.append(is_done)
+                self.assertEqual({name: self.get(name) if self.has(name) else None for name in names} != before, is_done)
+                self.kvist("-p", "/undo", "--mode", "edits", "--resume", events[0]["id"], "--fake-script", self.script("answer Yes.\n"))
+                self.assertEqual({name: self.get(name) if self.has(name) else None for name in names}, before)
+                self.assertEqual(self.state(), was)
+        self.assertEqual(done, [True] * 6 + [False] * 2)
+        os.link(self.out, self.path("src/second.c"))  # a file that lies elsewhere too
+        for arguments in (dict(operation="rename", name="twice", to="doubled", path="src/one.c"), dict(operation="delete", name="four", path="src/second.c")):
+            run, events, results = self.ask(call("refactor", **arguments) + "answer Done.\n", "edits")
+            self.assertNotEqual(results[0]["status"], "ok")
+            self.assertEqual(self.state()[0], self.was[0])
+
     def test_plan_changes_nothing(self):
         before = self.get("src/one.c")
         self.refactor(mode="plan", operation="rename", name="twice", to="doubled")
