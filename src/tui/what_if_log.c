@@ -4,6 +4,7 @@
  */
 #include "tui/what_if_log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -141,14 +142,28 @@ static bool read_session(
     return put_place(m);
 }
 
+/* The sentence that sums up, or that there is none yet. */
+static void put_end(merging *m)
+{
+    const agent_event *last = m->side.n ? &m->side.events[m->side.n - 1] : NULL;
+    char text[128];
+    if (last && last->type == AGENT_EVENT_what_if_end) {
+        put(m, m->changed, last);
+        return;
+    }
+    snprintf(text, sizeof text,
+        "what if: it was interrupted behind turn %lld; the same command goes on from there",
+        (long long)m->last_turn);
+    put(m, m->changed, &(agent_event){.type = AGENT_EVENT_notice, .notice = {.text = text}});
+}
+
 int tui_what_if_load(agent_log *l, const char *what_if, tui_record *recorded, tui_record *changed,
     size_t **behind, base_err *err)
 {
     merging m = {.recorded = recorded, .changed = changed, .behind = behind};
     int rc = agent_log_events(l, what_if, read_side, &m, err);
     if (!rc && !m.rc && m.session) rc = agent_log_events(l, m.session, read_session, &m, err);
-    for (size_t i = 0; i < m.side.n && !rc && !m.rc; i++)
-        if (m.side.events[i].type == AGENT_EVENT_what_if_end) put(&m, m.changed, &m.side.events[i]);
+    if (!rc && !m.rc) put_end(&m);
     if (!rc && m.rc) {
         rc = m.rc;
         if (err) *err = m.err;

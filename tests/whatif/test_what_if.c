@@ -225,6 +225,9 @@ static void test_what_if__goes_on_behind_the_turns_that_are_kept(void **state)
         base_buf_printf(&rows, "%s/changed.manifest", dir);
         assert_true(base_fs_exists(rows.data));
         if (loses_rows) assert_int_equal(base_fs_remove(rows.data, NULL), 0);
+        char *screen = screen_of(l, child);
+        assert_non_null(strstr(screen, "interrupted behind turn 2"));
+        free(screen);
         assert_int_equal(record_compare(l, "one", 700, &rest, &was_known), 0);
         assert_false(was_known);
         assert_int_equal(agent_log_delete(l, child, NULL), 0);
