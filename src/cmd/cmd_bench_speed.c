@@ -27,7 +27,7 @@
 #include "model/text/sampler.h"
 #include "cmd/options.h"
 
-enum { MAX_REPEAT = 1000, WALL_BYTES = 256 << 20, WALL_PASSES = 8, WALL_AHEAD = 1024 };
+enum { MAX_REPEAT = 1000, RESULT = 512, WALL_BYTES = 256 << 20, WALL_PASSES = 8, WALL_AHEAD = 1024 };
 
 static const char usage[] =
     "usage: kvist bench speed --model M [--prompt N] [--gen N] [--depth N] [--repeat N]\n"
@@ -45,8 +45,6 @@ typedef struct bench {
     model_dense *rows;   /* without cache options */
     kv_session *session; /* with them */
     kv_drawn_rows drawer;
-    kv_compute draw, compute; /* who draws, who computes */
-    bool is_drawing;
     int32_t *ids; /* any text will do: speed does not depend on it */
     float *logits;
     model_sampler *sampler; /* greedy */
@@ -128,6 +126,15 @@ static void measure_walls(bench *b)
 
 /* Rows, with or without a session */
 
+/*
+ * Drawn rows stand for a session's results of some hundred tokens, and what is computed behind them for one more; else
+ * it is one excerpt.
+ */
+static kv_origin origin_of(const bench *b)
+{
+    return b->drawn ? KV_ORIGIN_TOOL : KV_ORIGIN_CONTEXT;
+}
+
 static int append(bench *b, kv_origin origin, uint32_t n, float *last_logits, base_err *err)
 {
     const kv_segment segment = {.origin = origin, .turn = 1};
@@ -143,50 +150,16 @@ static int truncate_to(bench *b, uint32_t n, base_err *err)
     return 0;
 }
 
-static int draw_or_compute(void *user, const model_batch *batch, base_err *err)
-{
-    bench *b = user;
-    const kv_compute *c = b->is_drawing ? &b->draw : &b->compute;
-    return c->forward(c->user, batch, err);
-}
-
-static int score_rows(void *user, const model_score *score, base_err *err)
-{
-    bench *b = user;
-    return b->compute.score(b->compute.user, score, err);
-}
-
-static uint8_t ending_of(void *user, int32_t id)
-{
-    bench *b = user;
-    return b->compute.ending(b->compute.user, id);
-}
-
-static int open_session(bench *b, const kv_options *options, base_err *err)
-{
-    b->compute = kv_compute_model(b->model);
-    b->draw = kv_drawn_compute(&b->drawer, b->model);
-    kv_compute both = b->compute;
-    both.user = b;
-    both.forward = draw_or_compute;
-    both.score = score_rows;
-    both.ending = ending_of;
-    both.turn = NULL;   /* drawn sessions end with the context */
-    both.window = NULL; /* both are asked of the compute's own user */
-    return kv_session_new_over(&b->session, &both, options, NULL, err);
-}
-
 static int open_rows(bench *b, base_err *err)
 {
     uint32_t n_max = (uint32_t)(b->depth + (b->prompt > b->gen ? b->prompt : b->gen));
     model_rows_shape shape = model_get_rows_shape(b->model);
-    kv_options options = {.policy = b->common.policy, .set = b->common.set, .n_ctx = n_max};
+    kv_options options = {.policy = b->common.policy, .set = b->common.set};
     int rc;
 
-    if (n_max > b->info->n_ctx)
-        return base_fail(err, BASE_E_USAGE, "%u tokens; the model's context is %u", n_max, b->info->n_ctx);
-    if (b->drawn && !b->common.policy && !b->common.n_set)
-        return base_fail(err, BASE_E_USAGE, "--drawn needs a session: give --kv-policy, full for all rows");
+    if (b->drawn && !b->common.budget && !b->common.policy && !b->common.n_set)
+        return base_fail(
+            err, BASE_E_USAGE, "--drawn needs a session: give --kv-budget, or --kv-policy full for all rows");
     if (!b->common.budget && !b->common.policy && !b->common.repair && !b->common.n_set)
         return model_dense_new(&b->rows, &shape, n_max, err);
     kv_limit limit = {0};
@@ -194,7 +167,8 @@ static int open_rows(bench *b, base_err *err)
     options.budget = limit.rows;
     options.until = limit.until;
     options.repair = options_repair(&b->common);
-    return rc ? rc : open_session(b, &options, err);
+    const kv_compute compute = kv_drawn_compute(&b->drawer, b->model);
+    return rc ? rc : kv_session_new_over(&b->session, &compute, &options, NULL, err);
 }
 
 /* Measuring */
@@ -215,7 +189,7 @@ static spread spread_of(double *values, size_t n)
 static int prefill_once(bench *b, double *ret_tps, base_err *err)
 {
     uint64_t from = base_clock_ns();
-    int rc = append(b, KV_ORIGIN_CONTEXT, (uint32_t)b->prompt, b->logits, err);
+    int rc = append(b, origin_of(b), (uint32_t)b->prompt, b->logits, err);
     uint64_t to = base_clock_ns();
     *ret_tps = (double)b->prompt / ((double)(to - from) / 1e9);
     if (b->first_ms == 0) b->first_ms = (double)(to - b->began_ns) / 1e6;
@@ -398,6 +372,18 @@ static int print_profiles(bench *b, base_err *err)
     return rc;
 }
 
+/* The rows of --depth. */
+static int fill(bench *b, base_err *err)
+{
+    const uint32_t piece = b->drawn ? RESULT : (uint32_t)b->depth;
+    int rc = 0;
+    for (uint32_t left = (uint32_t)b->depth, n; left && !rc; left -= n) {
+        n = left < piece ? left : piece;
+        rc = append(b, origin_of(b), n, NULL, err);
+    }
+    return rc;
+}
+
 static int measure(bench *b, base_err *err)
 {
     spread prefill = {0}, decode = {0};
@@ -412,9 +398,9 @@ static int measure(bench *b, base_err *err)
     for (int64_t i = 0; i < n_ids; i++)
         b->ids[i] = (int32_t)((uint64_t)(i + 1) * 2654435761u % (b->info->n_vocab * 3 / 4));
     if ((rc = open_rows(b, err))) return rc;
-    b->is_drawing = b->drawn;
-    if (b->depth && (rc = append(b, KV_ORIGIN_CONTEXT, (uint32_t)b->depth, NULL, err))) return rc;
-    b->is_drawing = false;
+    b->drawer.computes = !b->drawn;
+    if (b->depth && (rc = fill(b, err))) return rc;
+    b->drawer.computes = true;
     if (b->prompt && (rc = repeat(b, prefill_once, &prefill, err))) return rc;
     measure_walls(b);
     if (b->gen && (rc = repeat(b, decode_once, &decode, err))) return rc;

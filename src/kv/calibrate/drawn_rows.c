@@ -20,10 +20,11 @@ static void fill_row(kv_drawn_rows *b, uint16_t *row, uint32_t n)
 }
 
 /* Stands in for the forward pass: the batch's rows and the wanted queries are drawn. */
-static int draw_rows(void *user, const model_batch *batch, base_err *err)
+static int draw_or_compute(void *user, const model_batch *batch, base_err *err)
 {
     kv_drawn_rows *b = user;
     const model_rows_shape *shape = &batch->rows->shape;
+    if (b->computes) return b->of_model.forward(b->of_model.user, batch, err);
     for (uint32_t lane = 0; lane < model_rows_lanes(shape); lane++) {
         const model_lane_list *list = &batch->rows->lanes[lane];
         uint32_t left = batch->n;
@@ -36,28 +37,63 @@ static int draw_rows(void *user, const model_batch *batch, base_err *err)
         }
     }
     if (batch->capture) {
-        const size_t n = (size_t)shape->n_layer * b->info->n_head * batch->capture->n * shape->head_dim;
+        const size_t n = (size_t)shape->n_layer * b->of_model.n_head * batch->capture->n * shape->head_dim;
         for (size_t i = 0; i < n; i++)
             batch->capture->queries[i] = (float)(draw(b) >> 40) / (float)(1 << 23) - 1;
     }
-    (void)err;
     return 0;
 }
 
+/* What is left to the model. */
 static int score(void *user, const model_score *s, base_err *err)
 {
-    kv_drawn_rows *b = user;
-    return model_score_rows(b->model, s, err);
+    const kv_compute *c = &((kv_drawn_rows *)user)->of_model;
+    return c->score(c->user, s, err);
+}
+
+static int bound(void *user, const model_bound *of, base_err *err)
+{
+    const kv_compute *c = &((kv_drawn_rows *)user)->of_model;
+    return c->bound(c->user, of, err);
+}
+
+static uint8_t ending(void *user, int32_t id)
+{
+    const kv_compute *c = &((kv_drawn_rows *)user)->of_model;
+    return c->ending(c->user, id);
+}
+
+static void turn(void *user, float *queries, uint32_t n, const int64_t *by)
+{
+    const kv_compute *c = &((kv_drawn_rows *)user)->of_model;
+    c->turn(c->user, queries, n, by);
+}
+
+static void turn_keys(void *user, float *keys, uint32_t n, const int64_t *by)
+{
+    const kv_compute *c = &((kv_drawn_rows *)user)->of_model;
+    c->turn_keys(c->user, keys, n, by);
+}
+
+static uint32_t window(void *user, uint32_t layer)
+{
+    const kv_compute *c = &((kv_drawn_rows *)user)->of_model;
+    return c->window(c->user, layer);
 }
 
 kv_compute kv_drawn_compute(kv_drawn_rows *rows, model *m)
 {
-    *rows = (kv_drawn_rows){.model = m, .info = model_get_info(m)};
-    kv_compute compute = kv_compute_model(m);
+    *rows = (kv_drawn_rows){.of_model = kv_compute_model(m)};
+    kv_compute compute = rows->of_model;
     compute.user = rows;
-    compute.forward = draw_rows;
+    compute.forward = draw_or_compute;
     compute.score = score;
-    compute.turn = NULL; /* drawn sessions end with the context */
-    compute.window = NULL;
+    compute.bound = bound;
+    compute.ending = ending;
+    if (compute.turn) {
+        compute.turn = turn;
+        compute.turn_keys = turn_keys;
+    }
+    compute.window = window;
     return compute;
 }

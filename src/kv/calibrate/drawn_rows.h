@@ -1,6 +1,6 @@
 /*
  * Rows that nobody computed: a compute whose forward pass draws rows and queries, so that a measurement over 32K
- * rows costs no prefill. Scoring is the model's own, and so are rows' shape and identity.
+ * rows costs no prefill. All else is the model's own, and with `computes` the forward pass too.
  */
 #ifndef KVIST_KV_DRAWN_ROWS_H
 #define KVIST_KV_DRAWN_ROWS_H
@@ -8,9 +8,9 @@
 #include "kv/core/compute.h"
 
 typedef struct kv_drawn_rows {
-    model *model;
-    const model_info *info;
+    kv_compute of_model;
     uint64_t state;
+    bool computes; /* from now on nothing is drawn */
 } kv_drawn_rows;
 
 /* rows lives as long as the sessions over it. */

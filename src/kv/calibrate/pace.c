@@ -50,10 +50,7 @@ kv_limit kv_pace_limit(const kv_pace *p)
 /* --- measuring ------------------------------------------------------------------------------------------ */
 
 typedef struct run {
-    model *model;
     kv_drawn_rows drawer;
-    kv_compute draw, compute;
-    bool is_drawing;
     int32_t ids[MESSAGE];
     float *logits;
     const atomic_bool *cancel;
@@ -61,25 +58,6 @@ typedef struct run {
     void *user;
     uint32_t done;
 } run;
-
-static int draw_or_compute(void *user, const model_batch *batch, base_err *err)
-{
-    run *r = user;
-    const kv_compute *c = r->is_drawing ? &r->draw : &r->compute;
-    return c->forward(c->user, batch, err);
-}
-
-static int score_rows(void *user, const model_score *score, base_err *err)
-{
-    run *r = user;
-    return r->compute.score(r->compute.user, score, err);
-}
-
-static uint8_t ending_of(void *user, int32_t id)
-{
-    run *r = user;
-    return r->compute.ending(r->compute.user, id);
-}
 
 static int append(run *r, kv_session *s, kv_origin origin, uint32_t n, float *logits, base_err *err)
 {
@@ -145,12 +123,12 @@ static int measure_depth(run *r, kv_session *s, kv_pace *p, int depth, base_err 
 {
     uint32_t have;
     int rc = 0;
-    r->is_drawing = true;
+    r->drawer.computes = false;
     for (kv_session_ids(s, &have); have < p->depths[depth] && !rc; kv_session_ids(s, &have)) {
         const uint32_t left = p->depths[depth] - have;
         rc = append(r, s, KV_ORIGIN_CONTEXT, left < MESSAGE ? left : MESSAGE, NULL, err);
     }
-    r->is_drawing = false;
+    r->drawer.computes = true;
     kv_session *few = NULL;
     if (!rc) rc = kv_session_fork(s, &few, NULL, err);
     if (!rc) rc = kv_session_set_budget(few, (kv_limit){.rows = p->rows}, err);
@@ -177,21 +155,14 @@ int kv_pace_measure(model *m, kv_pace *ret, void (*progress)(void *user, double 
         return base_fail(err, BASE_E_UNSUPPORTED,
             "%u rows take %llu MiB, more than a quarter of the free memory", deep,
             (unsigned long long)deep * info->row_bytes >> 20);
-    run r = {.model = m, .cancel = cancel, .progress = progress, .user = user};
-    r.compute = kv_compute_model(m);
-    r.draw = kv_drawn_compute(&r.drawer, m);
+    run r = {.cancel = cancel, .progress = progress, .user = user};
     for (uint32_t i = 0; i < MESSAGE; i++)
         r.ids[i] = (int32_t)((uint64_t)(i + 1) * 2654435761u % (info->n_vocab * 3 / 4));
     r.logits = base_xcalloc(info->n_vocab, sizeof *r.logits);
-    kv_compute both = r.compute;
-    both.user = &r;
-    both.forward = draw_or_compute;
-    both.score = score_rows;
-    both.ending = ending_of;
-    both.turn = NULL;   /* drawn sessions end with the context */
-    both.window = NULL; /* asked of the compute's own user */
+    kv_compute compute = kv_drawn_compute(&r.drawer, m);
+    compute.turn = NULL; /* nothing is folded up to the depths that are measured */
     kv_session *s = NULL;
-    int rc = kv_session_new_over(&s, &both, &(kv_options){.repair = 0}, NULL, err);
+    int rc = kv_session_new_over(&s, &compute, &(kv_options){.repair = 0}, NULL, err);
     for (int depth = 0; depth < KV_PACE_DEPTHS && !rc; depth++) rc = measure_depth(&r, s, ret, depth, err);
     kv_session_free(s);
     free(r.logits);

@@ -215,6 +215,18 @@ static void profiled_download(
     add(p, "download", (cost){.bytes = (double)n_bytes}, base_clock_ns() - start);
 }
 
+static int profiled_buffer_new(model_ops *ops, ops_buffer **ret, size_t n_bytes, base_err *err)
+{
+    model_profile *p = (model_profile *)ops;
+    return p->inner->buffer_new(p->inner, ret, n_bytes, err);
+}
+
+static void profiled_buffer_free(model_ops *ops, ops_buffer *buffer)
+{
+    model_profile *p = (model_profile *)ops;
+    p->inner->buffer_free(p->inner, buffer);
+}
+
 int model_profile_start(model_profile **ret, model *m, base_err *err)
 {
     model_profile *p = calloc(1, sizeof *p);
@@ -225,6 +237,9 @@ int model_profile_start(model_profile **ret, model *m, base_err *err)
         .backend = m->ops->backend,
         .isa = m->ops->isa,
         .kernel_version = m->ops->kernel_version,
+        .turns = m->ops->turns,
+        .buffer_new = profiled_buffer_new,
+        .buffer_free = profiled_buffer_free,
         .sync = profiled_sync,
         .upload = profiled_upload,
         .download = profiled_download,
