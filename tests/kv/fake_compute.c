@@ -37,12 +37,26 @@ static bool has_window(const fake_model *m, uint32_t lane)
     return m->window && lane < FAKE_HEADS_KV;
 }
 
-/* Mixes the row in a slot into a lane's hash, and how much nearer it is read. */
+/* A key as it is read so much nearer: its sign says what it asks for and stays, its fraction says from where it is read. */
+static void turn_key(uint16_t *key, uint32_t gap)
+{
+    const uint16_t by = gap ? (uint16_t)(1 + base_hash64(&gap, sizeof gap, 5) % 1023) : 0;
+    for (uint32_t i = 0; i < FAKE_DIM; i++) key[i] = (uint16_t)((key[i] & 0xfc00) | ((key[i] + by) & 0x3ff));
+}
+
+/* The key of a token's row as it is read, [FAKE_DIM]. */
+static void read_key(const model_rows_view *v, uint32_t lane, uint32_t slot, uint32_t index, uint16_t *ret)
+{
+    memcpy(ret, model_rows_key(v, lane, slot), FAKE_DIM * sizeof *ret);
+    if (!v->turned_from || slot < v->turned_from) turn_key(ret, model_rows_gap(v, index));
+}
+
+/* Mixes the row in a slot into a lane's hash, as it is read; slots are indices here. */
 static uint64_t mix_row(const model_rows_view *v, uint32_t lane, uint32_t slot, uint64_t hash)
 {
-    const uint32_t gap = model_rows_gap(v, slot); /* slots are indices here */
-    if (gap) hash = base_hash64(&gap, sizeof gap, hash);
-    hash = base_hash64(model_rows_key(v, lane, slot), 2 * FAKE_DIM, hash);
+    uint16_t key[FAKE_DIM];
+    read_key(v, lane, slot, slot, key);
+    hash = base_hash64(key, sizeof key, hash);
     return base_hash64(model_rows_value(v, lane, slot), 2 * FAKE_DIM, hash);
 }
 
@@ -316,11 +330,16 @@ static void check_copies(const model_rows_view *read, const model_rows_view *own
     for (uint32_t r = 0; r < list->n_runs; r++) {
         const model_run *run = &list->runs[r];
         const size_t n_bytes = run->n * sizeof(uint16_t) * FAKE_DIM;
+        bool is_same = run->slot / MODEL_ROWS_BLOCK == (run->slot + run->n - 1) / MODEL_ROWS_BLOCK;
         if (run->slot / MODEL_ROWS_BLOCK < own->n_blocks) continue;
-        if (run->slot / MODEL_ROWS_BLOCK != (run->slot + run->n - 1) / MODEL_ROWS_BLOCK ||
-            memcmp(model_rows_key(read, lane, run->slot), model_rows_key(own, lane, run->index), n_bytes) ||
-            memcmp(
-                model_rows_value(read, lane, run->slot), model_rows_value(own, lane, run->index), n_bytes)) {
+        for (uint32_t i = 0; i < run->n; i++) {
+            uint16_t key[FAKE_DIM], of[FAKE_DIM];
+            read_key(read, lane, run->slot + i, run->index + i, key);
+            read_key(own, lane, run->index + i, run->index + i, of);
+            is_same = is_same && memcmp(key, of, sizeof key) == 0;
+        }
+        if (!is_same || memcmp(model_rows_value(read, lane, run->slot),
+                            model_rows_value(own, lane, run->index), n_bytes)) {
             fprintf(stderr, "lane %u: a copy of token %u's row is another\n", lane, run->index);
             abort();
         }
@@ -445,8 +464,17 @@ static int forward(void *user, const model_batch *b, base_err *err)
     return 0;
 }
 
-/* Keys here know no phase: a query asks for the same from anywhere. */
-/* Keys tell nothing of their phase here. */
+static int turn_rows(void *user, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t n,
+    uint16_t *keys, base_err *err)
+{
+    (void)user;
+    (void)lane;
+    (void)err;
+    for (uint32_t i = 0; i < n; i++) turn_key(keys + (size_t)i * FAKE_DIM, model_rows_gap(rows, index + i));
+    return 0;
+}
+
+/* What keys ask for tells nothing of their phase here: a query asks for the same from anywhere. */
 static void turn_keys(void *user, float *keys, uint32_t n, const int64_t *by)
 {
     (void)user;
@@ -508,6 +536,7 @@ kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
         .kernel_version = 1,
         .turn = turn,
         .turn_keys = turn_keys,
+        .turn_rows = turn_rows,
         .gathers = true,
         .device = {.user = m, .pin = pin, .unpin = unpin, .bring = bring},
     };

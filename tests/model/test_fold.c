@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "little.h"
+#include "model/forward/profile.h"
 
 enum { BEFORE = 7 * MODEL_ROWS_GROUP, AFTER = 40, D = 64, MOST_HEADS = 6, QUERIES = 3 };
 
@@ -59,7 +60,40 @@ typedef struct reading {
     const uint32_t *gaps;
     uint32_t n_gaps;
     float *queries; /* [..][QUERIES][..] of the last batch's last tokens; NULL: not asked for */
+    bool copied;    /* the first block's rows are read from a copy with turned keys */
 } reading;
+
+/* Lists whose first block is a copy that lies behind all others. */
+typedef struct copied {
+    uint16_t *block, *blocks[8];
+    model_lane_list lists[16];
+    model_run runs[16][8];
+} copied;
+
+static void read_copy(model *m, model_rows_view *view, copied *ret)
+{
+    const uint32_t n_lanes = model_rows_lanes(&view->shape), at = view->n_blocks;
+    const size_t n_bytes = model_rows_block_bytes(&view->shape);
+    assert_true(at < 8);
+    ret->block = base_xmalloc(n_bytes);
+    memcpy(ret->blocks, view->blocks, at * sizeof *ret->blocks);
+    memcpy(ret->block, view->blocks[0], n_bytes);
+    ret->blocks[at] = ret->block;
+    const model_rows_view as_they_lie = *view;
+    view->blocks = ret->blocks;
+    view->n_blocks++;
+    view->turned_from = at * MODEL_ROWS_BLOCK;
+    for (uint32_t lane = 0; lane < n_lanes; lane++) {
+        ret->lists[lane] = view->lanes[lane];
+        memcpy(ret->runs[lane], view->lanes[lane].runs, view->lanes[lane].n_runs * sizeof(model_run));
+        ret->lists[lane].runs = ret->runs[lane];
+        assert_int_equal(ret->runs[lane][0].n, MODEL_ROWS_BLOCK);
+        ret->runs[lane][0].slot = view->turned_from;
+        uint16_t *keys = model_rows_key(view, lane, view->turned_from);
+        assert_int_equal(model_turn_rows(m, &as_they_lie, lane, 0, MODEL_ROWS_BLOCK, keys, NULL), 0);
+    }
+    view->lanes = ret->lists;
+}
 
 static void read_rows(little *l, model *m, model_dense *d, const reading *r, float *logits)
 {
@@ -78,6 +112,8 @@ static void read_rows(little *l, model *m, model_dense *d, const reading *r, flo
         model_rows_view view = *dense;
         view.gaps = r->gaps;
         view.n_gaps = r->n_gaps;
+        copied copy = {.block = NULL};
+        if (r->copied) read_copy(m, &view, &copy);
         const model_capture capture = {last, QUERIES, r->queries};
         const model_batch batch = {.ids = l->ids + BEFORE + at,
             .phases = phases,
@@ -88,6 +124,7 @@ static void read_rows(little *l, model *m, model_dense *d, const reading *r, flo
             .capture = r->queries && at + n == AFTER ? &capture : NULL,
             .logits = logits + (size_t)at * V};
         if (model_forward(m, &batch, &err)) fail_msg("%s", err.msg);
+        free(copy.block);
     }
 }
 
@@ -128,7 +165,7 @@ static void test_fold__far_rows_are_as_near_as_their_gap_says(void **state)
             read_once(&l, &(reading){.phase = far[i], .step = AFTER}, apart);
             const double off = little_difference(folded, near, AFTER * V),
                          else_off = little_difference(apart, near, AFTER * V);
-            if (!(off < little_tolerance / 4 && else_off > 8 * off))
+            if (!(off < little_tolerance / 2 && else_off > 8 * off))
                 fail_msg(
                     "%s at %u: folded %g away, not folded %g", specs[k].architecture, far[i], off, else_off);
         }
@@ -152,13 +189,33 @@ static void test_fold__batch_shapes_and_threads_give_the_same_bits(void **state)
         for (int threads = 1; threads <= 3; threads += 2) {
             model *m = little_open_model(l.path, threads);
             model_dense *d = little_dense(&l.shape, N);
+            model_profile *p = NULL;
+            if (threads == 1) assert_int_equal(model_profile_start(&p, m, NULL), 0);
             read_rows(&l, m, d, &r, pieces);
+            model_profile_stop(p);
             assert_memory_equal(whole, pieces, sizeof whole);
             model_dense_free(d);
             model_close(m);
         }
         little_close(&l);
     }
+}
+
+/* Whoever turns a key, once for all tokens or for each batch. */
+static void test_fold__copies_with_turned_keys_give_the_same_bits(void **state)
+{
+    static const uint32_t gaps[] = {9000, 8990, 8990, 700, 64, 64, 0};
+    static float lying[AFTER * V], copies[AFTER * V];
+    for (size_t k = 0; k < N_SPECS; k++)
+        for (uint32_t step = 1; step <= AFTER; step += AFTER - 1) {
+            little l = little_open(&specs[k]);
+            reading r = {.phase = BEFORE, .step = step, .gaps = gaps, .n_gaps = 7};
+            read_once(&l, &r, lying);
+            r.copied = true;
+            read_once(&l, &r, copies);
+            assert_memory_equal(lying, copies, sizeof lying);
+            little_close(&l);
+        }
 }
 
 /* Tokens that are folded with all that they read see it where it was; what is kept of them is not turned. */
@@ -179,7 +236,7 @@ static void test_fold__folded_tokens_read_from_their_own_place(void **state)
                 .n_gaps = BEFORE / MODEL_ROWS_GROUP + 1,
                 .queries = kept[1]},
             together);
-        assert_true(little_difference(together, alone, AFTER * V) < little_tolerance / 4);
+        assert_true(little_difference(together, alone, AFTER * V) < little_tolerance / 2);
         assert_memory_equal(kept[0], kept[1], n / specs[k].n_layer * sizeof(float)); /* the first layer's */
         free(kept[0]);
         free(kept[1]);
@@ -306,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_fold__gaps_of_zero_change_no_bit),
         cmocka_unit_test(test_fold__far_rows_are_as_near_as_their_gap_says),
         cmocka_unit_test(test_fold__batch_shapes_and_threads_give_the_same_bits),
+        cmocka_unit_test(test_fold__copies_with_turned_keys_give_the_same_bits),
         cmocka_unit_test(test_fold__folded_tokens_read_from_their_own_place),
         cmocka_unit_test(test_fold__masses_are_those_of_the_folded_distance),
         cmocka_unit_test(test_fold__windows_turn_nothing),

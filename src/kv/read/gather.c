@@ -9,16 +9,17 @@
 enum { TOGETHER = 64 }; /* a run as long is read nearly as fast as whole blocks (docs/diary.md) */
 
 struct kv_gather {
+    const kv_compute *compute;
     model_rows_shape shape;
     uint32_t first, n; /* blocks */
     uint16_t **blocks; /* [first + n] of a view: the table's, and from `first` on ours */
     uint8_t **packed;  /* [first + n] ours are not */
 };
 
-kv_gather *kv_gather_new(const model_rows_shape *shape, uint32_t first_block)
+kv_gather *kv_gather_new(const kv_compute *compute, uint32_t first_block)
 {
     kv_gather *g = calloc(1, sizeof *g);
-    if (g) *g = (kv_gather){.shape = *shape, .first = first_block};
+    if (g) *g = (kv_gather){.compute = compute, .shape = compute->shape, .first = first_block};
     return g;
 }
 
@@ -39,13 +40,20 @@ static uint32_t below(const model_run *run, uint32_t to)
     return to - run->index < run->n ? to - run->index : run->n;
 }
 
-uint32_t kv_gather_blocks(const model_lane_list *lanes, uint32_t n_lanes, const bool *which, uint32_t to)
+/* Gaps never grow with the index: of a run that is folded the first row is. */
+static bool is_copied(const model_rows_view *rows, const model_run *run)
+{
+    return run->n < TOGETHER || model_rows_gap(rows, run->index);
+}
+
+uint32_t kv_gather_blocks(const model_rows_view *rows, const bool *which, uint32_t to)
 {
     uint32_t most = 0;
-    for (uint32_t lane = 0; lane < n_lanes; lane++) {
+    for (uint32_t lane = 0; lane < model_rows_lanes(&rows->shape); lane++) {
+        const model_lane_list *list = &rows->lanes[lane];
         uint32_t n = 0;
-        for (uint32_t i = 0; i < lanes[lane].n_runs && which[lane]; i++)
-            n += lanes[lane].runs[i].n < TOGETHER ? below(&lanes[lane].runs[i], to) : 0;
+        for (uint32_t i = 0; i < list->n_runs && which[lane]; i++)
+            n += is_copied(rows, &list->runs[i]) ? below(&list->runs[i], to) : 0;
         most = n > most ? n : most;
     }
     return (most + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK;
@@ -70,8 +78,8 @@ bool kv_gather_reserve(kv_gather *g, uint32_t n_blocks)
     return true;
 }
 
-/* n rows of one run into the slots from `slot` on, which lie in one block. */
-static void copy_rows(
+/* n rows of one run into the slots from `slot` on, which lie in one block. False: no memory. */
+static bool copy_rows(
     const kv_gather *g, const model_rows_view *rows, uint32_t lane, const model_run *run, uint32_t slot)
 {
     const size_t d = g->shape.head_dim, value = (size_t)MODEL_ROWS_BLOCK * d,
@@ -81,6 +89,8 @@ static void copy_rows(
     const uint16_t *from = model_rows_key(rows, lane, run->slot);
     memcpy(to, from, n_bytes);
     memcpy(to + value, from + value, n_bytes);
+    return !model_rows_gap(rows, run->index) ||
+           !g->compute->turn_rows(g->compute->user, rows, lane, run->index, run->n, to, NULL);
 }
 
 model_run *kv_gather_lane(kv_gather *g, const model_rows_view *rows, uint32_t lane, uint32_t to,
@@ -94,16 +104,19 @@ model_run *kv_gather_lane(kv_gather *g, const model_rows_view *rows, uint32_t la
     if (!runs) return NULL;
     for (uint32_t i = 0; i < list->n_runs && list->runs[i].index < to; i++) {
         model_run left = list->runs[i];
-        const bool is_copied = left.n < TOGETHER;
+        const bool copies = is_copied(rows, &left);
         left.n = below(&left, to);
         *ret_rows += left.n;
         while (left.n) {
             const uint32_t room = MODEL_ROWS_BLOCK - slot % MODEL_ROWS_BLOCK;
             model_run part = left;
-            if (is_copied && part.n > room) part.n = room;
+            if (copies && part.n > room) part.n = room;
             left = (model_run){left.slot + part.n, left.index + part.n, left.n - part.n};
-            if (is_copied) {
-                copy_rows(g, rows, lane, &part, slot);
+            if (copies) {
+                if (!copy_rows(g, rows, lane, &part, slot)) {
+                    free(runs);
+                    return NULL;
+                }
                 part.slot = slot;
                 slot += part.n;
             }
@@ -121,6 +134,7 @@ bool kv_gather_show(kv_gather *g, model_rows_view *rows)
     rows->blocks = g->blocks;
     rows->packed = g->packed;
     rows->n_blocks = g->first + g->n;
+    rows->turned_from = g->first * MODEL_ROWS_BLOCK;
     rows->stamps = NULL;
     return true;
 }

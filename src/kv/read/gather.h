@@ -1,7 +1,8 @@
 /*
  * Copies of listed rows that lie apart. What stays of a long text is scattered over its blocks, and reading a
  * row here and a row there takes nearly twice as long as reading as many that lie together. So an answer's
- * tokens read copies, one behind the other: the same numbers in the same order, hence the same bits.
+ * tokens read copies, one behind the other: the same numbers in the same order, hence the same bits. Of rows that are
+ * folded the copies have the keys as they are read, so that no token turns them again.
  *
  * Copies lie in blocks of their own behind all places of the table; a list names them as it names other rows,
  * by slot and token index. Engine thread.
@@ -12,20 +13,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/ops/rows.h"
+#include "kv/core/compute.h"
 
 typedef struct kv_gather kv_gather;
 
 /* Copies lie in slots from first_block * MODEL_ROWS_BLOCK on. NULL: no memory. */
-kv_gather *kv_gather_new(const model_rows_shape *shape, uint32_t first_block);
+kv_gather *kv_gather_new(const kv_compute *compute, uint32_t first_block);
 void kv_gather_free(kv_gather *g); /* NULL is fine */
 
-/* Blocks that the scattered rows of these lists below token `to` take, of the lanes in `which`. */
-uint32_t kv_gather_blocks(const model_lane_list *lanes, uint32_t n_lanes, const bool *which, uint32_t to);
+/* Blocks that the scattered and folded rows of these lists below token `to` take, of the lanes in `which`. */
+uint32_t kv_gather_blocks(const model_rows_view *rows, const bool *which, uint32_t to);
 /* Room for as many blocks; false: no memory, and what was there stays. */
 bool kv_gather_reserve(kv_gather *g, uint32_t n_blocks);
 /*
- * The runs of a lane's list below token `to`, scattered rows copied (there is room for them); the caller's.
+ * The runs of a lane's list below token `to`, scattered and folded rows copied (there is room for them); the caller's.
  * *ret_n, *ret_rows: how many runs and rows. NULL: no memory.
  */
 model_run *kv_gather_lane(kv_gather *g, const model_rows_view *rows, uint32_t lane, uint32_t to,

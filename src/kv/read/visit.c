@@ -241,7 +241,10 @@ static bool has_room(const kv_visit *v, uint32_t n_blocks)
     return s->parameters.host <= 0 && n_bytes <= model_memory_available() / ROOM_SHARE;
 }
 
-/* The rows of the live lists below known_to, for the tokens of an answer; no error where it cannot be done. */
+/*
+ * The rows of the live lists below known_to, for the tokens of an answer, and where some are folded for all; no error
+ * where it cannot be done.
+ */
 static void gather(kv_visit *v, const model_rows_view *rows)
 {
     const kv_session *s = v->session;
@@ -249,12 +252,19 @@ static void gather(kv_visit *v, const model_rows_view *rows)
     v->is_tried = true;
     if (!which) return;
     find_scattered(v, which);
-    const uint32_t n_blocks = kv_gather_blocks(rows->lanes, s->n_lanes, which, v->known_to);
-    if (!v->gather) v->gather = kv_gather_new(&s->compute.shape, v->cap / MODEL_ROWS_BLOCK + 2);
+    const uint32_t n_blocks = kv_gather_blocks(rows, which, v->known_to);
+    if (!v->gather) v->gather = kv_gather_new(&s->compute, v->cap / MODEL_ROWS_BLOCK + 2);
     v->is_gathered = n_blocks && v->gather && has_room(v, n_blocks) && kv_gather_reserve(v->gather, n_blocks);
     for (uint32_t lane = 0; lane < s->n_lanes && v->is_gathered; lane++) {
         lane_visit *l = &v->lanes[lane];
-        if (which[lane]) l->runs = kv_gather_lane(v->gather, rows, lane, v->known_to, &l->n_runs, &l->n_rows);
+        if (!which[lane]) continue;
+        l->runs = kv_gather_lane(v->gather, rows, lane, v->known_to, &l->n_runs, &l->n_rows);
+        v->is_gathered = l->runs != NULL;
+    }
+    for (uint32_t lane = 0; lane < s->n_lanes && n_blocks && !v->is_gathered; lane++) {
+        if (!which[lane]) continue;
+        free(v->lanes[lane].runs);
+        v->lanes[lane].runs = NULL;
     }
     free(which);
 }
@@ -336,7 +346,7 @@ static int begin(kv_session *s, const model_rows_view *rows, uint32_t first, uin
     if (!v->is_known || rows->lanes != s->lists.view || first < v->known_to) rc = learn(v, rows, first, err);
     if (rc || !anybody_out(v)) return rc;
     v->n = n;
-    if (v->is_known && !v->is_tried && n <= FEW && s->compute.gathers) gather(v, rows);
+    if (v->is_known && !v->is_tried && (n <= FEW || s->fold.n) && s->compute.gathers) gather(v, rows);
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) rc = list_lane(v, rows, lane, err);
     if (rc) return rc;
     v->view = *rows;

@@ -21,8 +21,8 @@ enum {
     QUERIES = 96,     /* query rows of a unit, unless one token has more */
     SPLIT_TOKENS = 8, /* batches up to this spread tiles */
     FEW_TILES = 24,   /* fewer are merged by one thread */
-    FEW = 4,          /* rows that a kernel writes the scores of together */
 };
+#define NO_GROUP UINT32_MAX /* whose row is not turned: behind all of them */
 
 /* Walks a list tile by tile; going back starts again. */
 typedef struct cursor {
@@ -36,8 +36,9 @@ typedef struct tile_rows {
     bool asked;    /* for its keys */
     const uint16_t *keys[TILE], *values[TILE];
     uint32_t n;
-    uint32_t groups[TILE]; /* of each row's token (MODEL_ROWS_GROUP), where the view folds any */
-    uint16_t *unpacked;    /* scoring: [TILE][head_dim] for keys that are in 8 bits */
+    uint32_t
+        groups[TILE]; /* of each row's token (MODEL_ROWS_GROUP), where the view folds any; NO_GROUP: a copy */
+    uint16_t *unpacked; /* scoring: [TILE][head_dim] for keys that are in 8 bits */
     model_f16_row_fn *f16_row;
 } tile_rows;
 
@@ -69,8 +70,9 @@ static void find_tile(cursor *c, const model_rows_view *v, uint32_t lane, uint32
         const bool is_packed = v->packed && v->packed[run->slot / MODEL_ROWS_BLOCK];
         const size_t to_value = is_packed ? 0 : (size_t)MODEL_ROWS_BLOCK * v->shape.head_dim;
         const uint16_t *key = find_keys(v, lane, run, from, n, ret);
+        const bool is_turned = v->turned_from && run->slot >= v->turned_from;
         for (uint32_t k = 0; k < n && v->n_gaps; k++)
-            ret->groups[ret->n + k] = (run->index + from + k) / MODEL_ROWS_GROUP;
+            ret->groups[ret->n + k] = is_turned ? NO_GROUP : (run->index + from + k) / MODEL_ROWS_GROUP;
         for (uint32_t k = 0; k < n; k++, ret->n++) {
             ret->keys[ret->n] = key + (size_t)k * v->shape.head_dim;
             ret->values[ret->n] = ret->keys[ret->n] + to_value;
@@ -136,15 +138,15 @@ typedef struct attention_job {
 typedef struct space {
     tile_rows tiles[2], *rows, *ahead; /* the tile at hand, and the one behind it where a unit knows that */
     float *q, *s;
-    float *turned, *few; /* queries turned to a stretch, and scores of its last rows */
-    float *kept;         /* scoring: KEEP_FLOATS, then the tiles' maxima */
+    uint16_t *turned; /* [TILE][head_dim] keys of rows that are folded */
+    float *kept;      /* scoring: KEEP_FLOATS, then the tiles' maxima */
     state tile, sum;
     cursor cursor;
 } space;
 
 static size_t space_floats(size_t n_q, size_t head_dim)
 {
-    return n_q * (2 * head_dim + FEW + TILE) + 2 * state_floats(n_q, head_dim) + 64;
+    return n_q * (head_dim + TILE) + 2 * state_floats(n_q, head_dim) + TILE * head_dim / 2 + 64;
 }
 
 static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
@@ -153,9 +155,8 @@ static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
     w->q = w->s + n_q * TILE;
     w->tile = state_at(w->q + n_q * head_dim, n_q);
     w->sum = state_at(w->tile.m + state_floats(n_q, head_dim), n_q);
-    w->turned = w->sum.m + state_floats(n_q, head_dim);
-    w->few = w->turned + n_q * head_dim;
-    w->kept = w->few + n_q * FEW;
+    w->turned = (uint16_t *)(void *)(w->sum.m + state_floats(n_q, head_dim));
+    w->kept = w->sum.m + state_floats(n_q, head_dim) + TILE * head_dim / 2;
     w->cursor = (cursor){0};
     w->rows = &w->tiles[0];
     w->ahead = &w->tiles[1];
@@ -167,38 +168,22 @@ static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
     }
 }
 
-/* Scores of rows [from, to) of a tile: a kernel writes whole fours, which must not leave the tile's place. */
-static void score_stretch(const cpu_kernels *k, const tile_rows *rows, uint32_t from, uint32_t to,
-    const float *q, uint32_t n_q, uint32_t head_dim, float scale, float *few, float *s)
-{
-    const uint32_t whole = (to - from) / FEW * FEW, left = to - from - whole;
-    const cpu_ahead none = {0};
-    if (whole) k->scores(rows->keys + from, whole, q, n_q, head_dim, head_dim, scale, none, s + from, TILE);
-    if (!left) return;
-    k->scores(rows->keys + from + whole, left, q, n_q, head_dim, head_dim, scale, none, few, FEW);
-    for (uint32_t m = 0; m < n_q; m++)
-        memcpy(s + (size_t)m * TILE + from + whole, few + (size_t)m * FEW, left * sizeof *s);
-}
-
-/* Scores of a tile's rows under the n_q queries in w->q, [n_q][TILE] into s. turns: NULL where none is folded. */
+/*
+ * Scores of a tile's rows under the n_q queries in w->q, [n_q][TILE] into s. turns: NULL where none is folded; a row that
+ * is has a turned key, so that a batch of any size multiplies the same numbers.
+ */
 static void score_tile(const cpu_kernels *k, const ops_turns *turns, const space *w, uint32_t n_q,
     uint32_t head_dim, float scale, cpu_ahead ahead, float *s)
 {
     const tile_rows *rows = w->rows;
-    bool folds = false;
-    for (uint32_t i = 0; i < rows->n && turns && !folds; i++) folds = cpu_gap_of(turns, rows->groups[i]) != 0;
-    if (!folds) {
-        k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, scale, ahead, s, TILE);
-        return;
+    const uint16_t *keys[TILE];
+    for (uint32_t i = 0; i < rows->n; i++) {
+        keys[i] = rows->keys[i];
+        if (!turns || !cpu_gap_of(turns, rows->groups[i])) continue;
+        cpu_turn_key(k, turns, rows->groups[i], keys[i], head_dim, w->turned + (size_t)i * head_dim);
+        keys[i] = w->turned + (size_t)i * head_dim;
     }
-    for (uint32_t from = 0, to; from < rows->n; from = to) {
-        const uint32_t group = rows->groups[from], gap = cpu_gap_of(turns, group);
-        for (to = from + 1; to < rows->n && cpu_gap_of(turns, rows->groups[to]) == gap;) to++;
-        for (uint32_t m = 0; m < n_q && gap; m++)
-            cpu_turn_head(
-                turns, group, w->q + (size_t)m * head_dim, head_dim, w->turned + (size_t)m * head_dim);
-        score_stretch(k, rows, from, to, gap ? w->turned : w->q, n_q, head_dim, scale, w->few, s);
-    }
+    k->scores(keys, rows->n, w->q, n_q, head_dim, head_dim, scale, ahead, s, TILE);
 }
 
 /* The ordinals that batch token t sees in a list. */

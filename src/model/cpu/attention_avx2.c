@@ -10,15 +10,35 @@
 
 enum { SCORE_QUERIES = 3, VALUE_QUERIES = 6 };
 
+/* 8 numbers as F16; beyond its range its end, and a NaN stays. */
+INLINE void put_f16(__m256 v, uint16_t *out)
+{
+    v = _mm256_max_ps(_mm256_set1_ps(-65504.0f), _mm256_min_ps(_mm256_set1_ps(65504.0f), v));
+    _mm_storeu_si128((void *)out, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
 static void f16_row(const float *x, uint32_t n, uint16_t *out)
 {
     for (uint32_t i = 0; i < n; i += 8) {
-        /* Operand order: a NaN stays. */
-        __m256 v = _mm256_min_ps(_mm256_set1_ps(65504.0f), _mm256_loadu_ps(x + i));
-        v = _mm256_max_ps(_mm256_set1_ps(-65504.0f), v);
-        _mm_storeu_si128(
-            (void *)(out + i), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+        put_f16(_mm256_loadu_ps(x + i), out + i);
     }
+}
+
+static void turn_key(const uint16_t *key, const float *table, uint32_t n_rot, ops_rope_pairing pairing,
+    uint32_t head_dim, uint16_t *out)
+{
+    const uint32_t half = n_rot / 2;
+    if (pairing != OPS_ROPE_NEOX || half % 8) {
+        cpu_turn_key_ref(key, table, n_rot, pairing, head_dim, out);
+        return;
+    }
+    for (uint32_t i = 0; i < half; i += 8) {
+        const __m256 cosines = _mm256_loadu_ps(table + i), sines = _mm256_loadu_ps(table + half + i),
+                     a = load_f16(key + i), b = load_f16(key + half + i);
+        put_f16(_mm256_sub_ps(_mm256_mul_ps(a, cosines), _mm256_mul_ps(b, sines)), out + i);
+        put_f16(_mm256_add_ps(_mm256_mul_ps(b, cosines), _mm256_mul_ps(a, sines)), out + half + i);
+    }
+    for (uint32_t i = n_rot; i < head_dim; i++) out[i] = key[i];
 }
 
 /* One query with one row: 16 partial sums, added by halves (cpu.h). */
@@ -189,6 +209,7 @@ static void masses(
 void cpu_attention_avx2(cpu_kernels *k)
 {
     k->f16_row = f16_row;
+    k->turn_key = turn_key;
     k->scores = scores;
     k->softmax = softmax;
     k->values = values;

@@ -20,15 +20,36 @@ INLINE __m512 f16_lanes(const uint16_t *p)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
 
+/* 16 numbers as F16; beyond its range its end, and a NaN stays. */
+INLINE void put_f16_lanes(__m512 v, uint16_t *out)
+{
+    v = _mm512_max_ps(_mm512_set1_ps(-65504.0f), _mm512_min_ps(_mm512_set1_ps(65504.0f), v));
+    _mm256_storeu_si256(
+        (__m256i *)(void *)out, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
 static void f16_row(const float *x, uint32_t n, uint16_t *out)
 {
     for (uint32_t i = 0; i < n; i += 16) {
-        __m512 v = _mm512_loadu_ps(x + i);
-        /* Operand order: a NaN stays. */
-        v = _mm512_max_ps(_mm512_set1_ps(-65504.0f), _mm512_min_ps(_mm512_set1_ps(65504.0f), v));
-        __m256i h = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-        _mm256_storeu_si256((__m256i *)(void *)(out + i), h);
+        put_f16_lanes(_mm512_loadu_ps(x + i), out + i);
     }
+}
+
+static void turn_key(const uint16_t *key, const float *table, uint32_t n_rot, ops_rope_pairing pairing,
+    uint32_t head_dim, uint16_t *out)
+{
+    const uint32_t half = n_rot / 2;
+    if (pairing != OPS_ROPE_NEOX || half % 16) {
+        cpu_turn_key_ref(key, table, n_rot, pairing, head_dim, out);
+        return;
+    }
+    for (uint32_t i = 0; i < half; i += 16) {
+        const __m512 cosines = _mm512_loadu_ps(table + i), sines = _mm512_loadu_ps(table + half + i),
+                     a = f16_lanes(key + i), b = f16_lanes(key + half + i);
+        put_f16_lanes(_mm512_sub_ps(_mm512_mul_ps(a, cosines), _mm512_mul_ps(b, sines)), out + i);
+        put_f16_lanes(_mm512_add_ps(_mm512_mul_ps(b, cosines), _mm512_mul_ps(a, sines)), out + half + i);
+    }
+    for (uint32_t i = n_rot; i < head_dim; i++) out[i] = key[i];
 }
 
 /* Halves of two vectors' lanes, added: lanes i and i + 8 of a, then of b. */
@@ -285,6 +306,7 @@ static void masses(
 void cpu_attention_avx512(cpu_kernels *k)
 {
     k->f16_row = f16_row;
+    k->turn_key = turn_key;
     k->scores = scores;
     k->softmax = softmax;
     k->values = values;

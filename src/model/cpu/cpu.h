@@ -201,6 +201,12 @@ typedef struct cpu_kernels {
 
     /* Attention. */
     void (*f16_row)(const float *x, uint32_t n, uint16_t *out);
+    /*
+     * A key as a folded row is read (ops.h, ops_turns): turned on by the angles whose n_rot / 2 cosines and then sines
+     * are in `table`, each product and sum rounded by itself, the result to F16. key and out may be the same.
+     */
+    void (*turn_key)(const uint16_t *key, const float *table, uint32_t n_rot, ops_rope_pairing pairing,
+        uint32_t head_dim, uint16_t *out);
     /* s[m][row] = scale * (q[m] . row); up to three places behind the rows are overwritten. */
     void (*scores)(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
         size_t q_stride, uint32_t head_dim, float scale, cpu_ahead ahead, float *s, size_t s_stride);
@@ -242,6 +248,9 @@ typedef struct cpu_kernels {
 void cpu_kernels_best(
     cpu_kernels *k, unsigned cpu_mask); /* the best level that runs here and is not masked */
 void cpu_kernels_ref(cpu_kernels *k);
+/* kernels_ref.c's turn_key, for shapes that a level has nothing better for. */
+void cpu_turn_key_ref(const uint16_t *key, const float *table, uint32_t n_rot, ops_rope_pairing pairing,
+    uint32_t head_dim, uint16_t *out);
 void cpu_kernels_avx2(cpu_kernels *k); /* a level: products, rows and attention, each in its file */
 void cpu_matmul_avx2(cpu_kernels *k);
 void cpu_attention_avx2(cpu_kernels *k);
@@ -297,6 +306,12 @@ static inline uint32_t cpu_gap_of(const ops_turns *t, uint32_t group)
 /* One head's query, turned back by a group's gap. Sums and products are rounded by themselves. */
 void cpu_turn_head(
     const ops_turns *t, uint32_t group, const float *restrict q, uint32_t head_dim, float *restrict out);
+/* A key of a group, turned on by its gap. */
+static inline void cpu_turn_key(const cpu_kernels *k, const ops_turns *t, uint32_t group, const uint16_t *key,
+    uint32_t head_dim, uint16_t *out)
+{
+    k->turn_key(key, cpu_floats(t->table) + (size_t)group * t->n_rot, t->n_rot, t->pairing, head_dim, out);
+}
 
 /*
  * Working space: at least per_thread bytes in each thread's own cpu->scratch, and `shared` bytes in cpu->shared.

@@ -84,6 +84,16 @@ static double measure_peak(model_ops *ops, ops_peak kind)
     return best;
 }
 
+static void cpu_turn_keys(
+    model_ops *ops, const ops_turns *turns, uint32_t index, uint32_t n, uint32_t head_dim, uint16_t *keys)
+{
+    const cpu_kernels *k = &((cpu_ops *)ops)->kernels;
+    for (uint32_t i = 0; i < n; i++, keys += head_dim) {
+        const uint32_t group = (index + i) / MODEL_ROWS_GROUP;
+        if (cpu_gap_of(turns, group)) cpu_turn_key(k, turns, group, keys, head_dim, keys);
+    }
+}
+
 static void cpu_close(model_ops *ops)
 {
     if (!ops) return;
@@ -124,6 +134,7 @@ int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *er
         .weight_bytes = cpu_weight_bytes,
         .weight_outputs = cpu_weight_outputs,
         .peak = measure_peak,
+        .turn_keys = cpu_turn_keys,
 #define MODEL_OP(op) .op = cpu_op_##op,
 #include "model/ops/ops.def"
 #undef MODEL_OP

@@ -337,6 +337,18 @@ static void f16_row_ref(const float *x, uint32_t n, uint16_t *out)
     for (uint32_t i = 0; i < n; i++) out[i] = quant_f32_to_f16(x[i]);
 }
 
+void cpu_turn_key_ref(const uint16_t *key, const float *table, uint32_t n_rot, ops_rope_pairing pairing,
+    uint32_t head_dim, uint16_t *out)
+{
+    const uint32_t half = n_rot / 2, step = pairing == OPS_ROPE_NEOX ? 1 : 2, other = step == 1 ? half : 1;
+    for (uint32_t i = 0; i < half; i++) {
+        const float a = quant_f16_to_f32(key[step * i]), b = quant_f16_to_f32(key[step * i + other]);
+        out[step * i] = quant_f32_to_f16(a * table[i] - b * table[half + i]);
+        out[step * i + other] = quant_f32_to_f16(b * table[i] + a * table[half + i]);
+    }
+    for (uint32_t i = n_rot; i < head_dim; i++) out[i] = key[i];
+}
+
 static void scores_ref(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
     size_t q_stride, uint32_t head_dim, float scale, cpu_ahead ahead, float *s, size_t s_stride)
 {
@@ -474,6 +486,7 @@ void cpu_kernels_ref(cpu_kernels *k)
             [CPU_SCALES_E] = panel_D_ref,   /* as this one's */
             [CPU_SCALES_F] = panel_F_ref},
         .f16_row = f16_row_ref,
+        .turn_key = cpu_turn_key_ref,
         .scores = scores_ref,
         .softmax = softmax_ref,
         .values = values_ref,

@@ -68,6 +68,7 @@ typedef struct space {
     uint32_t *bits, *places; /* [16 * columns] masses that may be among the heaviest, and where they stand */
     float *left_out;         /* [columns, pages] by means' blocks, and by columns the largest mass */
     float *q, *turned, *s, *o, *others;
+    uint16_t *keys; /* [MOST][head_dim] of chosen rows that are folded */
 } space;
 
 static size_t space_floats(const visit_job *j)
@@ -75,7 +76,8 @@ static size_t space_floats(const visit_job *j)
     const size_t n_q = (size_t)j->room * j->group, d = j->args->visit->rows->shape.head_dim,
                  width = (size_t)GROUP * j->most_columns;
     return n_q * width + 3 * width + j->most_columns + j->most_pages +
-           n_q * (2 * d + sizeof(cpu_sketch_query) / sizeof(float)) + j->group * (MOST_STRIDE + d) + d + 64;
+           n_q * (2 * d + sizeof(cpu_sketch_query) / sizeof(float)) + j->group * (MOST_STRIDE + d) + d +
+           MOST * d / 2 + 64;
 }
 
 static space space_of(const visit_job *j, float *at)
@@ -93,7 +95,8 @@ static space space_of(const visit_job *j, float *at)
     w.s = w.turned + n_q * d;
     w.o = w.s + (size_t)j->group * MOST_STRIDE;
     w.others = w.o + j->group * d;
-    w.queries = (cpu_sketch_query *)(void *)(w.others + d);
+    w.keys = (uint16_t *)(void *)(w.others + d);
+    w.queries = (cpu_sketch_query *)(void *)(w.others + d + MOST * d / 2);
     return w;
 }
 
@@ -433,13 +436,13 @@ static void attend_chosen(const visit_job *j, space *w, uint32_t lane, const uin
         keys[i] = model_rows_key(v, lane, slots[i]);
         values[i] = keys[i] + (size_t)MODEL_ROWS_BLOCK * d;
     }
-    for (uint32_t from = 0, to; from < n; from = to) { /* a stretch of one gap */
-        const uint32_t group = slots[from] / MODEL_ROWS_GROUP;
-        for (to = turns ? from + 1 : n; to < n; to++)
-            if (cpu_gap_of(turns, slots[to] / MODEL_ROWS_GROUP) != cpu_gap_of(turns, group)) break;
-        k->scores(keys + from, to - from, turn(turns, group, q, j->group, d, w->turned), j->group, d, d,
-            j->args->scale, (cpu_ahead){values + from, to - from}, w->s + from, MOST_STRIDE);
+    for (uint32_t i = 0; i < n && turns; i++) {
+        const uint32_t group = slots[i] / MODEL_ROWS_GROUP;
+        if (!cpu_gap_of(turns, group)) continue;
+        cpu_turn_key(k, turns, group, keys[i], d, w->keys + (size_t)i * d);
+        keys[i] = w->keys + (size_t)i * d;
     }
+    k->scores(keys, n, q, j->group, d, d, j->args->scale, (cpu_ahead){values, n}, w->s, MOST_STRIDE);
     for (uint32_t g = 0; g < j->group; g++)
         k->softmax(w->s + (size_t)g * MOST_STRIDE, 0, n, (n + GROUP - 1) / GROUP * GROUP, &m[g], &l[g]);
     k->values(values, n, w->s, MOST_STRIDE, j->group, d, (cpu_ahead){0}, w->o);

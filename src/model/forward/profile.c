@@ -221,6 +221,13 @@ static int profiled_buffer_new(model_ops *ops, ops_buffer **ret, size_t n_bytes,
     return p->inner->buffer_new(p->inner, ret, n_bytes, err);
 }
 
+static void profiled_turn_keys(
+    model_ops *ops, const ops_turns *turns, uint32_t index, uint32_t n, uint32_t head_dim, uint16_t *keys)
+{
+    model_profile *p = (model_profile *)ops;
+    p->inner->turn_keys(p->inner, turns, index, n, head_dim, keys);
+}
+
 static void profiled_buffer_free(model_ops *ops, ops_buffer *buffer)
 {
     model_profile *p = (model_profile *)ops;
@@ -240,6 +247,7 @@ int model_profile_start(model_profile **ret, model *m, base_err *err)
         .turns = m->ops->turns,
         .buffer_new = profiled_buffer_new,
         .buffer_free = profiled_buffer_free,
+        .turn_keys = m->ops->turn_keys ? profiled_turn_keys : NULL,
         .sync = profiled_sync,
         .upload = profiled_upload,
         .download = profiled_download,

@@ -1,7 +1,7 @@
 /*
- * Reading folded rows (ops/rows.h, gaps). A row is read from another distance by turning the query, never the
- * key: rotations by RoPE add up, so R(p - g) q asks a key that was rotated at its own phase as a query g
- * phases nearer would. The turns of a whole fold are one table of cosines and sines, made anew only when a
+ * Reading folded rows (ops/rows.h, gaps). A row is read from another distance by turning its key on, while it is read
+ * and never where it lies: rotations by RoPE add up, so a key that was rotated at p and is turned by g is one at p + g.
+ * The turns of a whole fold are one table of cosines and sines, made anew only when a
  * gap has changed. Angles are F64: at a phase of a million they are off by 1e-10, far below a float's
  * rounding of the cosine.
  */
@@ -79,6 +79,16 @@ int forward_turns_of(model *m, const model_rows_view *rows, const ops_turns **re
         .pairing = h->arch->rope};
     *ret = &f->turns;
     return 0;
+}
+
+int model_turn_rows(model *m, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t n,
+    uint16_t *keys, base_err *err)
+{
+    const ops_turns *turns;
+    const int rc = forward_turns_of(m, rows, &turns, err);
+    if (!rc && turns && turns->layers[lane / rows->shape.n_head_kv])
+        m->ops->turn_keys(m->ops, turns, index, n, rows->shape.head_dim, keys);
+    return rc;
 }
 
 static void turn_head(const model_hyper *h, float *x, const double *cosines, const double *sines)

@@ -149,9 +149,9 @@ typedef struct ops_rope_args {
 } ops_rope_args;
 
 /*
- * How queries read rows that are folded (rows.h, gaps): rows of group i with queries turned back by gaps[i]
- * phases, so that a row's score is that of a query so much nearer. Neighbouring groups of one gap share a
- * turned query; a gap of 0 leaves the query's bits alone.
+ * How rows that are folded are read (rows.h, gaps): those of group i as if their keys were turned on by gaps[i]
+ * phases, so that a row's score is that of a query so much nearer. The turned key is rounded to F16 as keys are; where a
+ * row is weighed by its sketch the query is turned back instead. A gap of 0 leaves the bits alone.
  */
 typedef struct ops_turns {
     const uint32_t *gaps;    /* host, [n]; rows of groups behind them are not turned to */
@@ -323,6 +323,12 @@ struct model_ops {
     const char *backend, *isa; /* "cpu", "avx512-vnni" */
     uint32_t kernel_version;   /* changes when results could change a bit */
     bool turns;                /* attention and score_rows take ops_turns; others must not be given any */
+    /*
+     * n keys of head_dim numbers, one behind the other, of tokens from `index` on become what attention reads of such
+     * rows. On the host, at once; NULL: none.
+     */
+    void (*turn_keys)(model_ops *ops, const ops_turns *turns, uint32_t index, uint32_t n, uint32_t head_dim,
+        uint16_t *keys);
     /* set by the caller between operations, may be NULL; a cancelled one returns BASE_E_CANCELLED */
     const atomic_bool *cancel;
 

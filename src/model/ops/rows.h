@@ -72,6 +72,7 @@ typedef struct model_rows_view {
      */
     const uint32_t *gaps;
     uint32_t n_gaps;
+    uint32_t turned_from; /* keys in slots from here on are turned already (model_turn_rows); 0: none is */
 } model_rows_view;
 
 uint64_t model_rows_new_stamp(void);
