@@ -116,6 +116,41 @@ static void test_fold__a_session_goes_on_behind_the_context(void **state)
     }
 }
 
+/* Where memory is bounded folded blocks leave it with their active rows, and no bit shows it. */
+static void test_fold__folded_rows_lie_on_disk_beyond_the_limit(void **state)
+{
+    (void)state;
+    static const char *const bounded[] = {"host=1", NULL};
+    char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/rows", folder);
+    fake_model m[2] = {{.lanes_differ = true}, {.lanes_differ = true}};
+    kv_session *s[2];
+    float logits[2][FAKE_VOCAB];
+    for (int i = 0; i < 2; i++) {
+        const kv_compute c = fake_compute(&m[i], CTX);
+        const kv_options o = {
+            .budget = BUDGET, .repair = -1, .set = i ? bounded : NULL, .row_file = i ? path : NULL};
+        assert_int_equal(kv_session_new_over(&s[i], &c, &o, NULL, NULL), 0);
+        for (uint32_t turn = 1; turn <= 18; turn++) live(s[i], turn, 500 + turn % 3 * 100, 12);
+        logits_of(s[i], logits[i]);
+    }
+    uint32_t n_with_active = 0, n_in_memory = 0;
+    for (uint32_t b = 0; b < s[1]->table.n; b++) {
+        const size_t from = (size_t)b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
+        n_in_memory += !s[1]->table.blocks[b]->on_disk;
+        n_with_active += s[1]->table.blocks[b]->on_disk &&
+                         kv_bits_next(s[1]->lists.lane[0]->bits, from, to < s[1]->n ? to : s[1]->n, true) <
+                             (to < s[1]->n ? to : s[1]->n);
+    }
+    assert_true(s[1]->fold.n && n_with_active > 4);
+    assert_true(n_in_memory < s[1]->table.n / 2);
+    kit_assert_same_logits(logits[0], logits[1]);
+    assert_true(kv_session_schedule_hash(s[0]) == kv_session_schedule_hash(s[1]));
+    for (int i = 0; i < 2; i++) kv_session_free(s[i]);
+    assert_int_equal(base_fs_remove(folder, NULL), 0);
+}
+
 /* Before the first fold a session without an end has the bits of one with an end. */
 static void test_fold__nothing_changes_before_the_first_fold(void **state)
 {
@@ -371,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold__a_session_goes_on_behind_the_context),
+        cmocka_unit_test(test_fold__folded_rows_lie_on_disk_beyond_the_limit),
         cmocka_unit_test(test_fold__nothing_changes_before_the_first_fold),
         cmocka_unit_test(test_fold__plans_do_not_depend_on_batches),
         cmocka_unit_test(test_fold__forks_resumes_and_logs_carry_the_table),

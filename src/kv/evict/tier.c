@@ -1,7 +1,8 @@
 /*
- * Where evicted rows lie when memory is short. Over the limit in memory (`host`), blocks without an active
+ * Where rows lie when memory is short. Over the limit in memory (`host`), blocks without an active
  * row go to a file that has no name, the oldest first, and are read through a map from then on: scoring and
- * promotion see no difference but the time. With tier=8bit they stay in memory as 8 bits (model/ops/rows8.h)
+ * promotion see no difference but the time. Blocks of folded tokens go there with their active rows, of which tokens
+ * read copies (read/gather.h). With tier=8bit they stay in memory as 8 bits (model/ops/rows8.h)
  * as long as that suffices: the one case in which a row that comes back is not the row that was evicted. What
  * rounding changed is kv_stats.key_error and value_error. Over the limit on disk (`disk`, that file and the
  * row file together) the oldest of them are given up for ever: their rows are lost, a plan with cause
@@ -47,13 +48,15 @@ static bool is_cold(const kv_session *s, uint32_t b)
 }
 
 /*
- * May the block's rows lie on disk? Active ones only where what is written reads them by sections, which are brought
- * from there (read/bring.c); a prompt reads them through the map.
+ * May the block's rows lie on disk? Active ones only where tokens do not read them there: what is written reads them by
+ * sections, which are brought (read/bring.c; a prompt reads them through the map), or all tokens read copies.
  */
 static bool may_leave(const kv_session *s, uint32_t b)
 {
-    return is_cold(s, b) || (kv_block_has_rows(s->table.blocks[b]) && s->table.blocks[b]->refs == 1 &&
-                                kv__reading_covers(s, b) && kv__block_is_computed(s, b));
+    const kv_block *block = s->table.blocks[b];
+    if (!kv_block_has_rows(block) || block->refs != 1) return false;
+    return ((kv__reading_covers(s, b) || kv__visit_copies(s, b)) && kv__block_is_computed(s, b)) ||
+           is_cold(s, b);
 }
 
 static size_t bytes_of(const kv_session *s, const kv_block *b)
@@ -159,7 +162,7 @@ static int give_up(kv_session *s, uint64_t excess, base_err *err)
 int kv__tier(kv_session *s, base_err *err)
 {
     const uint64_t host = limit_of(s->parameters.host), disk = limit_of(s->parameters.disk);
-    uint64_t have = host ? count_bytes(s, false) + kv__reading_bytes(s) : 0;
+    uint64_t have = host ? count_bytes(s, false) + kv__reading_bytes(s) + kv__visit_bytes(s) : 0;
     int rc = have > host && s->row_path ? kv__reading_catch_up(s, err) : 0;
     if (rc) return rc;
     if (have > host && s->parameters.tier > 0 && !s->window) have = pack_cold(s, have, host);

@@ -126,6 +126,11 @@ model_run *kv_gather_lane(kv_gather *g, const model_rows_view *rows, uint32_t la
     return runs;
 }
 
+size_t kv_gather_bytes(const kv_gather *g)
+{
+    return g ? g->n * model_rows_block_bytes(&g->shape) : 0;
+}
+
 bool kv_gather_show(kv_gather *g, model_rows_view *rows)
 {
     if (!g->n || rows->n_blocks > g->first) return false;

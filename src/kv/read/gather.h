@@ -31,6 +31,7 @@ bool kv_gather_reserve(kv_gather *g, uint32_t n_blocks);
  */
 model_run *kv_gather_lane(kv_gather *g, const model_rows_view *rows, uint32_t lane, uint32_t to,
     uint32_t *ret_n, uint32_t *ret_rows);
+size_t kv_gather_bytes(const kv_gather *g); /* that copies take; 0 of NULL */
 /* `rows` with the copies: blocks and packed are the gather's own until its next call. False: no memory. */
 bool kv_gather_show(kv_gather *g, model_rows_view *rows);
 

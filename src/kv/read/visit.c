@@ -232,13 +232,14 @@ static void find_scattered(const kv_visit *v, bool *which)
 
 /*
  * Copies take memory (at most a row's for every row that stays), so there are none where that is short or the
- * person has bounded it: then rows are read where they lie, with the same bits.
+ * person has bounded it: then rows are read where they lie, with the same bits. Where rows are folded they pay all the same:
+ * what they are copies of may lie on disk.
  */
 static bool has_room(const kv_visit *v, uint32_t n_blocks)
 {
     const kv_session *s = v->session;
     const size_t n_bytes = n_blocks * model_rows_block_bytes(&s->compute.shape);
-    return s->parameters.host <= 0 && n_bytes <= model_memory_available() / ROOM_SHARE;
+    return (s->parameters.host <= 0 || s->fold.n) && n_bytes <= model_memory_available() / ROOM_SHARE;
 }
 
 /*
@@ -398,6 +399,17 @@ void kv__visit_truncate(kv_session *s, uint32_t n)
 void kv__visit_replanned(kv_session *s)
 {
     if (s->visit) s->visit->is_known = false;
+}
+
+bool kv__visit_copies(const kv_session *s, uint32_t b)
+{
+    return s->compute.gathers && kv__visitors(s) && !(s->parameters.decode > 0) &&
+           (b + 1) * (MODEL_ROWS_BLOCK / MODEL_ROWS_GROUP) <= s->fold.n;
+}
+
+uint64_t kv__visit_bytes(const kv_session *s)
+{
+    return s->visit ? kv_gather_bytes(s->visit->gather) : 0;
 }
 
 void kv_session_take_visits(kv_session *s, kv_visits *ret, uint32_t *counts)

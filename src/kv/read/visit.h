@@ -32,6 +32,9 @@ void kv__visit_publish(kv_session *s, uint32_t n);
 /* rows of tokens at and behind n are gone or others now */
 void kv__visit_truncate(kv_session *s, uint32_t n);
 void kv__visit_replanned(kv_session *s); /* other rows are evicted now, or may be read */
-void kv__visit_free(kv_visit *v);        /* NULL is fine */
+/* Block b is folded, so tokens read copies of its listed rows wherever it lies; and what the copies take. */
+bool kv__visit_copies(const kv_session *s, uint32_t b);
+uint64_t kv__visit_bytes(const kv_session *s);
+void kv__visit_free(kv_visit *v); /* NULL is fine */
 
 #endif
