@@ -24,10 +24,29 @@ static void f16_row(const float *x, uint32_t n, uint16_t *out)
     }
 }
 
+/* Neighbours are a pair: four of them in a vector. */
+static void turn_neighbours(
+    const uint16_t *key, const float *table, uint32_t n_rot, uint32_t head_dim, uint16_t *out)
+{
+    const __m256i twice = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+    for (uint32_t i = 0; i < n_rot; i += 8) {
+        const float *cosines = table + i / 2, *sines = cosines + n_rot / 2;
+        const __m256 own = load_f16(key + i), other = _mm256_permute_ps(own, 0xB1),
+                     c = _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(cosines)), twice),
+                     s = _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(sines)), twice);
+        put_f16(_mm256_addsub_ps(_mm256_mul_ps(own, c), _mm256_mul_ps(other, s)), out + i);
+    }
+    for (uint32_t i = n_rot; i < head_dim; i++) out[i] = key[i];
+}
+
 static void turn_key(const uint16_t *key, const float *table, uint32_t n_rot, ops_rope_pairing pairing,
     uint32_t head_dim, uint16_t *out)
 {
     const uint32_t half = n_rot / 2;
+    if (pairing == OPS_ROPE_NORM && n_rot % 8 == 0) {
+        turn_neighbours(key, table, n_rot, head_dim, out);
+        return;
+    }
     if (pairing != OPS_ROPE_NEOX || half % 8) {
         cpu_turn_key_ref(key, table, n_rot, pairing, head_dim, out);
         return;

@@ -35,10 +35,30 @@ static void f16_row(const float *x, uint32_t n, uint16_t *out)
     }
 }
 
+/* Neighbours are a pair: eight of them in a vector. */
+static void turn_neighbours(
+    const uint16_t *key, const float *table, uint32_t n_rot, uint32_t head_dim, uint16_t *out)
+{
+    const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    for (uint32_t i = 0; i < n_rot; i += 16) {
+        const float *cosines = table + i / 2, *sines = cosines + n_rot / 2;
+        const __m512 own = f16_lanes(key + i), other = _mm512_permute_ps(own, 0xB1),
+                     c = _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_loadu_ps(cosines))),
+                     s = _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_loadu_ps(sines))),
+                     a = _mm512_mul_ps(own, c), b = _mm512_mul_ps(other, s);
+        put_f16_lanes(_mm512_mask_sub_ps(_mm512_add_ps(a, b), 0x5555, a, b), out + i);
+    }
+    for (uint32_t i = n_rot; i < head_dim; i++) out[i] = key[i];
+}
+
 static void turn_key(const uint16_t *key, const float *table, uint32_t n_rot, ops_rope_pairing pairing,
     uint32_t head_dim, uint16_t *out)
 {
     const uint32_t half = n_rot / 2;
+    if (pairing == OPS_ROPE_NORM && n_rot % 16 == 0) {
+        turn_neighbours(key, table, n_rot, head_dim, out);
+        return;
+    }
     if (pairing != OPS_ROPE_NEOX || half % 16) {
         cpu_turn_key_ref(key, table, n_rot, pairing, head_dim, out);
         return;
