@@ -220,6 +220,68 @@ static void test_window__rows_given_up_leave_its_lists(void **state)
     kv_session_free(s);
 }
 
+static size_t count_mapped(const kv_session *s)
+{
+    size_t n = 0;
+    for (uint32_t b = 0; b < s->table.n; b++) n += s->table.blocks[b]->mapped;
+    return n;
+}
+
+/* Memory of this process that no file holds, in bytes. */
+static size_t anonymous_bytes(void)
+{
+    base_buf status = {0};
+    assert_int_equal(base_fs_read("/proc/self/status", 1 << 16, &status, NULL), 0);
+    const char *at = strstr(status.data, "RssAnon:");
+    const size_t n = at ? strtoull(at + strlen("RssAnon:"), NULL, 10) * 1024 : 0;
+    base_buf_free(&status);
+    return n;
+}
+
+/*
+ * A little model whose blocks are larger than a MiB: with a row file the rows behind windows lie in a file, at the same
+ * addresses, and every bit is that of a session in memory, also where it goes back to where they are read, or forks.
+ */
+static void test_window__rows_behind_it_take_no_memory(void **state)
+{
+    enum { LONG = 2400, BACK = 700 };
+    tiny_gguf spec = TINY_GGUF_GEMMA3;
+    int32_t ids[LONG];
+    float logits[2][4][TINY_GGUF_VOCAB];
+    const uint16_t *first_block[2];
+    size_t grown[2];
+    (void)state;
+    spec.head_dim = 64;
+    spec.n_head_kv = 4;
+    model *m = kit_open_tiny(&spec, 2);
+    kit_make_ids(ids, LONG, TINY_GGUF_VOCAB, 9);
+    for (int i = 0; i < 2; i++) {
+        kv_session *s = NULL, *fork = NULL;
+        const kv_options o = {.budget = 900, .repair = 40, .row_file = i ? path : NULL};
+        const size_t before = anonymous_bytes();
+        assert_int_equal(kv_session_new(&s, m, &o, NULL, NULL), 0);
+        kit_append(s, KV_ORIGIN_TOOL, 1, ids, 512, NULL);
+        first_block[i] = s->table.rows[0];
+        kit_append(s, KV_ORIGIN_TOOL, 1, ids + 512, LONG - 512, logits[i][0]);
+        grown[i] = anonymous_bytes() - before;
+        assert_ptr_equal(s->table.rows[0], first_block[i]);
+        /* 24 of 28 lanes of every block that lies behind the window of 200 by a tile. */
+        assert_int_equal(
+            count_mapped(s), i ? (LONG - 200 - MODEL_ROWS_TILE) / MODEL_ROWS_BLOCK * 24 * (256 * 64 * 4) : 0);
+        assert_int_equal(kv_session_fork(s, &fork, NULL, NULL), 0);
+        assert_int_equal(kv_session_truncate(fork, BACK, NULL), 0);
+        kit_append(fork, KV_ORIGIN_USER, 2, ids + 100, 300, logits[i][1]);
+        kit_append(s, KV_ORIGIN_USER, 2, ids + 200, 40, logits[i][2]); /* the fork wrote nothing of it */
+        kv_session_free(fork);
+        assert_int_equal(kv_session_truncate(s, BACK, NULL), 0);
+        kit_append(s, KV_ORIGIN_USER, 3, ids + 300, 900, logits[i][3]);
+        kv_session_free(s);
+    }
+    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+    assert_true(grown[1] + (4 << 20) < grown[0]); /* of 7 blocks of 1.75 MiB, 10 MiB */
+    model_close(m);
+}
+
 static uint32_t window_of_any(void *user, uint32_t layer)
 {
     (void)user;
@@ -256,6 +318,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_window__rows_behind_it_lie_on_disk_and_are_read_after_a_rewind, set_up, tear_down),
         cmocka_unit_test(test_window__rows_given_up_leave_its_lists),
+        cmocka_unit_test_setup_teardown(test_window__rows_behind_it_take_no_memory, set_up, tear_down),
         cmocka_unit_test(test_window__where_every_layer_has_one_all_lanes_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,6 +178,7 @@ struct kv_session {
     kv_rowfile *file;     /* NULL until the first save */
     int tier;             /* file of blocks that are on disk only; 0: none yet */
     uint32_t tier_blocks; /* places in it that were written */
+    bool keeps_windows;   /* rows behind windows stay in memory: the disk has no room for them */
     uint32_t *file_row;   /* [n] place in the row file; KV_NO_ROW: not written yet */
     uint64_t *row_hash;   /* [n] of those that are */
     kv_prefix prefix;

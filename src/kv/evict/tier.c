@@ -12,6 +12,10 @@
  * (is_cold). They may be read again after a rewind, so they are not rounded, and where they are given up they leave
  * those lists.
  *
+ * Rows behind a window are in no list's reach but a rewind's, and of most models with windows they are most of the
+ * cache. So those of full blocks go to that file as well, limit or not, and are mapped where they lay: the same pages,
+ * which memory need not keep (leave_windows). A device that reads blocks where they lie (pinned memory) keeps them.
+ *
  * A session that keeps its rows in memory only has no folder for such a file: its limit in memory gives rows
  * up at once.
  */
@@ -29,6 +33,8 @@
 #include "kv/plan/plan.h"
 #include "kv/read/reading.h"
 #include "kv/read/visit.h"
+
+enum { LEAST_MAPPED = 1 << 20 }; /* bytes of a block: smaller ones are not worth a map */
 
 static uint64_t limit_of(double mib)
 {
@@ -64,11 +70,19 @@ static size_t bytes_of(const kv_session *s, const kv_block *b)
     return b->packed ? model_rows8_bytes(&s->table.shape) : b->rows ? b->n_bytes : 0;
 }
 
+static size_t bytes_in_memory(const kv_session *s, const kv_block *b)
+{
+    return b->on_disk ? 0 : bytes_of(s, b) - b->mapped;
+}
+
 static uint64_t count_bytes(const kv_session *s, bool on_disk)
 {
     uint64_t n = 0;
-    for (uint32_t b = 0; b < s->table.n; b++)
-        if (s->table.blocks[b]->on_disk == on_disk) n += bytes_of(s, s->table.blocks[b]);
+    for (uint32_t b = 0; b < s->table.n; b++) {
+        const kv_block *block = s->table.blocks[b];
+        const size_t in_memory = bytes_in_memory(s, block);
+        n += on_disk ? bytes_of(s, block) - in_memory : in_memory;
+    }
     return n;
 }
 
@@ -87,21 +101,31 @@ static int open_tier(kv_session *s, base_err *err)
     return rc;
 }
 
-int kv__to_disk(kv_session *s, uint32_t b, base_err *err)
+static int write_at(kv_session *s, const void *bytes, size_t n_bytes, off_t at, base_err *err)
 {
-    kv_block *block = s->table.blocks[b];
-    const long page = sysconf(_SC_PAGESIZE);
-    const size_t place = (block->n_bytes + (size_t)page - 1) / (size_t)page * (size_t)page;
-    const off_t at = (off_t)((uint64_t)s->tier_blocks * place);
-    int rc = s->tier ? 0 : open_tier(s, err);
-    if (rc) return rc;
-    for (size_t done = 0; done < block->n_bytes;) {
-        const ssize_t n =
-            pwrite(s->tier, (const uint8_t *)block->rows + done, block->n_bytes - done, at + (off_t)done);
+    for (size_t done = 0; done < n_bytes;) {
+        const ssize_t n = pwrite(s->tier, (const uint8_t *)bytes + done, n_bytes - done, at + (off_t)done);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return base_fail_sys(err, "cannot write evicted rows to disk");
         done += (size_t)n;
     }
+    return 0;
+}
+
+/* Where the file has room for a block; of the place only what is written takes any. */
+static off_t next_place(const kv_session *s, const kv_block *block)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), place = (block->n_bytes + page - 1) / page * page;
+    return (off_t)((uint64_t)s->tier_blocks * place);
+}
+
+int kv__to_disk(kv_session *s, uint32_t b, base_err *err)
+{
+    kv_block *block = s->table.blocks[b];
+    const off_t at = next_place(s, block);
+    int rc = s->tier ? 0 : open_tier(s, err);
+    if (!rc) rc = write_at(s, block->rows, block->n_bytes, at, err);
+    if (rc) return rc;
     void *map = mmap(NULL, block->n_bytes, PROT_READ, MAP_SHARED, s->tier, at);
     if (map == MAP_FAILED) return base_fail_sys(err, "cannot read evicted rows from disk");
     kv_block_set_map(block, map);
@@ -116,6 +140,50 @@ bool kv__block_is_computed(const kv_session *s, uint32_t b)
     for (uint32_t t = b * MODEL_ROWS_BLOCK; t < (b + 1) * MODEL_ROWS_BLOCK; t++)
         if (s->cut[t]) return false;
     return true;
+}
+
+/* Is the block full and our own, all in memory as it was computed, and behind every window that reads it by tiles? */
+static bool is_behind(const kv_session *s, uint32_t b)
+{
+    const kv_block *block = s->table.blocks[b];
+    return (b + 1) * MODEL_ROWS_BLOCK + s->window + MODEL_ROWS_TILE <= s->n && block->refs == 1 &&
+           block->rows && !block->on_disk && !block->mapped && block->n_bytes >= LEAST_MAPPED &&
+           kv__block_is_computed(s, b);
+}
+
+/* The rows of lanes [from, to) of a block, which lie together: into the file, and its pages in their place. */
+static int map_lanes(kv_session *s, kv_block *block, uint32_t from, uint32_t to, off_t place, base_err *err)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), lane = block->n_bytes / s->n_lanes, at = from * lane,
+                 n_bytes = (to - from) * lane;
+    uint8_t *rows = (uint8_t *)block->rows + at;
+    if ((uintptr_t)rows % page || n_bytes % page) return 0;
+    const int rc = write_at(s, rows, n_bytes, place + (off_t)at, err);
+    if (rc) return rc;
+    const int how = MAP_PRIVATE | MAP_FIXED;
+    if (mmap(rows, n_bytes, PROT_READ | PROT_WRITE, how, s->tier, place + (off_t)at) == MAP_FAILED)
+        return base_fail_sys(err, "cannot map rows behind a window");
+    block->mapped += n_bytes;
+    return 0;
+}
+
+/* Gives the memory of rows behind windows back. What a disk has no room for stays where it is, and is not tried again. */
+static void leave_windows(kv_session *s)
+{
+    if (!s->window || !s->row_path || !s->compute.gathers || s->keeps_windows) return;
+    for (uint32_t b = 0; b < s->table.n && !s->keeps_windows; b++) {
+        if (!is_behind(s, b)) continue;
+        kv_block *block = s->table.blocks[b];
+        const off_t place = next_place(s, block);
+        int rc = s->tier ? 0 : open_tier(s, NULL);
+        for (uint32_t lane = 0, to; lane < s->n_lanes && !rc; lane = to) {
+            for (to = lane; to < s->n_lanes && kv__window(s, to);) to++;
+            if (to > lane) rc = map_lanes(s, block, lane, to, place, NULL);
+            if (to == lane) to++;
+        }
+        s->tier_blocks += block->mapped > 0;
+        s->keeps_windows = rc || !block->mapped;
+    }
 }
 
 /*
@@ -162,13 +230,14 @@ static int give_up(kv_session *s, uint64_t excess, base_err *err)
 int kv__tier(kv_session *s, base_err *err)
 {
     const uint64_t host = limit_of(s->parameters.host), disk = limit_of(s->parameters.disk);
+    leave_windows(s);
     uint64_t have = host ? count_bytes(s, false) + kv__reading_bytes(s) + kv__visit_bytes(s) : 0;
     int rc = have > host && s->row_path ? kv__reading_catch_up(s, err) : 0;
     if (rc) return rc;
     if (have > host && s->parameters.tier > 0 && !s->window) have = pack_cold(s, have, host);
     for (uint32_t b = 0; b < s->table.n && have > host && s->row_path && !rc; b++) {
         if (s->table.blocks[b]->on_disk || !may_leave(s, b)) continue;
-        have -= bytes_of(s, s->table.blocks[b]);
+        have -= bytes_in_memory(s, s->table.blocks[b]);
         rc = kv_table_unpack(&s->table, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK, err);
         if (!rc) rc = kv__to_disk(s, b, err);
     }

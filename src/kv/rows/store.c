@@ -51,8 +51,9 @@ static void free_rows(kv_block *b)
 {
     if (b->on_disk && b->rows) munmap(b->rows, b->n_bytes);
     if (!b->on_disk && b->rows && b->device.unpin) b->device.unpin(b->device.user, b->rows);
-    if (!b->on_disk) base_huge_free(b->rows, b->n_bytes);
+    if (!b->on_disk) base_huge_free(b->rows, b->n_bytes); /* whatever is mapped there */
     b->rows = NULL;
+    b->mapped = 0;
     free(b->packed);
     b->packed = NULL;
 }
@@ -185,6 +186,7 @@ int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *er
         kv_block *old = b < t->n ? t->blocks[b] : NULL;
         if (old && old->refs == 1 && !old->on_disk && !old->packed) {
             free_sketch(old); /* of rows that will be others */
+            old->mapped = 0;  /* what is written is memory of its own again */
             continue;
         }
         kv_block *block = old ? copy_block(t, old) : kv_block_new(&t->shape, &t->device);

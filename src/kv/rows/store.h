@@ -27,6 +27,7 @@ typedef struct kv_block {
     size_t n_bytes;
     uint16_t *rows;  /* NULL: given up for ever, unless they are packed */
     bool on_disk;    /* rows are a read-only map of a file (tier.c) */
+    size_t mapped;   /* bytes of rows in memory that are a private map of a file instead (tier.c) */
     uint8_t *packed; /* the rows in 8 bits (model/ops/rows8.h); NULL: they are as they were computed */
     uint8_t *sketch; /* of its keys (model/ops/sketch.h); NULL: nobody asked since they were written */
     kv_shelf *shelf; /* where the sketch lies */
