@@ -13,6 +13,7 @@
 #include "model/file/gguf.h"
 #include "model/forward/arch.h"
 #include "model/forward/model.h"
+#include "model/forward/packed.h"
 
 /* Of one file: bytes in GB (0: not known to us), K and V of a token in all lanes in KiB, one state in MiB. */
 typedef struct known_model {
@@ -51,7 +52,8 @@ enum { N_CONTEXTS = sizeof contexts / sizeof *contexts, N_STATES = 4 };
 /* As a model that is opened asks for it: weights packed, rows, the newest states, and work space. */
 static double need_gb(const known_model *m, uint32_t n_rows)
 {
-    return m->gb * 17 / 16 + (n_rows * m->row_kib * 1024 + N_STATES * m->state_mib * 0x1p20) / 1e9 + .4;
+    return m->gb * model_packed_share(m->format) +
+           (n_rows * m->row_kib * 1024 + N_STATES * m->state_mib * 0x1p20) / 1e9 + .4;
 }
 
 static bool is_built(const char *architecture)

@@ -302,6 +302,13 @@ class Configuration(Case):
         self.assertEqual(run.returncode, 5)
         self.assertIn("`kvist model list` shows", run.stderr)
 
+    def test_the_list_of_well_known_models_tells_what_they_take(self):
+        run = self.run_kvist("model", "list", "--all")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        # Weights as they are packed (MXFP4 as in the file, Q4_K 1.028 times), rows, .4 GB of work space.
+        self.assertRegex(run.stdout, r"\n  gpt-oss-20b +MXFP4 +12\.1 +12\.9 +14\.1  ")
+        self.assertRegex(run.stdout, r"\n  Qwen2\.5-Coder-7B +Q4_K_M +4\.7 +5\.7 +7\.1  ")
+
     def test_the_tour_needs_a_screen(self):
         run = self.run_kvist("--linear", "--fake-script", self.script, stdin="/tour\n")
         self.assertEqual(run.returncode, 0, run.stderr)

@@ -137,8 +137,8 @@ static uint64_t weights_bytes(const model *m)
     for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) {
         const gguf_tensor *t = gguf_tensor_at(m->file, i);
         if (model_arch_is_left_out(&m->hyper, t) || t == m->tensors.own_embd) continue;
-        const uint64_t packed = cpu_packed_bytes(t), least = t->n_bytes + t->n_bytes / 16;
-        weights += packed > least ? packed : least; /* a little wider than the file's; of some formats much */
+        const uint64_t packed = cpu_packed_bytes(t);
+        weights += packed > t->n_bytes ? packed : t->n_bytes; /* vectors stay as they are */
     }
     return weights;
 }
