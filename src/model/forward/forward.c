@@ -179,9 +179,40 @@ static int make_turns(model *m, micro_batch *b, base_err *err)
         err);
 }
 
+/* The token index of the first of a list's last n rows, or of the row behind them all. */
+static uint32_t first_of_last(const model_lane_list *list, uint32_t n)
+{
+    uint32_t r = list->n_runs;
+    while (r > 1 && list->runs[r - 1].n < n) n -= list->runs[--r].n;
+    return r && list->runs[r - 1].n >= n ? list->runs[r - 1].index + list->runs[r - 1].n - n : 0;
+}
+
+model_rows_view forward_near(model *m, const model_rows_view *rows, uint32_t n)
+{
+    model_rows_view view = *rows;
+    const uint32_t n_lanes = model_rows_lanes(&rows->shape), window = m->hyper.window;
+    if (!m->near) return view;
+    for (uint32_t lane = 0; lane < n_lanes; lane++) { /* a model with windows has rows in every layer */
+        const model_lane_list *list = &rows->lanes[lane];
+        uint32_t first = first_of_last(list, n), k = 0;
+        m->near[lane] = *list;
+        if (!model_layer_has_window(&m->hyper, lane / rows->shape.n_head_kv)) continue;
+        first = first + 1 > window ? first + 1 - window : 0;
+        while (k < list->n_runs && list->runs[k].n == MODEL_ROWS_BLOCK &&
+               list->runs[k].index + MODEL_ROWS_BLOCK <= first)
+            k++;
+        m->near[lane] =
+            (model_lane_list){list->runs + k, list->n_runs - k, list->n_rows - k * MODEL_ROWS_BLOCK};
+    }
+    view.lanes = m->near;
+    return view;
+}
+
 static int run_micro_batch(model *m, micro_batch *b, uint32_t layer_last, base_err *err)
 {
     const model_hyper *h = &m->hyper;
+    const model_rows_view near = forward_near(m, b->rows, b->n);
+    b->rows = &near;
     int rc = make_rope_tables(m, b, err);
     if (!rc) rc = make_turns(m, b, err);
     if (!rc) rc = start_hidden(m, b, err);

@@ -93,7 +93,15 @@ struct model {
     char notice[560];
     forward_scratch scratch;
     forward_fold fold;
+    model_lane_list *near; /* [lanes] forward_near's; NULL: no layer has a window */
 };
+
+/*
+ * `rows` with lists that begin, in layers with a window, at the block in which the first of the last n rows begins to
+ * read (n 0: the token that comes): a backend that copies what lists name need not hold what such a layer keeps behind
+ * it. Tiles stay as they are, since only whole blocks in front are left out. Valid until the next call.
+ */
+model_rows_view forward_near(model *m, const model_rows_view *rows, uint32_t n);
 
 /* Floats of a token's heads in the layers whose heads are not their lanes (lanes.h); 0: there are none. */
 static inline uint32_t forward_narrow_width(const model_hyper *h)

@@ -413,6 +413,8 @@ static int open_model(model *m, const char *path, const model_options *o, base_e
     if ((rc = model_arch_read(m->file, &m->hyper, err))) return rc;
     if ((rc = model_arch_bind(m->file, &m->hyper, &m->tensors, err))) return rc;
     describe(m, path);
+    const model_rows_shape shape = model_get_rows_shape(m);
+    if (m->hyper.window) m->near = base_xcalloc(model_rows_lanes(&shape), sizeof *m->near);
     if ((rc = load_text(m, o->thinking, err))) return rc;
     m->tell = o->notice;
     m->tell_user = o->user;
@@ -446,6 +448,7 @@ void model_close(model *m)
     model_tokenizer_free(m->tokenizer);
     model_arch_unbind(&m->tensors);
     gguf_close(m->file);
+    free(m->near);
     free(m->path);
     free(m->name);
     free(m);

@@ -101,7 +101,8 @@ void model_rows_unpin(model *m, void *memory)
 
 void model_rows_bring(model *m, const model_rows_view *rows)
 {
-    if (m->ops->bring) (void)m->ops->bring(m->ops, rows, NULL);
+    const model_rows_view near = forward_near(m, rows, 0);
+    if (m->ops->bring) (void)m->ops->bring(m->ops, &near, NULL);
 }
 
 /* A lane's query heads become tokens of one head each, so that the operation keeps them apart. */
