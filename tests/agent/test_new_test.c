@@ -220,6 +220,21 @@ static void test_new_test__it_waits_for_the_error(void **state)
     }
 }
 
+/* "remove" is the name of what is tested: nothing is deleted for it. */
+static void test_new_test__of_a_member_that_is_called_like_an_operation(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("pair.py", "class Pair:\n    def remove(self, x):\n        return x == 1\n");
+    put_file("test_pair.py", "from pair import Pair\n\n\ndef test_pair():\n    assert Pair()\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, ADDED ADDED ADDED ADDED, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a test to test_pair.py that Pair.remove returns whether it was there, with test_pair");
+    if (told(&h, "delete")) fail_msg("%s", h.json.data);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* C: begun as its neighbour begins, and run where that is run. */
 static void test_new_test__of_c_runs_with_the_others(void **state)
 {
@@ -516,6 +531,7 @@ int main(void)
     };
     const struct CMUnitTest once[] = {
         TEST_CASE(test_new_test__it_waits_for_the_error),
+        TEST_CASE(test_new_test__of_a_member_that_is_called_like_an_operation),
         TEST_CASE(test_new_test__of_c_runs_with_the_others),
         TEST_CASE(test_new_test__the_class_that_should_get_a_method_gets_it),
         TEST_CASE(test_new_test__rows_go_to_the_test_that_is_told),

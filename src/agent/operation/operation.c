@@ -144,13 +144,28 @@ static bool asks_for_order(const char *request)
     return agent__has_any_word(request, things) && agent__has_any_word(request, verbs);
 }
 
-/* The operation that the request asks for, and what stands behind its verb; NULL: none. */
+/* Behind the verb where it orders something: "Cache.Remove", "`remove`" and "remove()" are names. 0: nowhere. */
+static size_t find_verb(const char *request, const char *verb)
+{
+    size_t to = 0;
+    while ((to = agent__find_phrase(request, to, verb)) != 0) {
+        const size_t from = to - strlen(verb);
+        const bool is_name =
+            request[to] == '(' ||
+            (from > 0 && (strchr(".:#", request[from - 1]) || agent__is_mark(request[from - 1])));
+        if (!is_name) return to;
+    }
+    return 0;
+}
+
+/* The operation that the request asks for, and what stands behind its verb; NULL: none. A test alone is none. */
 static const struct operation *asked_operation(const agent *a, const char *request, const char **ret_behind)
 {
-    if (a->settings.mode == AGENT_MODE_PLAN || a->fix.wanted || !a->asked.change) return NULL;
+    if (a->settings.mode == AGENT_MODE_PLAN || a->fix.wanted || !a->asked.change || a->asked.test_alone)
+        return NULL;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (const char *const *verb = operations[i].verbs; *verb; verb++) {
-            const size_t to = agent__find_phrase(request, 0, *verb);
+            const size_t to = find_verb(request, *verb);
             const char *behind = request + to;
             if (!to || is_other_thing(behind)) continue;
             *ret_behind = behind;
