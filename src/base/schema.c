@@ -273,8 +273,8 @@ static int read_all_of(reader *r, uint32_t at, const base_json *value, const cha
 {
     if (value->type == BASE_JSON_ARRAY && value->n > 1)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
-            "the schema's \"allOf\" at %.200s has more than one member: write what they say together in one "
-            "schema",
+            "the schema's \"allOf\" at %.200s has more than one "
+            "member: write what they say together in one schema",
             place);
     return read_alternatives(r, at, value, "allOf", place);
 }
@@ -405,8 +405,8 @@ static int read_unique(reader *r, uint32_t at, const base_json *value, const cha
 {
     if (value->type == BASE_JSON_BOOL && !value->boolean) return BASE_OK;
     return base_fail(r->err, BASE_E_UNSUPPORTED,
-        "the schema's keyword \"uniqueItems\" at %.200s is not held by kvist: leave it out and drop what is "
-        "doubled",
+        "the schema's keyword \"uniqueItems\" at %.200s is not "
+        "held by kvist: leave it out and drop what is doubled",
         place);
 }
 
@@ -658,8 +658,8 @@ static int check_aliases(const base_schema *s, base_err *err)
     for (uint32_t i = 0; i < s->n; i++)
         if (aliases(s, i, 0, &left) > MOST_DEPTH)
             return base_fail(err, BASE_E_FORMAT,
-                "the schema at %.200s leads to itself (or through too many $ref, anyOf and oneOf) and to no "
-                "value",
+                "the schema at %.200s leads to itself (or through "
+                "too many $ref, anyOf and oneOf) and to no value",
                 s->nodes[i].place);
     return BASE_OK;
 }

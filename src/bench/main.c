@@ -41,8 +41,8 @@ static const struct {
 
 static void help(FILE *out)
 {
-    fputs("usage: kvist-bench NAME [options]\n\nThe experiments. `kvist bench` measures this machine and "
-          "model.\n\n",
+    fputs("usage: kvist-bench NAME [options]\n\n"
+          "The experiments. `kvist bench` measures this machine and model.\n\n",
         out);
     for (size_t i = 0; i < sizeof benches / sizeof *benches; i++)
         fprintf(out, "  %-9s %s\n", benches[i].name, benches[i].about);

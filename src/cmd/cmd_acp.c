@@ -10,8 +10,8 @@
 static const char usage[] =
     "usage: kvist acp [options]\n\n"
     "Speaks the Agent Client Protocol (version 1) on standard input and output, for Zed, JetBrains, Neovim,\n"
-    "Emacs and other editors that start agents. The options are the shell's; the tree is each session's "
-    "own.\n";
+    "Emacs and other editors that start agents. The options "
+    "are the shell's; the tree is each session's own.\n";
 
 typedef struct command_line {
     int argc;

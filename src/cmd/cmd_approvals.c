@@ -13,16 +13,16 @@
 
 static const char usage[] =
     "usage: kvist approvals [list]          what was allowed for good: commands, paths to read, servers\n"
-    "       kvist approvals allow COMMAND   exactly this command may run in the tree without asking, while "
-    "the files\n"
-    "                                       that it runs there (a script, make's Makefile) are what they are "
-    "now\n"
+    "       kvist approvals allow COMMAND   exactly this command "
+    "may run in the tree without asking, while the files\n"
+    "                                       that it runs "
+    "there (a script, make's Makefile) are what they are now\n"
     "       kvist approvals remove N        take the N-th of the list back\n"
     "       kvist approvals remove all      take all of the list back\n\n"
-    "With --dir the list is that tree's; without it every tree's, and allow means the current folder's. The "
-    "files\n"
-    "can be edited by hand: approvals beside your configuration, allow-read and endpoints in the data "
-    "folder.\n";
+    "With --dir the list is that tree's; without it every "
+    "tree's, and allow means the current folder's. The files\n"
+    "can be edited by hand: approvals beside your configuration, "
+    "allow-read and endpoints in the data folder.\n";
 
 typedef struct approvals_options {
     const char *dir;

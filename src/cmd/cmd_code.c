@@ -30,8 +30,8 @@ static const char code_usage[] =
 static const char grammar_usage[] =
     "usage: kvist grammar list           the languages and where their grammars were found\n"
     "       kvist grammar check          the same with ABI and node names that a grammar lacks\n"
-    "       kvist grammar install FILE   copies libtree-sitter-LANG.so, LANG.so or languages.so to the data "
-    "folder\n";
+    "       kvist grammar install FILE   copies libtree-sitter-LANG.so, "
+    "LANG.so or languages.so to the data folder\n";
 
 /* One file, and the bytes of it that are asked for. */
 typedef struct source {
@@ -346,8 +346,8 @@ int cmd_code(int argc, char **argv)
             "for dot(1): the calls, or with --function its statements with control flow (solid), def-use "
             "(dashed) and control dependence (dotted)"},
         {"--joern", OPTION_TEXT, &joern, "EXPORT",
-            "edges and targets of calls from what joern-export --repr all --format graphson wrote, laid over "
-            "the files"},
+            "edges and targets of calls from what joern-export "
+            "--repr all --format graphson wrote, laid over the files"},
         {0},
     };
     const char **files = base_xcalloc((size_t)argc + 1, sizeof *files);

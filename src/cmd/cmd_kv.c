@@ -17,19 +17,18 @@
 #include "kv/session.h"
 #include "cmd/options.h"
 
-static const char usage[] =
-    "usage: kvist kv policies [--json]\n"
-    "       kvist kv calibrate [--model M]\n"
-    "       kvist kv pace [--model M]\n\n"
-    "  policies   the cache's policies (--kv-policy), their parameters (--kv-set NAME=VALUE) and the source "
-    "of each\n"
-    "             default\n"
-    "  calibrate  finds the model's retrieval heads, by which repairs of later sessions ask; the shell does "
-    "so in idle\n"
-    "             time after its first turn with a model\n"
-    "  pace       measures from how many rows on reading few of them is faster on this machine, which the "
-    "budget auto\n"
-    "             of later sessions takes; the shell does so likewise, once\n";
+static const char usage[] = "usage: kvist kv policies [--json]\n"
+                            "       kvist kv calibrate [--model M]\n"
+                            "       kvist kv pace [--model M]\n\n"
+                            "  policies   the cache's policies (--kv-policy), their "
+                            "parameters (--kv-set NAME=VALUE) and the source of each\n"
+                            "             default\n"
+                            "  calibrate  finds the model's retrieval heads, by which "
+                            "repairs of later sessions ask; the shell does so in idle\n"
+                            "             time after its first turn with a model\n"
+                            "  pace       measures from how many rows on reading few "
+                            "of them is faster on this machine, which the budget auto\n"
+                            "             of later sessions takes; the shell does so likewise, once\n";
 
 static void put_member(base_buf *out, const char *key, const char *value)
 {

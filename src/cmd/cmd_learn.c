@@ -17,10 +17,10 @@
 
 static const char usage[] =
     "usage: kvist learn [--model M] [--seed N]\n\n"
-    "Trains a small network that corrects which rows --kv-policy intentkv keeps, on your own logged "
-    "sessions\n"
-    "with a model: 20 at least whose tool calls quote what was read before. The newest 100 are computed "
-    "once\n"
+    "Trains a small network that corrects which rows "
+    "--kv-policy intentkv keeps, on your own logged sessions\n"
+    "with a model: 20 at least whose tool calls quote what "
+    "was read before. The newest 100 are computed once\n"
     "more, up to 8,192 tokens of each. Its file stays on this machine; --kv-set residual=on uses it.\n";
 
 enum { SESSIONS_LEAST = 20, SESSIONS_MOST = 100, HELD_OUT = 5 };
@@ -104,8 +104,8 @@ static int train(const learn_set *set, const char *hash, learn_options *o, base_
         rc = held_out(set, NULL, is_used, shares[i], &rule, err);
         if (!rc) rc = held_out(set, r, is_used, shares[i], &learned, err);
         if (!rc)
-            printf("%.0f%% of the rows, sessions not trained on: %.3f of what the next call quotes by the "
-                   "rule, %.3f corrected\n",
+            printf("%.0f%% of the rows, sessions not trained on: %.3f of "
+                   "what the next call quotes by the rule, %.3f corrected\n",
                 shares[i] * 100, rule, learned);
     }
     if (!rc) rc = kv_residual_save(r, path, err);
@@ -135,8 +135,8 @@ static int learn(const common_options *common, int64_t seed, base_err *err)
         rc = gather(log, &ids, &compute, &set, err);
         if (!rc && set.n_sessions < SESSIONS_LEAST)
             rc = base_fail(err, BASE_E_STATE,
-                "%zu logged sessions of this model have tool calls that quote what was read before; at least "
-                "%d are needed",
+                "%zu logged sessions of this model have tool calls that "
+                "quote what was read before; at least %d are needed",
                 set.n_sessions, SESSIONS_LEAST);
         o.seed = (uint64_t)seed;
         o.progress = say_progress;

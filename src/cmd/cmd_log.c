@@ -23,8 +23,8 @@ static const char usage[] =
     "       kvist log search WORDS [--session ID]   full text over requests, answers and tool results\n"
     "       kvist log export ID             every event as a JSON line, the bytes that --json printed\n"
     "       kvist log export --markdown ID  the same as a page to read and share\n"
-    "       kvist log export --labels ID    per message and result, the tokens that the next five tool calls "
-    "quote\n"
+    "       kvist log export --labels ID    per message and "
+    "result, the tokens that the next five tool calls quote\n"
     "       kvist log kv ID [--turn N]      the rows that each lane held at a turn's end\n"
     "       kvist log delete ID             the session, its text index, rows and undo objects\n\n"
     "An ID may be shortened.\n";

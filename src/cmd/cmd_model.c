@@ -31,8 +31,8 @@ static const char usage[] =
     "usage: kvist model list [--json]     the default models and those in the data folder\n"
     "       kvist model list --all        and families, formats, and what well-known models need here\n"
     "       kvist model get NAME|URL [--sha256 HEX]   http needs the hash\n"
-    "                                     fetches a model into the data folder; an interrupted one goes on; "
-    "of\n"
+    "                                     fetches a model "
+    "into the data folder; an interrupted one goes on; of\n"
     "                                     a model in parts (-00001-of-00003.gguf) all are fetched\n"
     "       kvist model info FILE|NAME    metadata, tensor types, memory plan, pivot\n"
     "       kvist model check FILE|NAME   reads the whole file: shapes, numbers, vocabulary, sha256\n";
@@ -191,9 +191,8 @@ static void put_pivot(const gguf_file *f, const char *path, const model_hyper *h
     kv_pivot *p = kv_pivot_load(file, hash, h->n_layer);
     free(file);
     if (!p) {
-        base_buf_puts(out,
-            "pivot: not detected yet (the first bulk under --kv-policy structkv, or kvist-bench structkv "
-            "--pivot)\n");
+        base_buf_puts(out, "pivot: not detected yet (the first bulk under "
+                           "--kv-policy structkv, or kvist-bench structkv --pivot)\n");
         return;
     }
     const uint32_t cut = kv_pivot_cut(p, floor_share, &alone);
@@ -337,8 +336,8 @@ static int get_default(const default_model *m, base_err *err)
     free(path);
     if (here) return 0;
     return base_fail(err, BASE_E_UNSUPPORTED,
-        "%s comes in parts of Python wheels: `kvist-fetch %s` (in kvist's source folder `scripts/fetch %s`) "
-        "fetches it",
+        "%s comes in parts of Python wheels: `kvist-fetch %s` "
+        "(in kvist's source folder `scripts/fetch %s`) fetches it",
         m->name, m->role, m->role);
 }
 

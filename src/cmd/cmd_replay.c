@@ -18,9 +18,8 @@
 static const char usage[] =
     "usage: kvist replay [ID] [--turn N] [--text WxH]\n"
     "       kvist replay [ID] --what-if --kv-budget ROWS ...\n\n"
-    "Shows a session's screens from the log, without a model. ID may be a prefix; "
-    "without one: the latest session. Of a what-if (kvist what-if): both sides, one above the "
-    "other.\n"
+    "Shows a session's screens from the log, without a model. ID may be a prefix; without "
+    "one: the latest session. Of a what-if (kvist what-if): both sides, one above the other.\n"
     "Keys: h and l a turn, 0 and $ the first and the last, space plays, Tab the "
     "cache inspector, ? all keys, q quits; of a what-if d the next turn that differs.\n";
 
@@ -92,8 +91,8 @@ int cmd_replay(int argc, char **argv)
     const option_row own[] = {
         {"--turn", OPTION_INTEGER, &turn, "N", "starts at the end of turn N"},
         {"--what-if", OPTION_FLAG, &what_if, NULL,
-            "computes the session again with the settings given behind it (kvist what-if --help), then shows "
-            "both"},
+            "computes the session again with the settings given "
+            "behind it (kvist what-if --help), then shows both"},
         {"--text", OPTION_TEXT, &size, "WxH", "prints that screen as plain text (120x40) and ends"},
         {0},
     };

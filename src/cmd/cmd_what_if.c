@@ -26,29 +26,31 @@
 #include "whatif/whatif.h"
 
 static const char usage[] =
-    "usage: kvist what-if [ID] [--kv-budget ROWS] [--kv-policy NAME] [--repair ROWS|off] [--kv-set "
-    "NAME=VALUE]\n"
+    "usage: kvist what-if [ID] [--kv-budget ROWS] [--kv-policy "
+    "NAME] [--repair ROWS|off] [--kv-set NAME=VALUE]\n"
     "                          [--model FILE|NAME] [--from N --free] [--json]\n\n"
-    "Computes a logged session again, once with its own settings and once with those given here, over the "
-    "text\n"
+    "Computes a logged session again, once with its own "
+    "settings and once with those given here, over the text\n"
     "that was recorded, and prints what differs: rows evicted and brought back, and at which tokens of the\n"
-    "answers the model would have preferred another one. ID may be a prefix; without one: the latest "
-    "session.\n"
-    "With --from N --free the changed side answers by itself from turn N on, and its answers and calls are "
-    "set\n"
-    "beside what was recorded. No tool runs for that: a call that the record has is answered from it, a file "
-    "is\n"
+    "answers the model would have preferred another one. "
+    "ID may be a prefix; without one: the latest session.\n"
+    "With --from N --free the changed side answers by itself "
+    "from turn N on, and its answers and calls are set\n"
+    "beside what was recorded. No tool runs for that: a call "
+    "that the record has is answered from it, a file is\n"
     "read where it still holds what it held, and behind any other call that side ends, with a sentence.\n"
     "The session stays as it is. What is found is kept as its child (kvist log lists it, kvist log delete\n"
     "removes it); after Ctrl+C the same command goes on behind the last finished turn.\n";
 
 static const char more[] =
-    "KL is how far the two expectations of the next token are apart, in nats a token of the answers; "
-    "\"beside\"\n"
+    "KL is how far the two expectations of the next token "
+    "are apart, in nats a token of the answers; \"beside\"\n"
     "is how many evicted rows a token read for itself. Time is that of reading the recorded text, which\n"
-    "computes answers in batches: it compares the two sides, not a session's speed. A --model of another "
-    "vocabulary\nreads the text as tokens of its own, and nats a byte are compared; so it is with a session "
-    "that was computed\nelsewhere, of which the log has texts and calls only.\n";
+    "computes answers in batches: it compares the two sides, "
+    "not a session's speed. A --model of another vocabulary\n"
+    "reads the text as tokens of its own, and nats a byte are "
+    "compared; so it is with a session that was computed\n"
+    "elsewhere, of which the log has texts and calls only.\n";
 
 /* --- the two sides -------------------------------------------------------------------------------------- */
 
@@ -450,8 +452,8 @@ static void print_turn(const agent_event *e)
 {
     const bool is_apart = e->what_if_turn.bytes > 0;
     if (is_apart)
-        printf("turn %lld  %lld bytes of answers, %lld of %lld of the reader's tokens are what it would have "
-               "said\n",
+        printf("turn %lld  %lld bytes of answers, %lld of %lld of "
+               "the reader's tokens are what it would have said\n",
             (long long)e->what_if_turn.turn, (long long)e->what_if_turn.bytes,
             (long long)e->what_if_turn.said, (long long)e->what_if_turn.tokens);
     else

@@ -88,15 +88,16 @@ int endpoint_ask(const endpoint_choice *c, const endpoint_words *words, const ch
     base_buf_puts(&question, "\nwhat the model is to read of\n  ");
     grants_show(&question, tree);
     base_buf_printf(&question,
-        "\nYour requests, excerpts and files that they need, changes, and what commands print%s. What git "
-        "ignores, .env files and keys\nare not put in front of a request. Allow that, now and later? [y/N] ",
+        "\nYour requests, excerpts and files that they need, changes, and "
+        "what commands print%s. What git ignores, .env files and keys\n"
+        "are not put in front of a request. Allow that, now and later? [y/N] ",
         to.is_https ? "" : ", WITHOUT ENCRYPTION");
     if (grants_can_ask())
         rc = grants_ask(AGENT_APPROVAL_ENDPOINT, tree, to.origin, question.data, err);
     else if (!words->is_typed)
         rc = base_fail(err, BASE_E_USAGE,
-            "%s is not this machine and nobody can be asked here: name it with --endpoint on the command "
-            "line",
+            "%s is not this machine and nobody can be asked "
+            "here: name it with --endpoint on the command line",
             to.origin);
     if (rc == BASE_E_DENIED)
         rc = base_fail(

@@ -115,8 +115,8 @@ static int check_backend(const char *value, base_err *err)
 #define IN(field) offsetof(common_options, field)
 static const common_row common_rows[] = {
     {"--model", OPTION_TEXT, IN(model), PUT_PLAIN, "FILE|NAME",
-        "a GGUF file, or a name of `kvist model list`; a word without a slash that does not end in .gguf is "
-        "a name",
+        "a GGUF file, or a name of `kvist model list`; a word "
+        "without a slash that does not end in .gguf is a name",
         "KVIST_MODEL, else qwen2.5-coder-1.5b"},
     {"--backend", OPTION_TEXT, IN(backend), PUT_PLAIN, "auto|cpu[:avx512-vnni|avx2|plain]|cuda[:bf16]",
         "what the model runs on; auto takes the GPU where there is one", "auto", {.check = check_backend}},
@@ -527,9 +527,9 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
     const size_t n = strlen(wanted);
     if (known)
         code = base_fail(err, BASE_E_ENGINE,
-            "the %s model, %s, is not here yet (%s): `kvist-fetch %s` fetches it, and so does scripts/run in "
-            "kvist's source folder; "
-            "--model FILE.gguf takes one that you have, `kvist model get URL` fetches any other",
+            "the %s model, %s, is not here yet (%s): `kvist-fetch %s` fetches it, "
+            "and so does scripts/run in kvist's source folder; --model FILE.gguf "
+            "takes one that you have, `kvist model get URL` fetches any other",
             known->role, known->name, missing, known->role);
     else if (o->model && !o->is_model_configured && n > 5 && !strcmp(wanted + n - 5, ".gguf") &&
              base_fs_exists(wanted))

@@ -98,12 +98,12 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
     const option_row own[] = {
         {"-p", OPTION_TEXT, &o->prompt, "TEXT", "one request without a screen; - reads it from stdin"},
         {"--input", OPTION_WORD, &o->input, "jsonl",
-            "with -p -: several requests on stdin, an object a line, {\"text\":\"...\",\"id\":\"...\"}; each "
-            "is answered before the next is read; with --json its answer stands between its input and "
-            "input_end"},
+            "with -p -: several requests on stdin, an object a line, "
+            "{\"text\":\"...\",\"id\":\"...\"}; each is answered before the next "
+            "is read; with --json its answer stands between its input and input_end"},
         {"--schema", OPTION_TEXT, &o->schema, "FILE",
-            "with -p: the answer is JSON of this JSON Schema, checked, alone on stdout and on one line "
-            "(docs/schema.md)"},
+            "with -p: the answer is JSON of this JSON Schema, "
+            "checked, alone on stdout and on one line (docs/schema.md)"},
         {"--max-turns", OPTION_INTEGER, &o->max_turns, "N",
             "with --input: stop behind N requests, with exit status 4", "all",
             .bounds = {1, MOST, "left out, all are answered"}},
@@ -139,8 +139,8 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
             "6 in the modes edits and all, else 0", .is_setting = true,
             .bounds = {0, AGENT_MOST_TRIES, "0 is off"}},
         {"--test", OPTION_TEXT, &o->test, "COMMAND",
-            "runs this tree's tests, for /test and to judge changes; one that a file names counts once you "
-            "approved it",
+            "runs this tree's tests, for /test and to judge changes; "
+            "one that a file names counts once you approved it",
             .is_setting = true, .is_tighter = is_asked_first},
         {"--lint", OPTION_TEXT, &o->lint, "COMMAND",
             "checks this tree's style and types, for /lint; approved as --test is", .is_setting = true,
@@ -149,8 +149,8 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
             "a path outside of the tree that commands may read too; asked once for each tree (repeatable)",
             .is_setting = true},
         {"--ignore", OPTION_LIST, &o->ignore, "PATTERN",
-            "files of the tree that are not listed, indexed and retrieved, as `git ls-files` takes it "
-            "(repeatable)",
+            "files of the tree that are not listed, indexed and "
+            "retrieved, as `git ls-files` takes it (repeatable)",
             .is_setting = true, .is_tighter = is_always_tighter},
         ENDPOINT_OPTION_ROWS(&o->endpoint),
         {"--ephemeral", OPTION_FLAG, &o->ephemeral, NULL, "write no log", "off", .is_setting = true},

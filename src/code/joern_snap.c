@@ -316,8 +316,8 @@ static int check_fit(const code_joern_report *report, const char *path, base_err
     }
     if (found * 100 >= points * LEAST_PERCENT) return 0;
     return base_fail(err, BASE_E_FORMAT,
-        "of the export's %llu places in %s only %llu are places of the file as it is now; export it again "
-        "from this version",
+        "of the export's %llu places in %s only %llu are places of "
+        "the file as it is now; export it again from this version",
         (unsigned long long)points, path, (unsigned long long)found);
 }
 

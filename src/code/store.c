@@ -114,8 +114,8 @@ code_store *code_store_open(const char *path, base_buf *word)
     }
     if (damaged)
         base_buf_printf(word,
-            "The saved index was cut off or damaged: %u of its files could be used, the rest "
-            "is read anew.\n",
+            "The saved index was cut off or damaged: %u of "
+            "its files could be used, the rest is read anew.\n",
             s->n);
     make_table(s);
     return s;

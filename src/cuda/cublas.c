@@ -36,8 +36,8 @@ static void *open_library(base_err *err)
         library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
     if (!library)
         base_fail(err, BASE_E_DEVICE,
-            "cuda:bf16 computes with cuBLAS, and %s is not found; install it, name its file in KVIST_CUBLAS, "
-            "or take --backend cuda",
+            "cuda:bf16 computes with cuBLAS, and %s is not found; install "
+            "it, name its file in KVIST_CUBLAS, or take --backend cuda",
             given ? given : libraries[0]);
     return library;
 }

@@ -128,8 +128,8 @@ static int check_experts(const ops_experts_args *a, base_err *err)
         return base_fail(err, BASE_E_LIMIT, "experts were not chosen for %u tokens", a->x->n);
     if (a->n_experts > EXPERTS_MAX || shared_bytes > CUDA_SORT_BYTES)
         return base_fail(err, BASE_E_UNSUPPORTED,
-            "%u tokens for %u of %u experts are more than the GPU sorts; take a smaller batch, or --backend "
-            "cpu",
+            "%u tokens for %u of %u experts are more than the "
+            "GPU sorts; take a smaller batch, or --backend cpu",
             a->x->n, a->n_used, a->n_experts);
     return 0;
 }

@@ -98,8 +98,8 @@ void mcp_refresh(mcp *m, tool_workspace *w, const atomic_bool *cancel, base_buf 
         if (!is_begun[i] && s->state == MCP_READY && s->is_changed) mcp_server_list(s, cancel, notes, &err);
         if (s->state == MCP_FAILED && !s->is_told)
             base_buf_printf(notes,
-                "the MCP server %s gave up its place: %s. Its tools are not offered; /mcp %s starts it "
-                "again\n",
+                "the MCP server %s gave up its place: %s. Its "
+                "tools are not offered; /mcp %s starts it again\n",
                 s->config->name, s->why, s->config->name);
         s->is_told = s->state == MCP_FAILED;
     }
@@ -288,8 +288,8 @@ static bool check(void *user, const char *asked, base_str payload, char **ret_na
     const bool good = arguments && !missing;
     if (!good)
         base_buf_printf(say,
-            " Its arguments, as a JSON Schema: %s\nCall it again, with the arguments as one JSON object in a "
-            "fenced block behind the call.\n",
+            " Its arguments, as a JSON Schema: %s\n"
+            "Call it again, with the arguments as one JSON object in a fenced block behind the call.\n",
             t->schema);
     if (good && is_mended) base_buf_puts(say, arguments); /* the person decides about what is sent */
     t->is_shown = t->is_shown || !good;

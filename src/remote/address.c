@@ -87,8 +87,8 @@ static int take_apart(CURLU *url, const char *text, remote_address *ret, base_er
         if (curl_url_get(url, refused[i], &there, 0)) continue;
         curl_free(there);
         return base_fail(err, BASE_E_USAGE,
-            i < 2 ? "an endpoint's address holds no name and no password: a key comes from KVIST_API_KEY or "
-                    "--api-key-file"
+            i < 2 ? "an endpoint's address holds no name and no password: "
+                    "a key comes from KVIST_API_KEY or --api-key-file"
                   : "an endpoint's address ends with its path: no \"?\" and no \"#\"");
     }
     char *scheme = part(url, CURLUPART_SCHEME, 0), *host = part(url, CURLUPART_HOST, 0),

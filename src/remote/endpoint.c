@@ -439,9 +439,8 @@ int remote_endpoint_fail_full(bool is_fixed, uint32_t n, uint32_t n_ctx, base_er
 {
     if (is_fixed)
         return base_fail(err, BASE_E_LIMIT,
-            "the endpoint's context of %u tokens has no room for kvist's own prompt and AGENTS.md; serve the "
-            "model with a larger "
-            "one (of a llama-server each slot has its share of -c)",
+            "the endpoint's context of %u tokens has no room for kvist's own prompt and AGENTS.md; "
+            "serve the model with a larger one (of a llama-server each slot has its share of -c)",
             n_ctx);
     if (n > n_ctx)
         return base_fail(err, BASE_E_LIMIT,

@@ -102,8 +102,8 @@ const remote_blocks *remote_events_blocks(const remote_events *e)
 int remote_events_open(remote_events **ret, const char *address, base_err *err)
 {
     return base_fail(err, BASE_E_UNSUPPORTED,
-        "--engine-events %.120s: this kvist was built without ZeroMQ (libzmq3-dev, meson setup "
-        "-Dzmq=enabled)",
+        "--engine-events %.120s: this kvist was built without "
+        "ZeroMQ (libzmq3-dev, meson setup -Dzmq=enabled)",
         address);
 }
 

@@ -223,8 +223,8 @@ static int too_late(const exchange *x, base_err *err)
     curl_easy_getinfo(x->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
     if (!x->has_body && sent_us > 0 && ms_since(x->begun_ns) > (uint64_t)sent_us / 1000 + l->first_ms)
         return base_fail(err, BASE_E_IO,
-            "%s took the request and sent nothing for %u s; it may be loading its model, or computing for "
-            "somebody else",
+            "%s took the request and sent nothing for %u s; it may "
+            "be loading its model, or computing for somebody else",
             origin, l->first_ms / 1000);
     if (x->has_body && !x->is_paused && ms_since(x->heard_ns) > l->silence_ms)
         return base_fail(err, BASE_E_IO, "%s was silent for %u s in the middle of an answer", origin,
@@ -247,8 +247,8 @@ static void tell_late(exchange *x)
         return;
     x->is_told_late = true;
     base_buf_printf(&text,
-        "%s has sent nothing for %u s: it may be loading its model, or computing for somebody else; waiting "
-        "for at most %u s",
+        "%s has sent nothing for %u s: it may be loading its model, "
+        "or computing for somebody else; waiting for at most %u s",
         x->http->address.origin, LATE_MS / 1000, o->limits.first_ms / 1000);
     o->waits(o->user, text.data);
     base_buf_free(&text);
@@ -428,8 +428,8 @@ static int redirect(exchange *x, char **ret, base_err *err)
         base_fail(err, rc, "%s redirects to what is no address of a server", x->http->address.origin);
     if (!rc && strcmp(to.origin, x->http->address.origin))
         rc = base_fail(err, BASE_E_STATE,
-            "%s redirects to %.100s, which is another server: nothing was sent there; give that address if "
-            "you trust it",
+            "%s redirects to %.100s, which is another server: nothing "
+            "was sent there; give that address if you trust it",
             x->http->address.origin, to.origin);
     remote_address_free(&to);
     if (rc)

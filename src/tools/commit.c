@@ -228,8 +228,8 @@ int tool_commit_look(tool_workspace *w, size_t style_bytes, tool_staged *ret, ba
     git_index_free(index);
     if (!rc && !ret->n_files)
         rc = base_fail(err, BASE_E_STATE,
-            "nothing is staged: `git add FILE` (or `git add -p` for parts of files) chooses what the commit "
-            "holds");
+            "nothing is staged: `git add FILE` (or `git add -p` "
+            "for parts of files) chooses what the commit holds");
     if (!rc) put_style(w, style_bytes, &ret->style);
     if (rc) tool_staged_free(ret);
     return rc;

@@ -395,8 +395,8 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     }
     if (at == n_ops) {
         tool__say(ret, TOOL_FAILED,
-            "git has no op \"%.40s\" here: status, diff, log, show, blame. For the rest: shell {\"command\": "
-            "\"git ...\"}\n",
+            "git has no op \"%.40s\" here: status, diff, log, show, "
+            "blame. For the rest: shell {\"command\": \"git ...\"}\n",
             op);
         return BASE_OK;
     }

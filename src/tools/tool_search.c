@@ -239,9 +239,8 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
         tool__say_path_error(w, ret, "list", path, &why);
     } else if (s.regex && tool__regex_is_spent(s.regex) && !s.n_lines) {
         tool__say(ret, TOOL_REFUSED,
-            "This regex takes too long: after %zu files it was given up. Next: search {\"query\": ...} with "
-            "one plain word "
-            "of it.\n",
+            "This regex takes too long: after %zu files it was given up. "
+            "Next: search {\"query\": ...} with one plain word of it.\n",
             n_looked);
     } else if (!s.n_lines) {
         tool__say(ret, TOOL_FAILED, "\"%.200s\" is nowhere in %s (%zu files looked at).\n", s.query,

@@ -141,9 +141,9 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
         tool__served_move(w);
         if (!code && c.is_stuck)
             base_buf_printf(&told,
-                "A process of the command was killed and has not ended within %d s: the kernel keeps it, as "
-                "a disk or a network folder that does not answer does. It may still write to the tree; `ps` "
-                "shows it.\n",
+                "A process of the command was killed and has not ended within %d "
+                "s: the kernel keeps it, as a disk or a network folder that does "
+                "not answer does. It may still write to the tree; `ps` shows it.\n",
                 TOOL_END_PATIENCE_MS / 1000);
     }
     if (told.len) ret->notice = base_xstrdup(told.data);

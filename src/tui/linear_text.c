@@ -174,8 +174,8 @@ static void on_ledger(const agent_event *e, tui_linear_text *t, base_buf *out)
 {
     label(t, "ledger: ", out);
     base_buf_printf(out,
-        "turn %lld, new %lld, reused %lld, evicted %lld, promoted %lld, active %lld of %lld, %.1f tokens a "
-        "second\n",
+        "turn %lld, new %lld, reused %lld, evicted %lld, promoted "
+        "%lld, active %lld of %lld, %.1f tokens a second\n",
         (long long)e->ledger.turn, (long long)e->ledger.new, (long long)e->ledger.reused,
         (long long)e->ledger.evicted, (long long)e->ledger.promoted, (long long)e->ledger.active,
         (long long)agent_limit_now(e->ledger.budget, e->ledger.until, e->ledger.host), e->ledger.decode_tps);

@@ -20,8 +20,8 @@ int tui_record_add(tui_record *r, const char *json, size_t n, const void *blob, 
     if (r->bytes > most_bytes) {
         agent_event_doc_free(doc);
         return base_fail(err, BASE_E_LIMIT,
-            "the session's events take more than %zu MiB of memory: it cannot be shown step by step; "
-            "kvist log show prints it",
+            "the session's events take more than %zu MiB of memory: "
+            "it cannot be shown step by step; kvist log show prints it",
             most_bytes >> 20);
     }
     base_grow(&r->events, &r->cap, r->n + 1, sizeof *r->events);

@@ -170,8 +170,8 @@ int tui_what_if_load(agent_log *l, const char *what_if, tui_record *recorded, tu
     }
     if (!rc && !recorded->n)
         rc = base_fail(err, BASE_E_NOT_FOUND,
-            "the session %s, which %s computed again, is not here any more: kvist log show %s prints what "
-            "was found",
+            "the session %s, which %s computed again, is not here "
+            "any more: kvist log show %s prints what was found",
             m.session ? m.session : "", what_if, what_if);
     if (m.is_apart) { /* one strip */
         tui_record_free(recorded);

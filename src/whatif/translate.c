@@ -121,8 +121,8 @@ static int encode(translating *t, const whatif_step *from, const base_buf *text,
     }
     if (!read_label(from->label, &end, &begin))
         return base_fail(t->err, BASE_E_FORMAT,
-            "the log of session %s does not say which messages begin and end: another vocabulary cannot read "
-            "it",
+            "the log of session %s does not say which messages "
+            "begin and end: another vocabulary cannot read it",
             t->s->id);
     t->engine->scaffold(t->engine->user, !t->n && end < 0 ? WHATIF_START : end, begin, ids);
     return 0;

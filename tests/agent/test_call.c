@@ -33,19 +33,32 @@ static const fixture fixtures[] = {
         NULL, "fence"},
     {"{\"name\": \"search\", \"arguments\": {\"text\": \"foo\"}}", "search", "{\"text\":\"foo\"}", NULL,
         "bare"},
-    {"<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"g.py\",\"name\":\"gcd\"}}</"
-     "tools>\n```python\ndef gcd(a, b):\n    "
-     "return a\n```\nextra",
+    {"<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"g.py\",\"name\":\"gcd\"}}</tools>\n"
+     "```python\n"
+     "def gcd(a, b):\n"
+     "    return a\n"
+     "```\n"
+     "extra",
         "rewrite", "{\"path\":\"g.py\",\"name\":\"gcd\"}", "def gcd(a, b):\n    return a\n", "tools"},
     /* An example in a comment has a block of its own; one that was not closed is not the next one's. */
-    {"<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"g.py\",\"name\":\"f\"}}</tools>\n```python\ndef "
-     "f():\n    "
-     "\"\"\"\n    ```pycon\n    >>> f()\n    ```\n    \"\"\"\n    return 1\n```\nextra",
+    {"<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"g.py\",\"name\":\"f\"}}</tools>\n"
+     "```python\n"
+     "def f():\n"
+     "    \"\"\"\n"
+     "    ```pycon\n"
+     "    >>> f()\n"
+     "    ```\n"
+     "    \"\"\"\n"
+     "    return 1\n"
+     "```\n"
+     "extra",
         "rewrite", "{\"path\":\"g.py\",\"name\":\"f\"}",
         "def f():\n    \"\"\"\n    ```pycon\n    >>> f()\n    ```\n    \"\"\"\n    return 1\n", "tools"},
-    {"<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"g.py\",\"name\":\"f\"}}</tools>\n```python\n    "
-     "x = 1\n    "
-     "```\nextra",
+    {"<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"g.py\",\"name\":\"f\"}}</tools>\n"
+     "```python\n"
+     "    x = 1\n"
+     "    ```\n"
+     "extra",
         "rewrite", "{\"path\":\"g.py\",\"name\":\"f\"}", "    x = 1\n", "tools"},
     /* repairs */
     {"<tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"echo a\necho b\"}}</tools>", "shell",
@@ -70,11 +83,14 @@ static const fixture fixtures[] = {
     {"{\"tool\": \"read\", \"path\": \"a.c\"}", "read", "{\"path\":\"a.c\"}", NULL, "bare"},
     {"```xml\n<tools>{\"name\":\"list\",\"arguments\":{}}</tools>\n```", "list", "{}", NULL, "tools"},
     {"<tools>\n```json\n{\"name\":\"list\",\"arguments\":{}}\n```\n</tools>", "list", "{}", NULL, "tools"},
-    {"<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"a\",\"name\":\"f\",\"body\":\"def f():\\n  "
-     "pass\"}}</tools>",
+    {"<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"a\",\"name\":\"f\",\"body\":\"def "
+     "f():\\n  pass\"}}</tools>",
         "rewrite", NULL, "def f():\n  pass", "tools"},
-    {"Fix:\n```python\ndef f(): "
-     "pass\n```\n<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"a\",\"name\":\"f\"}}</tools>",
+    {"Fix:\n"
+     "```python\n"
+     "def f(): pass\n"
+     "```\n"
+     "<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"a\",\"name\":\"f\"}}</tools>",
         "rewrite", "{\"path\":\"a\",\"name\":\"f\"}", "def f(): pass\n", "tools"},
     {"<tools>{\"name\":\"frobnicate\",\"arguments\":{}}</tools>", "frobnicate", "{}", NULL, "tools"},
     {"<tools> explains\n<tools>{\"name\":\"list\",\"arguments\":{}}</tools>", "list", "{}", NULL, "tools"},
@@ -85,12 +101,26 @@ static const fixture fixtures[] = {
     {"<function=shell>\n<parameter=command>\necho '</function>'\nls \"$x\" <y\n</parameter>\n</function>\n"
      "</tool_call>\n",
         "shell", "{\"command\":\"echo '</function>'\\nls \\\"$x\\\" <y\"}", NULL, "function"},
-    {"<tool_call>\n<function=write>\n<parameter=path>\na.py\n</parameter>\n<parameter=content>\ndef f():\n   "
-     " "
-     "return \"</parameter>\"\n</parameter>\n</function>\n</tool_call>",
+    {"<tool_call>\n"
+     "<function=write>\n"
+     "<parameter=path>\n"
+     "a.py\n"
+     "</parameter>\n"
+     "<parameter=content>\n"
+     "def f():\n"
+     "    return \"</parameter>\"\n"
+     "</parameter>\n"
+     "</function>\n"
+     "</tool_call>",
         "write", NULL, "def f():\n    return \"</parameter>\"\n", "tool_call"},
-    {"<tool_call>\n<function=rewrite>\n<parameter=path>\ng.py\n</parameter>\n<parameter=name>\ngcd\n</"
-     "parameter>\n"
+    {"<tool_call>\n"
+     "<function=rewrite>\n"
+     "<parameter=path>\n"
+     "g.py\n"
+     "</parameter>\n"
+     "<parameter=name>\n"
+     "gcd\n"
+     "</parameter>\n"
      "</function>\n</tool_call>\n```python\ndef gcd(a, b):\n    return a\n```\n",
         "rewrite", "{\"path\":\"g.py\",\"name\":\"gcd\"}", "def gcd(a, b):\n    return a\n", "tool_call"},
     {"<tool_call><function=list></function></tool_call>", "list", "{}", NULL, "tool_call"},

@@ -102,16 +102,16 @@ static void test_channels__read_what_gemma_writes(void **state)
     check_gemma((const char *[]){"<|channel>", "thou", "ght\nH", "m.\n", "<channel|>", "I look.",
                     "<|tool_call>", "call:re", "ad{path", ":", QUOTE, "a\n\"b", "{", QUOTE,
                     ",from:", "3,all:true}", "<tool_call|>", NULL},
-        "I look.\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\\n\\\"b{\", \"from\": 3, \"all\": "
-        "true}}",
+        "I look.\n"
+        "{\"name\": \"read\", \"arguments\": {\"path\": \"a\\n\\\"b{\", \"from\": 3, \"all\": true}}",
         "Hm.\n", 1);
     check_gemma((const char *[]){"<|tool_call>", "call:now{}", "<tool_call|>", NULL},
         "{\"name\": \"now\", \"arguments\": {}}", "", 0);
     /* Lists, objects, and text without its marks. */
     check_gemma((const char *[]){"<|tool_call>", "call:x{a:[1,", QUOTE, "2", QUOTE, "],b:{c:-1.5, ", QUOTE,
                     "d", QUOTE, ":null},e:word}", "<tool_call|>", NULL},
-        "{\"name\": \"x\", \"arguments\": {\"a\": [1, \"2\"], \"b\": {\"c\": -1.5, \"d\": null}, \"e\": "
-        "\"word\"}}",
+        "{\"name\": \"x\", \"arguments\": {\"a\": [1, \"2\"], "
+        "\"b\": {\"c\": -1.5, \"d\": null}, \"e\": \"word\"}}",
         "", 0);
     /* Several, a letter in two pieces, and marks that are missing or out of place. */
     check_gemma((const char *[]){"<|tool_call>", "call:a{}", "<tool_call|>", "<|tool_call>",
@@ -251,8 +251,11 @@ static void test_channels__a_turn_of_qwen3_forgets_its_thoughts(void **state)
     put_file("notes.txt", "remember the milk\n");
     host h = new_host();
     agent_session *s = open_session(&h,
-        "channels 3\nanswer <<X\n<think>\nI must read it, or call <tools>{\"name\": "
-        "\"shell\"}</tools>.\n</think>\n\n"
+        "channels 3\n"
+        "answer <<X\n"
+        "<think>\n"
+        "I must read it, or call <tools>{\"name\": \"shell\"}</tools>.\n"
+        "</think>\n\n"
         "<tools>{\"name\": \"read\", \"arguments\": {\"path\": \"notes.txt\"}}</tools>\nX\n"
         "answer <think>It says milk.</think>It says to remember the milk.\n",
         AGENT_MODE_ASK, NULL, true);
@@ -278,8 +281,9 @@ static void test_channels__a_turn_of_mistral_calls_and_answers(void **state)
     put_file("notes.txt", "remember the milk\n");
     host h = new_host();
     agent_session *s = open_session(&h,
-        "channels 2\nanswer [THINK]I must read it.[/THINK]I look.[TOOL_CALLS]read[ARGS]{\"path\": "
-        "\"notes.txt\"}\nanswer It says to remember the milk [sic].\n",
+        "channels 2\n"
+        "answer [THINK]I must read it.[/THINK]I look.[TOOL_CALLS]read[ARGS]{\"path\": \"notes.txt\"}\n"
+        "answer It says to remember the milk [sic].\n",
         AGENT_MODE_ASK, NULL, true);
     assert_int_equal(submit(s, &h, "what does notes.txt say?"), 0);
     assert_true(told(&h, "\"text\":\"It says to remember the milk [sic].\""));
@@ -301,9 +305,8 @@ static void test_channels__a_turn_of_gemma_drops_its_thoughts(void **state)
     host h = new_host();
     agent_session *s = open_session(&h,
         "channels 5\nanswer <|channel>thought\\nI must read it.\\n<channel|>I "
-        "look.<|tool_call>call:read{path:" QUOTE "notes.txt" QUOTE
-        "}<tool_call|>\nanswer <|channel>thought\\nNow I know.<channel|>It says to remember the "
-        "milk.\n",
+        "look.<|tool_call>call:read{path:" QUOTE "notes.txt" QUOTE "}<tool_call|>\n"
+        "answer <|channel>thought\\nNow I know.<channel|>It says to remember the milk.\n",
         AGENT_MODE_ASK, NULL, true);
     assert_int_equal(submit(s, &h, "what does notes.txt say?"), 0);
     assert_true(told(&h, "\"text\":\"It says to remember the milk.\""));
@@ -367,8 +370,10 @@ static void test_channels__an_unreadable_call_is_asked_for_in_the_models_form(vo
         "on one line, like\n<|tool_call>call:read{path:" QUOTE "FILE" QUOTE "}<tool_call|>\nor");
     check_asked_once_more("channels 1\nanswer <|channel|>commentary to=functions.read<|message|>]<|call|>\n"
                           "answer <|channel|>final<|message|>Then not.\n",
-        "on one line, like\n<|channel|>commentary to=functions.read <|constrain|>json<|message|>{\"path\": "
-        "\"FILE\"}<|call|>\nor");
+        "on one line, like\n"
+        "<|channel|>commentary to=functions.read "
+        "<|constrain|>json<|message|>{\"path\": \"FILE\"}<|call|>\n"
+        "or");
 }
 
 /* What could have become a stop string is told at the end, which is a token of the form. */
@@ -445,8 +450,8 @@ static void test_channels__a_long_thought_is_ended(void **state)
         "channels 2\nanswer [THINK]one two six ten It is milk.\nanswer [THINK]one two six ten So milk.\n",
         "[THINK]one two six ten[/THINK] It is milk.", false);
     check_bounded(
-        "channels 1\nanswer <|channel|>analysis<|message|>one two six ten<|channel|>final<|message|>It is "
-        "milk.\n"
+        "channels 1\n"
+        "answer <|channel|>analysis<|message|>one two six ten<|channel|>final<|message|>It is milk.\n"
         "answer <|channel|>analysis<|message|>one two six ten<|channel|>analysis<|message|>So milk.\n",
         "<|message|>one two six ten<|end|><|start|>assistant<|channel|>final<|message|>It is milk.", true);
 }

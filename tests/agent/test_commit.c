@@ -50,8 +50,8 @@ static int make_repository(void **state)
     setenv("HOME", base_folder, 1);
     setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
     unsetenv("XDG_CONFIG_HOME");
-    run("git init -q -b main && mkdir -p .git/hooks && git config user.name Ada && git config user.email "
-        "a@b");
+    run("git init -q -b main && mkdir -p .git/hooks && git "
+        "config user.name Ada && git config user.email a@b");
     put_file("a.txt", "one\n");
     run("git add a.txt && git commit -q -m 'Add the first line'");
     put_file("a.txt", "one\ntwo\n");
@@ -125,9 +125,8 @@ static void test_commit__a_copied_message_is_drafted_anew(void **state)
     static const char copy[] = "answer <<X\nAdd the second line\n\nWhatever.\nX\n",
                       copied_body[] = "answer <<X\nAdd a line\n\nThe file ended in front of it.\nX\n";
     base_buf script = {0};
-    run("git stash -q && git commit -q --amend -m 'Add the second line' -m 'The file ended in front of it.' "
-        "&& git stash "
-        "pop -q --index");
+    run("git stash -q && git commit -q --amend -m 'Add the second line' "
+        "-m 'The file ended in front of it.' && git stash pop -q --index");
     for (int i = 0; i < 2; i++) {
         base_buf_clear(&script);
         base_buf_printf(&script, "ctx 20000\n%s" DRAFT, i ? copied_body : copy);

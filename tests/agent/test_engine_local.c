@@ -52,9 +52,10 @@ static void append(engine *e, const int32_t *ids, uint32_t n)
 
 static void test_engine_local__doubts_are_what_the_session_would_say(void **state)
 {
-    static const char head[] = "int main(void)\n{\n",
-                      text[] = "    puts(\"hello\");\n    for (int i = 0; i < n; i--) "
-                               "sum += i;\n    return 0;\n}\n";
+    static const char head[] = "int main(void)\n{\n", text[] = "    puts(\"hello\");\n"
+                                                               "    for (int i = 0; i < n; i--) sum += i;\n"
+                                                               "    return 0;\n"
+                                                               "}\n";
     engine *e = open_or_skip((kv_options){.n_ctx = 512}, false);
     engine_info info;
     base_err err = {0};

@@ -57,9 +57,17 @@ static void test_judge__a_field_that_is_missing_is_begun(void **state)
         host h = new_host();
         put_file("box.h", BOX(""));
         agent_session *s = open_in(&h, BOX_USE(""),
-            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
-            "\"twice\"}}</tools>\n```c\nint twice(struct box *b)\n{\n    b->calls++;\n    return b->n + "
-            "b->n;\n}\n```\nX\n"
+            "answer <<X\n"
+            "<tools>{\"name\": \"rewrite\", \"arguments\": "
+            "{\"path\": \"twice.c\", \"name\": \"twice\"}}</tools>\n"
+            "```c\n"
+            "int twice(struct box *b)\n"
+            "{\n"
+            "    b->calls++;\n"
+            "    return b->n + b->n;\n"
+            "}\n"
+            "```\n"
+            "X\n"
             "answer <<X\nint calls;`.\n" BOX("    int calls;\n") "```\nX\nanswer Counted.\nanswer Counted.\n",
             AGENT_MODE_ALL, false);
         agent_session_agent(s)->settings.tries = 0;
@@ -196,10 +204,20 @@ static void test_judge__a_refused_rename_is_not_done_by_hand(void **state)
 {
     host h = new_host();
     agent_session *s = open_in(&h, C_FILE,
-        "answer <<X\n<tools>{\"name\": \"refactor\", \"arguments\": {\"operation\": \"rename\", \"name\": "
-        "\"twice\", \"to\": \"main\"}}</tools>\nX\n"
-        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
-        "\"twice\"}}</tools>\n```c\nstatic int main(int x)\n{\n    return x + x;\n}\n```\nX\n"
+        "answer <<X\n"
+        "<tools>{\"name\": \"refactor\", \"arguments\": {\"operation\": "
+        "\"rename\", \"name\": \"twice\", \"to\": \"main\"}}</tools>\n"
+        "X\n"
+        "answer <<X\n"
+        "<tools>{\"name\": \"rewrite\", \"arguments\": "
+        "{\"path\": \"twice.c\", \"name\": \"twice\"}}</tools>\n"
+        "```c\n"
+        "static int main(int x)\n"
+        "{\n"
+        "    return x + x;\n"
+        "}\n"
+        "```\n"
+        "X\n"
         "answer Renamed.\n" NOTHING NOTHING NOTHING,
         AGENT_MODE_ALL, false);
     assert_int_equal(submit(s, &h, "twice should be called main from now on"), 0);
@@ -218,10 +236,15 @@ static void test_judge__a_compiler_looks_at_every_changed_file(void **state)
     host h = new_host();
     put_file("four.c", "int four(int x)\n{\n    return x + x + x + x;\n}\n");
     agent_session *s = open_in(&h, C_FILE,
-        REWRITE_TWICE(
-            "2 * x") "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"four.c\", "
-                     "\"name\": \"four\"}}</tools>\n```c\nint four(int x)\n{\n    return 4 * x;\n}\n"
-                     "```\nX\nanswer Both are changed.\n" NOTHING NOTHING,
+        REWRITE_TWICE("2 * x") "answer <<X\n"
+                               "<tools>{\"name\": \"rewrite\", \"arguments\": "
+                               "{\"path\": \"four.c\", \"name\": \"four\"}}</tools>\n"
+                               "```c\n"
+                               "int four(int x)\n"
+                               "{\n"
+                               "    return 4 * x;\n"
+                               "}\n"
+                               "```\nX\nanswer Both are changed.\n" NOTHING NOTHING,
         AGENT_MODE_ALL, false);
     submit(s, &h, "twice and four should multiply");
     if (!told(&h, "-Isrc four.c twice.c")) fail_msg("%.600s", strstr(h.json.data, "event\":\"outcome"));
@@ -286,8 +309,8 @@ static void test_judge__a_yes_for_the_copy_is_none_for_the_tree(void **state)
     agent_session *s = open_in(&h, C_FILE,
         REWRITE_TWICE("2 * x") "answer Doubled.\n" REWRITE_TWICE(
             "x * 2") "answer Doubled.\n"
-                     "answer <tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"make -s "
-                     "check\"}}</tools>\n"
+                     "answer <tools>{\"name\": \"shell\", \"arguments\": "
+                     "{\"command\": \"make -s check\"}}</tools>\n"
                      "answer Made.\n",
         AGENT_MODE_EDITS, true);
     agent_session_agent(s)->settings.tries = 0;
@@ -366,8 +389,16 @@ static void test_judge__a_go_package_without_its_tests_modules_is_compiled(void 
             "package two\n\nimport (\n\t\"testing\"\n\n\t\"not.here.test/at/all\"\n)\n\n"
             "func TestTwice(t *testing.T) {\n\tall.Equal(t, 4, Twice(2))\n}\n");
         base_buf_printf(&script,
-            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"twice.go\", \"name\": "
-            "\"Twice\"}}</tools>\n```go\nfunc Twice(x int) int {\n\treturn %s\n}\n```\nX\nanswer Doubled.\n"
+            "answer <<X\n"
+            "<tools>{\"name\": \"rewrite\", \"arguments\": "
+            "{\"path\": \"twice.go\", \"name\": \"Twice\"}}</tools>\n"
+            "```go\n"
+            "func Twice(x int) int {\n"
+            "\treturn %s\n"
+            "}\n"
+            "```\n"
+            "X\n"
+            "answer Doubled.\n"
             "answer Doubled.\nanswer Doubled.\nanswer Doubled.\n",
             cases[i].body);
         agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
@@ -399,8 +430,16 @@ static void test_judge__a_runner_of_node_modules_is_found_there(void **state)
             assert_int_equal(chmod(path.data, 0755), 0);
         }
         agent_session *s = open_session(&h,
-            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"one.js\", \"name\": "
-            "\"one\"}}</tools>\n```js\nfunction one() {\n  return 2;\n}\n```\nX\nanswer Changed.\n",
+            "answer <<X\n"
+            "<tools>{\"name\": \"rewrite\", \"arguments\": "
+            "{\"path\": \"one.js\", \"name\": \"one\"}}</tools>\n"
+            "```js\n"
+            "function one() {\n"
+            "  return 2;\n"
+            "}\n"
+            "```\n"
+            "X\n"
+            "answer Changed.\n",
             AGENT_MODE_ALL, NULL, false);
         agent_session_agent(s)->settings.tries = 0;
         submit(s, &h, "one should return two");
@@ -419,8 +458,9 @@ static void test_judge__a_linter_that_is_configured_and_missing_is_told(void **s
     put_file("alone.py", "def alone(x):\n    return x\n");
     put_file("ruff.toml", "line-length = 100\n");
     agent_session *s = open_session(&h,
-        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"alone.py\", \"name\": "
-        "\"alone\"}}</tools>\n"
+        "answer <<X\n"
+        "<tools>{\"name\": \"rewrite\", \"arguments\": "
+        "{\"path\": \"alone.py\", \"name\": \"alone\"}}</tools>\n"
         "```python\ndef alone(x):\n    return 2 * x\n```\nX\nanswer Doubled.\n",
         AGENT_MODE_ALL, NULL, false);
     agent_session_agent(s)->settings.tries = 0;
@@ -454,9 +494,16 @@ static void test_judge__the_test_of_the_definition_is_chosen(void **state)
         put_file(path.data, "def test_other():\n    assert True\n");
         host h = new_host();
         agent_session *s = open_session(&h,
-            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"text.py\", \"name\": "
-            "\"shout\"}}</tools>\n```python\ndef shout(s):\n    return s.upper()\n```\nX\nanswer "
-            "Loud.\nanswer Loud.\n",
+            "answer <<X\n"
+            "<tools>{\"name\": \"rewrite\", \"arguments\": "
+            "{\"path\": \"text.py\", \"name\": \"shout\"}}</tools>\n"
+            "```python\n"
+            "def shout(s):\n"
+            "    return s.upper()\n"
+            "```\n"
+            "X\n"
+            "answer Loud.\n"
+            "answer Loud.\n",
             AGENT_MODE_ALL, NULL, false);
         agent_session_agent(s)->settings.tries = 0;
         submit(s, &h, "shout should give capitals");
@@ -574,8 +621,14 @@ static void test_judge__values_choose_a_candidate(void **state)
         "branches"); /* the second candidate may be begun while the first is tried, or not: an answer more */
     host h = new_host();
     agent_session *s = open_numbers(&h,
-        THRICE("x + x") "answer <<X\nx + x`.\ndef thrice(x):\n    return 3 * x\n```\nX\nanswer "
-                        "Added.\nanswer Added.\n",
+        THRICE("x + x") "answer <<X\n"
+                        "x + x`.\n"
+                        "def thrice(x):\n"
+                        "    return 3 * x\n"
+                        "```\n"
+                        "X\n"
+                        "answer Added.\n"
+                        "answer Added.\n",
         AGENT_MODE_ALL);
     agent_session_agent(s)->settings.tries = 2;
     assert_int_equal(submit(s, &h, "Add a function thrice to num.py: thrice(2) is 6"), 0);

@@ -179,9 +179,14 @@ static void test_new_test__of_a_function_that_changes_first(void **state)
         wish w = EVEN;
         w.request = requests[i];
         w.tests = "import even\n\n\ndef test_is_even():\n    assert even.is_even(4)\n";
-        w.script = ANSWER("<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"even.py\", \"name\": "
-                          "\"is_even\"}}</tools>\n```python\ndef is_even(n):\n    if n < 0:\n        raise "
-                          "ValueError(n)\n    return n % 2 == 0") ADDED ANSWER("-8)") ADDED;
+        w.script = ANSWER("<tools>{\"name\": \"rewrite\", "
+                          "\"arguments\": {\"path\": \"even.py\", "
+                          "\"name\": \"is_even\"}}</tools>\n"
+                          "```python\n"
+                          "def is_even(n):\n"
+                          "    if n < 0:\n"
+                          "        raise ValueError(n)\n"
+                          "    return n % 2 == 0") ADDED ANSWER("-8)") ADDED;
         host h = ask_for(&w, "    with pytest.raises(ValueError):\n        even.is_even(-8)\n");
         char *code = get_file("even.py");
         if (!strstr(code, "def is_even(n):\n    if n < 0:\n")) fail_msg("%s\n%s", code, h.json.data);
@@ -240,9 +245,16 @@ static void test_new_test__of_c_runs_with_the_others(void **state)
 {
     NEEDS_GRAMMAR;
     put_file("list.c", "int list_at(int i) {\n  return i;\n}\n\nint list_len(void) {\n  return 0;\n}\n");
-    put_file("test.c",
-        "#include <assert.h>\nint list_at(int i);\n\nstatic void\ntest_list_at() {\n  assert(list_at(1) == "
-        "1);\n}\n\nint main(void) {\n  test_list_at();\n  return 0;\n}\n");
+    put_file("test.c", "#include <assert.h>\n"
+                       "int list_at(int i);\n\n"
+                       "static void\n"
+                       "test_list_at() {\n"
+                       "  assert(list_at(1) == 1);\n"
+                       "}\n\n"
+                       "int main(void) {\n"
+                       "  test_list_at();\n"
+                       "  return 0;\n"
+                       "}\n");
     host h = new_host();
     agent_session *s = open_session(
         &h, "answer <<X\n  assert(list_len() == 0);\n}\n```\nX\n" ADDED ADDED, AGENT_MODE_ALL, NULL, false);
@@ -260,13 +272,21 @@ static void test_new_test__of_c_runs_with_the_others(void **state)
 /* Rows for a test that is told by words of its name and its file's, among others of the same table. */
 static void test_new_test__rows_go_to_the_test_that_is_told(void **state)
 {
-    static const char even[] =
-        "from even import is_even\n\n\n"
-        "def test_is_even_less():\n    for n in [\n        (2),\n        (4),\n        (6),\n    "
-        "]:\n        assert is_even(n)\n\n\n";
-    static const char odd[] =
-        "def test_is_even_greater():\n    for n in [\n        (12),\n        (14),\n        "
-        "(16),\n    ]:\n        assert is_even(n)\n";
+    static const char even[] = "from even import is_even\n\n\n"
+                               "def test_is_even_less():\n"
+                               "    for n in [\n"
+                               "        (2),\n"
+                               "        (4),\n"
+                               "        (6),\n"
+                               "    ]:\n"
+                               "        assert is_even(n)\n\n\n";
+    static const char odd[] = "def test_is_even_greater():\n"
+                              "    for n in [\n"
+                              "        (12),\n"
+                              "        (14),\n"
+                              "        (16),\n"
+                              "    ]:\n"
+                              "        assert is_even(n)\n";
     static const struct {
         const char *request, *has;
     } cases[] = {
@@ -307,13 +327,18 @@ static void test_new_test__rows_go_to_the_test_that_is_told(void **state)
 static void test_new_test__of_a_method_it_begins_like_the_nearest(void **state)
 {
     wish w = STACK;
-    w.tests = "from stack import Stack\n\n\ndef test_size():\n    stack = Stack()\n    stack.push(1)\n    "
-              "assert stack.size() == 1\n\n\n"
+    w.tests = "from stack import Stack\n\n\n"
+              "def test_size():\n"
+              "    stack = Stack()\n"
+              "    stack.push(1)\n"
+              "    assert stack.size() == 1\n\n\n"
               "def test_nothing():\n    assert True\n";
     w.script = ANSWER(") is False") ADDED;
     if (!has_pytest()) skip();
-    host h = ask_for(&w, "def test_is_empty():\n    stack = Stack()\n    stack.push(1)\n    assert "
-                         "stack.is_empty() is False\n");
+    host h = ask_for(&w, "def test_is_empty():\n"
+                         "    stack = Stack()\n"
+                         "    stack.push(1)\n"
+                         "    assert stack.is_empty() is False\n");
     assert_true(told(&h, "in is_empty the test file fails, as it should"));
     free_host(&h);
 }
@@ -334,12 +359,18 @@ static void test_new_test__of_a_method_it_waits_for_the_error(void **state)
 {
     wish w = STACK;
     w.request = "Add a test that is_empty raises TypeError for an argument";
-    w.tests = "from stack import Stack\n\n\ndef test_size():\n    stack = Stack()\n    stack.push(1)\n    "
-              "assert stack.size() == 1\n";
+    w.tests = "from stack import Stack\n\n\n"
+              "def test_size():\n"
+              "    stack = Stack()\n"
+              "    stack.push(1)\n"
+              "    assert stack.size() == 1\n";
     w.script = ANSWER("3)") ADDED;
     if (!has_pytest()) skip();
-    host h = ask_for(&w, "def test_is_empty():\n    stack = Stack()\n    stack.push(1)\n    with "
-                         "pytest.raises(TypeError):\n        stack.is_empty(3)\n");
+    host h = ask_for(&w, "def test_is_empty():\n"
+                         "    stack = Stack()\n"
+                         "    stack.push(1)\n"
+                         "    with pytest.raises(TypeError):\n"
+                         "        stack.is_empty(3)\n");
     free_host(&h);
 }
 
@@ -350,12 +381,16 @@ static void test_new_test__the_class_that_should_get_a_method_gets_it(void **sta
     if (!has_pytest()) skip();
     w.request =
         "Stack should get a method is_full(), true from 9 items on. Add it, and a test in test_stack.py.";
-    w.tests = "from stack import Stack\n\n\ndef test_size():\n    stack = Stack()\n    stack.push(1)\n    "
-              "assert stack.size() == 1\n";
+    w.tests = "from stack import Stack\n\n\n"
+              "def test_size():\n"
+              "    stack = Stack()\n"
+              "    stack.push(1)\n"
+              "    assert stack.size() == 1\n";
     w.script = ANSWER("):\n    return self.size() >= 9") ADDED ANSWER(") is False") ADDED;
-    host h =
-        ask_for(&w, "def test_is_full():\n    stack = Stack()\n    stack.push(1)\n    assert stack.is_full() "
-                    "is False\n");
+    host h = ask_for(&w, "def test_is_full():\n"
+                         "    stack = Stack()\n"
+                         "    stack.push(1)\n"
+                         "    assert stack.is_full() is False\n");
     char *code = get_file("stack.py");
     if (!strstr(code, "    def is_full(self):\n        return self.size() >= 9\n")) fail_msg("%s", code);
     free(code);
@@ -392,8 +427,11 @@ static void test_new_test__a_file_that_fails_in_every_copy_proves_nothing(void *
     wish w = STACK;
     base_buf tests = {0};
     base_buf_printf(&tests,
-        "import os\nfrom stack import Stack\n\n\ndef test_here():\n    assert os.getcwd() == '%s'\n\n\ndef "
-        "test_size():\n"
+        "import os\n"
+        "from stack import Stack\n\n\n"
+        "def test_here():\n"
+        "    assert os.getcwd() == '%s'\n\n\n"
+        "def test_size():\n"
         "    stack = Stack()\n    assert stack.size() == 0\n",
         tree);
     w.tests = tests.data;
@@ -410,8 +448,12 @@ static void test_new_test__a_file_that_fails_in_every_copy_proves_nothing(void *
 static void test_new_test__of_a_member_it_knows_the_type(void **state)
 {
     const wish w = {.module = "text",
-        .code = "class Top:\n    def low(self):\n        return 1\n\n\nclass Box:\n    def low(self):\n      "
-                "  return 0\n",
+        .code = "class Top:\n"
+                "    def low(self):\n"
+                "        return 1\n\n\n"
+                "class Box:\n"
+                "    def low(self):\n"
+                "        return 0\n",
         .tests = "from text import Box\n\n\ndef test_box():\n    assert Box()\n",
         .request = "Add a test for Box.low.",
         .script = ANSWER("):\n    assert Box().low() == 0") ADDED ADDED};

@@ -14,14 +14,22 @@ static void test_opening__a_condition_in_front_is_begun(void **state)
         {"rank.go", "package rank\n\nfunc Rank(x int) string {\n\ty := x\n\treturn name(y)\n}\n",
             "Rank of a negative number should be that of the positive one", "Rank",
             " x < 0 {\n Rank(-x)\n\t}\n\ty := x\n\treturn name(y)\n}",
-            "package rank\n\nfunc Rank(x int) string {\n\tif x < 0 {\n\t\treturn Rank(-x)\n\t}\n\ty := "
-            "x\n\treturn "
-            "name(y)\n}\n"},
+            "package rank\n\n"
+            "func Rank(x int) string {\n"
+            "\tif x < 0 {\n"
+            "\t\treturn Rank(-x)\n"
+            "\t}\n"
+            "\ty := x\n"
+            "\treturn name(y)\n"
+            "}\n"},
         {"rank.py", "def rank(x):\n    \"\"\"Its name.\"\"\"\n    return name(x)\n",
             "rank of a negative number should be refused with a ValueError, an error", "rank",
             " x < 0:\n        raise ValueError(x)\n    return name(x)",
-            "def rank(x):\n    \"\"\"Its name.\"\"\"\n    if x < 0:\n        raise ValueError(x)\n    return "
-            "name(x)\n"},
+            "def rank(x):\n"
+            "    \"\"\"Its name.\"\"\"\n"
+            "    if x < 0:\n"
+            "        raise ValueError(x)\n"
+            "    return name(x)\n"},
         {"rank.c", "int rank(int x)\n{\n    return name(x);\n}\n", "rank of a negative number should be 0",
             "rank", "x < 0) return 0;\n    return name(x);\n}",
             "int rank(int x)\n{\n    if (x < 0) return 0;\n    return name(x);\n}\n"},
@@ -37,9 +45,18 @@ static void test_opening__a_condition_in_front_is_begun(void **state)
         base_buf script = {0};
         const char *body = strstr(cases[i].text, "package") ? strstr(cases[i].text, "func") : cases[i].text;
         base_buf_printf(&script,
-            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"%s\", \"name\": "
-            "\"%s\"}}</tools>\n```\n%s```\nX\nanswer <<X\n%s\n```\nX\nanswer Done.\nanswer Done.\nanswer "
-            "Done.\n",
+            "answer <<X\n"
+            "<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"%s\", \"name\": \"%s\"}}</tools>\n"
+            "```\n"
+            "%s```\n"
+            "X\n"
+            "answer <<X\n"
+            "%s\n"
+            "```\n"
+            "X\n"
+            "answer Done.\n"
+            "answer Done.\n"
+            "answer Done.\n",
             cases[i].file, cases[i].name, body, cases[i].answer);
         agent_session *s = open_session(&h, script.data, AGENT_MODE_EDITS, NULL, false);
         agent_session_agent(s)->settings.tries = 0;
@@ -163,14 +180,26 @@ static void test_opening__an_operation_is_opened_by_other_words(void **state)
 static void test_opening__parameters_are_turned_round_with_their_calls(void **state)
 {
     NEEDS_GRAMMAR;
-    put_file("a.c", "static int less(int a, int b)\n{\n    return a - b;\n}\n\nint main(void)\n{\n    return "
-                    "less(3, 2);\n}\n");
+    put_file("a.c", "static int less(int a, int b)\n"
+                    "{\n"
+                    "    return a - b;\n"
+                    "}\n\n"
+                    "int main(void)\n"
+                    "{\n"
+                    "    return less(3, 2);\n"
+                    "}\n");
     host h = new_host();
     agent_session *s =
         open_session(&h, "opens 1\nanswer }}</tools>\nanswer Turned.\n", AGENT_MODE_ALL, NULL, false);
     assert_int_equal(submit(s, &h, "Turn the parameters of less round, in everything that calls it too."), 0);
-    assert_file("a.c", "static int less(int b, int a)\n{\n    return a - b;\n}\n\nint main(void)\n{\n    "
-                       "return less(2, 3);\n}\n");
+    assert_file("a.c", "static int less(int b, int a)\n"
+                       "{\n"
+                       "    return a - b;\n"
+                       "}\n\n"
+                       "int main(void)\n"
+                       "{\n"
+                       "    return less(2, 3);\n"
+                       "}\n");
     agent_session_close(s);
     free_host(&h);
 }
@@ -186,31 +215,60 @@ static void test_opening__a_parameter_comes_and_goes_by_words(void **state)
         const char *before, *request, *answer, *after;
     } cases[] = {
         {before, "Add an int parameter `flags` to edit_distance; its callers pass 0.", "}}</tools>",
-            "static int edit_distance(int a, int b, int flags)\n{\n    return a - b;\n}\n\nint "
-            "main(void)\n{\n    return "
-            "edit_distance(3, 2, 0);\n}\n"},
+            "static int edit_distance(int a, int b, int flags)\n"
+            "{\n"
+            "    return a - b;\n"
+            "}\n\n"
+            "int main(void)\n"
+            "{\n"
+            "    return edit_distance(3, 2, 0);\n"
+            "}\n"},
         {before,
-            "The function that computes the edit distance should take a second parameter flags; callers pass "
-            "1.",
+            "The function that computes the edit distance should "
+            "take a second parameter flags; callers pass 1.",
             "}}</tools>",
-            "static int edit_distance(int a, int flags, int b)\n{\n    return a - b;\n}\n\nint "
-            "main(void)\n{\n    return "
-            "edit_distance(3, 1, 2);\n}\n"},
+            "static int edit_distance(int a, int flags, int b)\n"
+            "{\n"
+            "    return a - b;\n"
+            "}\n\n"
+            "int main(void)\n"
+            "{\n"
+            "    return edit_distance(3, 1, 2);\n"
+            "}\n"},
         /* What callers pass is not said: the model says it. */
         {before, "Add a parameter flags to edit_distance.", "7\"}}</tools>",
-            "static int edit_distance(int a, int b, int flags)\n{\n    return a - b;\n}\n\nint "
-            "main(void)\n{\n    return "
-            "edit_distance(3, 2, 7);\n}\n"},
+            "static int edit_distance(int a, int b, int flags)\n"
+            "{\n"
+            "    return a - b;\n"
+            "}\n\n"
+            "int main(void)\n"
+            "{\n"
+            "    return edit_distance(3, 2, 7);\n"
+            "}\n"},
         {"static int one(int unused)\n{\n    return 1;\n}\n\nint main(void)\n{\n    return one(3);\n}\n",
             "Drop the parameter of the function one.", "}}</tools>",
             "static int one(void)\n{\n    return 1;\n}\n\nint main(void)\n{\n    return one();\n}\n"},
-        {"static int most(int n, int limit)\n{\n    return n < limit;\n}\n\nstatic int more(int n)\n{\n    "
-         "return "
-         "most(n, -1);\n}\n\nint main(void)\n{\n    return more(3 + 1);\n}\n",
+        {"static int most(int n, int limit)\n"
+         "{\n"
+         "    return n < limit;\n"
+         "}\n\n"
+         "static int more(int n)\n"
+         "{\n"
+         "    return most(n, -1);\n"
+         "}\n\n"
+         "int main(void)\n"
+         "{\n"
+         "    return more(3 + 1);\n"
+         "}\n",
             "Remove more and let its caller use most with -1 instead.", "}}</tools>",
-            "static int most(int n, int limit)\n{\n    return n < limit;\n}\n\nint main(void)\n{\n    return "
-            "most(3 + 1, "
-            "-1);\n}\n"},
+            "static int most(int n, int limit)\n"
+            "{\n"
+            "    return n < limit;\n"
+            "}\n\n"
+            "int main(void)\n"
+            "{\n"
+            "    return most(3 + 1, -1);\n"
+            "}\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_file("a.c", cases[i].before);
@@ -240,8 +298,15 @@ static void test_opening__behaviour_in_plain_words_finds_its_function(void **sta
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         host h = new_host();
         base_buf script = {0};
-        put_file("all.sh", "load_config() {\n    cat \"$1\"\n}\n\nopen_log() {\n    echo \"file "
-                           "$1\"\n}\n\nother() {\n    exit 1\n}\n");
+        put_file("all.sh", "load_config() {\n"
+                           "    cat \"$1\"\n"
+                           "}\n\n"
+                           "open_log() {\n"
+                           "    echo \"file $1\"\n"
+                           "}\n\n"
+                           "other() {\n"
+                           "    exit 1\n"
+                           "}\n");
         base_buf_printf(&script, "answer <<X\n%s%s```\nX\nanswer Done.\n",
             stage_chat ? "echo` here.\n" : "", /* behind a thought, where doubts do not follow a copy */
             cases[i].new);
@@ -262,9 +327,13 @@ static void test_opening__behaviour_in_plain_words_finds_its_function(void **sta
 static void test_opening__an_addition_is_begun(void **state)
 {
     NEEDS_GRAMMAR;
-    static const char stack[] =
-        "class Stack:\n    def push(self, x):\n        return x\n\n\nclass Empty:\n    "
-        "pass\n\n\ndef top(s):\n    return s\n";
+    static const char stack[] = "class Stack:\n"
+                                "    def push(self, x):\n"
+                                "        return x\n\n\n"
+                                "class Empty:\n"
+                                "    pass\n\n\n"
+                                "def top(s):\n"
+                                "    return s\n";
     static const struct {
         const char *request, *answer, *file, *has;
     } cases[] = {
@@ -287,8 +356,15 @@ static void test_opening__an_addition_is_begun(void **state)
         base_buf script = {0};
         put_file("stack.py", stack);
         put_file("twice.h", "int twice(int a);\n");
-        put_file("twice.c", "#include \"twice.h\"\n\nint twice(int a)\n{\n    return 2 * a;\n}\n\nstatic int "
-                            "more(int a)\n{\n    return twice(a);\n}\n");
+        put_file("twice.c", "#include \"twice.h\"\n\n"
+                            "int twice(int a)\n"
+                            "{\n"
+                            "    return 2 * a;\n"
+                            "}\n\n"
+                            "static int more(int a)\n"
+                            "{\n"
+                            "    return twice(a);\n"
+                            "}\n");
         base_buf_printf(&script, "answer <<X\n%s\n```\nX\nanswer Added.\nanswer Added.\nanswer Added.\n",
             cases[i].answer);
         agent_session *s = open_session(&h, script.data, AGENT_MODE_EDITS, NULL, false);
@@ -350,8 +426,10 @@ static void test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_mode
 /* What other files say in the same words is copied from by a small model. */
 static void test_opening__an_addition_to_a_file_sees_that_file(void **state)
 {
-    static const char body[] = "\n\ndef is_%s_number(n):\n    \"\"\"Whether a number is %s and divides by "
-                               "two.\"\"\"\n    return n\n";
+    static const char body[] = "\n\n"
+                               "def is_%s_number(n):\n"
+                               "    \"\"\"Whether a number is %s and divides by two.\"\"\"\n"
+                               "    return n\n";
     base_buf numbers = {0}, others = {0};
     base_buf_printf(&numbers, "import os\n");
     base_buf_printf(&others, "import os\n");
@@ -389,9 +467,14 @@ static void test_opening__a_function_of_a_type_is_begun(void **state)
         {"queue.go", "package q\n\ntype Queue struct{ n int }\n\nfunc (q *Queue) Pop() {\n\tq.n--\n}\n",
             "Add a method Reset to Queue that sets n to 0", "func (q *Queue) Reset",
             "() {\n\tq.n = 0\n}\n```",
-            "package q\n\ntype Queue struct{ n int }\n\nfunc (q *Queue) Pop() {\n\tq.n--\n}\n\nfunc (q "
-            "*Queue) "
-            "Reset() {\n\tq.n = 0\n}\n"},
+            "package q\n\n"
+            "type Queue struct{ n int }\n\n"
+            "func (q *Queue) Pop() {\n"
+            "\tq.n--\n"
+            "}\n\n"
+            "func (q *Queue) Reset() {\n"
+            "\tq.n = 0\n"
+            "}\n"},
         {"queue.rs", "pub struct Queue;\n\nimpl Queue {\n    pub fn pop(&self) {}\n}\n",
             "Queue needs a method `reset`", "pub fn reset", "(&self) {}\n```",
             "pub struct Queue;\n\nimpl Queue {\n    pub fn pop(&self) {}\n\n    pub fn reset(&self) {}\n}\n"},
@@ -407,8 +490,11 @@ static void test_opening__a_function_of_a_type_is_begun(void **state)
         {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n",
             "Ask a queue whether it is empty: add is_empty, which returns a bool", "def is_empty(self",
             "):\n    return 0\n```",
-            "class Queue:\n    def pop(self):\n        return 1\n\n    def is_empty(self):\n        return "
-            "0\n"},
+            "class Queue:\n"
+            "    def pop(self):\n"
+            "        return 1\n\n"
+            "    def is_empty(self):\n"
+            "        return 0\n"},
         {"index.js", "exports.parse = parse\n\nfunction parse (s) {\n  return s\n}\n",
             "Add and export isValid(s), which returns true if it can be parsed, and describe it in README.md",
             "function isValid", " (s) {\n  return true\n}\n```",
@@ -472,8 +558,13 @@ static void test_opening__a_new_parameter_is_to_be_used(void **state)
         open_session(&h, "opens 1\nanswer 0\"}}</tools>\n" NO NO NO, AGENT_MODE_ALL, NULL, false);
     agent_session_agent(s)->settings.tries = 0;
     submit(s, &h, "Add a parameter unsigned mode to put. The item gets it instead of 0.");
-    assert_file("a.c", "struct item {\n    unsigned mode;\n};\n\nvoid put(struct item *i, unsigned "
-                       "mode)\n{\n    i->mode = 0;\n}\n");
+    assert_file("a.c", "struct item {\n"
+                       "    unsigned mode;\n"
+                       "};\n\n"
+                       "void put(struct item *i, unsigned mode)\n"
+                       "{\n"
+                       "    i->mode = 0;\n"
+                       "}\n");
     assert_true(told(&h, "As it was: put in a.c."));
     assert_true(told(&h, "put is now:"));
     agent_session_close(s);
@@ -484,8 +575,12 @@ static void test_opening__a_new_parameter_is_to_be_used(void **state)
 static void test_opening__lists_and_members_are_read(void **state)
 {
     NEEDS_GRAMMAR;
-    put_file("shop.py", "class Cart:\n    def add(self):\n        return 1\n\n\nclass Shelf:\n    def "
-                        "add(self):\n        return 2\n\n\n"
+    put_file("shop.py", "class Cart:\n"
+                        "    def add(self):\n"
+                        "        return 1\n\n\n"
+                        "class Shelf:\n"
+                        "    def add(self):\n"
+                        "        return 2\n\n\n"
                         "def open_it():\n    return Cart().add()\n\n\ndef close_it():\n    return 3\n");
     host h = new_host();
     agent_session *s = open_session(&h, "opens 1\nanswer }}</tools>\n" NO NO NO, AGENT_MODE_ALL, NULL, false);
@@ -517,33 +612,59 @@ static void test_opening__a_new_test_finds_its_place(void **state)
         base_buf_free(&path);
     }
     put_file("src/lib.rs", rust);
-    put_file("lib/shape.js",
-        "export class Shape {\n  area(n) {\n    return n * n;\n  }\n\n  edgeLength(n) {\n    "
-        "return 4 * n;\n  }\n}\n");
-    put_file("tests/shape.test.js", "import { test } from 'node:test';\nimport assert from "
-                                    "'node:assert';\nimport { Shape } from '../lib/shape.js';\n\n"
+    put_file("lib/shape.js", "export class Shape {\n"
+                             "  area(n) {\n"
+                             "    return n * n;\n"
+                             "  }\n\n"
+                             "  edgeLength(n) {\n"
+                             "    return 4 * n;\n"
+                             "  }\n"
+                             "}\n");
+    put_file("tests/shape.test.js", "import { test } from 'node:test';\n"
+                                    "import assert from 'node:assert';\n"
+                                    "import { Shape } from '../lib/shape.js';\n\n"
                                     "test('area', () => {\n  assert.equal(new Shape().area(2), 4);\n});\n");
     put_file("third.go", "package third\n\nfunc third(a int) int {\n\treturn a / 3\n}\n");
-    put_file("third_test.go",
-        "package third\n\nimport \"testing\"\n\nfunc TestThird(t *testing.T) {\n\tfor _, c := range "
-        "[]struct{ a, b "
-        "int }{\n\t\t{0, 0},\n\t\t{3, 1},\n\t\t{6, 2},\n\t} {\n\t\tcheck(t, third(c.a), c.b)\n\t}\n}\n");
+    put_file("third_test.go", "package third\n\n"
+                              "import \"testing\"\n\n"
+                              "func TestThird(t *testing.T) {\n"
+                              "\tfor _, c := range []struct{ a, b int }{\n"
+                              "\t\t{0, 0},\n"
+                              "\t\t{3, 1},\n"
+                              "\t\t{6, 2},\n"
+                              "\t} {\n"
+                              "\t\tcheck(t, third(c.a), c.b)\n"
+                              "\t}\n"
+                              "}\n");
     static const struct {
         const char *request, *answer, *file, *has;
     } cases[] = {
         {"Add a test for half", "8), 4);\n}", "src/lib.rs",
-            "4);\n    }\n\n    #[test]\n    fn test_half() {\n        assert_eq!(half(8), 4);\n    "
-            "}\n}\n"},
+            "4);\n"
+            "    }\n\n"
+            "    #[test]\n"
+            "    fn test_half() {\n"
+            "        assert_eq!(half(8), 4);\n"
+            "    }\n"
+            "}\n"},
         {"Add a test for edgeLength", "new Shape().edgeLength(2), 8);\n});", "tests/edgeLength.test.js",
-            "import { Shape } from '../lib/shape.js';\n\ntest('edgeLength', () => {\n  assert.equal(new "
-            "Shape().edgeLength(2), 8);\n});\n"},
+            "import { Shape } from '../lib/shape.js';\n\n"
+            "test('edgeLength', () => {\n"
+            "  assert.equal(new Shape().edgeLength(2), 8);\n"
+            "});\n"},
         {"Add a test for edgeLength which fails", "throws(() => new Shape().edgeLength());\n});",
             "tests/edgeLength2.test.js", "{\n  assert.throws(() => new Shape().edgeLength());\n});\n"},
         /* A table's rows are its tests. */
         {"Add tests for third with 9 and 12",
             "9, 3},\n\t\t{12, 4},\n\t} {\n\t\tcheck(t, third(c.a), c.b)\n\t}\n}", "third_test.go",
-            "\t\t{3, 1},\n\t\t{6, 2},\n\t\t{9, 3},\n\t\t{12, 4},\n\t} {\n\t\tcheck(t, third(c.a), "
-            "c.b)\n\t}\n}\n"},
+            "\t\t{3, 1},\n"
+            "\t\t{6, 2},\n"
+            "\t\t{9, 3},\n"
+            "\t\t{12, 4},\n"
+            "\t} {\n"
+            "\t\tcheck(t, third(c.a), c.b)\n"
+            "\t}\n"
+            "}\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         host h = new_host();
@@ -566,8 +687,9 @@ static void test_opening__a_new_test_finds_its_place(void **state)
 static void test_opening__a_scripts_new_test_is_written_again_by_its_lines(void **state)
 {
     NEEDS_GRAMMAR;
-    static const char imports[] = "import { test } from 'node:test';\nimport assert from "
-                                  "'node:assert';\nimport { Shape } from '../lib/shape.js';\n\n";
+    static const char imports[] = "import { test } from 'node:test';\n"
+                                  "import assert from 'node:assert';\n"
+                                  "import { Shape } from '../lib/shape.js';\n\n";
     static const char *const folders[] = {"lib", "tests"};
     /* The first candidate begins as it likes, the others with a line of their own. */
     static const char *const tries[][3] = {{"0", "", ""}, {"3", "answer Hm.\n", "Eight.\n"}};
@@ -581,9 +703,14 @@ static void test_opening__a_scripts_new_test_is_written_again_by_its_lines(void 
     base_buf_printf(&old, "%stest('area', () => {\n  assert.equal(new Shape().area(2), 4);\n});\n", imports);
     base_buf_printf(&after,
         "%stest('edgeLength', () => {\n  assert.equal(new Shape().edgeLength(2), 8);\n});\n", imports);
-    put_file("lib/shape.js",
-        "export class Shape {\n  area(n) {\n    return n * n;\n  }\n\n  edgeLength(n) {\n    "
-        "return 4 * n;\n  }\n}\n");
+    put_file("lib/shape.js", "export class Shape {\n"
+                             "  area(n) {\n"
+                             "    return n * n;\n"
+                             "  }\n\n"
+                             "  edgeLength(n) {\n"
+                             "    return 4 * n;\n"
+                             "  }\n"
+                             "}\n");
     put_file("tests/shape.test.js", old.data);
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         host h = new_host();
@@ -592,8 +719,18 @@ static void test_opening__a_scripts_new_test_is_written_again_by_its_lines(void 
             "cd tests; ! test -s edgeLength.test.js || grep -q 'edgeLength(2), 8)' edgeLength.test.js",
             "the command line", true};
         base_buf_printf(&script,
-            "answer <<X\nnew Shape().edgeLength(2), 9);\n});\n```\nX\n%s"
-            "answer <<X\n%snew Shape().edgeLength(2), 8);\n});\n```\nX\nanswer Added.\nanswer Added.\n",
+            "answer <<X\n"
+            "new Shape().edgeLength(2), 9);\n"
+            "});\n"
+            "```\n"
+            "X\n"
+            "%sanswer <<X\n"
+            "%snew Shape().edgeLength(2), 8);\n"
+            "});\n"
+            "```\n"
+            "X\n"
+            "answer Added.\n"
+            "answer Added.\n",
             tries[i][1], tries[i][2]);
         agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
         base_buf_printf(&command, "/tries %s", tries[i][0]);

@@ -49,8 +49,7 @@ static void test_operation_words__say_a_parameter(void **state)
         {"sdsnew should take a new parameter called size of type size_t and its callers give -1", COMES, NULL,
             "size", "size_t", NULL, "-1", 0},
         {"The function that computes the edit distance should take the greatest distance as a third "
-         "parameter instead "
-         "of reading the constant of the module; pass maxDistance where it is called.",
+         "parameter instead of reading the constant of the module; pass maxDistance where it is called.",
             COMES, NULL, "maxDistance", NULL, NULL, "maxDistance", 3},
         {"Add a keyword argument `strict` to parse which defaults to False", COMES, NULL, "strict", NULL,
             "False", NULL, 0},
@@ -91,8 +90,8 @@ static void test_operation_words__say_what_stands_instead(void **state)
     static const struct {
         const char *request, *name, *call, *with;
     } cases[] = {
-        {"oom does the same as oomm without an upper limit. Remove oom and let its caller use oomm with -1 "
-         "instead.",
+        {"oom does the same as oomm without an upper limit. "
+         "Remove oom and let its caller use oomm with -1 instead.",
             "oomm", NULL, "-1"},
         {"Delete note; callers should use `log.write(text, 1)`.", "log.write", "log.write(text, 1)", NULL},
         {"Delete note, in favour of log_it(...)", "log_it", NULL, NULL},

@@ -116,8 +116,15 @@ static void test_outcome__the_old_text_again_is_no_change(void **state)
     put_file("add.sh", "add_up() {\n    echo $(($1 + $2))\n}\n");
     host h = new_host();
     agent_session *s = open_session(&h,
-        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", \"name\": "
-        "\"add_up\"}}</tools>\n```sh\nadd_up() {\n    echo $(($1 + $2))\n}\n```\nX\n"
+        "answer <<X\n"
+        "<tools>{\"name\": \"rewrite\", \"arguments\": "
+        "{\"path\": \"add.sh\", \"name\": \"add_up\"}}</tools>\n"
+        "```sh\n"
+        "add_up() {\n"
+        "    echo $(($1 + $2))\n"
+        "}\n"
+        "```\n"
+        "X\n"
         "answer <<X\necho`.\nadd_up() {\n    echo $(($1 + $2 + $3))\n}\n```\nX\nanswer Three now.\n",
         AGENT_MODE_ALL, NULL, false);
     assert_int_equal(submit(s, &h, "add_up should add three numbers"), 0);
@@ -135,8 +142,15 @@ static void test_outcome__a_copy_is_followed_by_what_is_doubted(void **state)
     host h = new_host();
     agent_session *s = open_session(&h,
         "doubt 2 9\n"
-        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", \"name\": "
-        "\"add_up\"}}</tools>\n```sh\nadd_up() {\n    echo $(($1 + $2))\n}\n```\nX\n"
+        "answer <<X\n"
+        "<tools>{\"name\": \"rewrite\", \"arguments\": "
+        "{\"path\": \"add.sh\", \"name\": \"add_up\"}}</tools>\n"
+        "```sh\n"
+        "add_up() {\n"
+        "    echo $(($1 + $2))\n"
+        "}\n"
+        "```\n"
+        "X\n"
         "answer <<X\n))\n}\n```\nX\nanswer Nine now.\n",
         AGENT_MODE_ALL, NULL, false);
     assert_int_equal(submit(s, &h, "add_up should take its ninth argument, or give NaN or 'no_number'"), 0);
@@ -150,9 +164,19 @@ static void test_outcome__a_copy_is_followed_by_what_is_doubted(void **state)
 /* Most of a long function is gone, and nobody asked for that. */
 static void test_outcome__a_function_is_not_cut_short(void **state)
 {
-    static const char text[] =
-        "add_up() {\n    a=1\n    b=2\n    c=3\n    d=4\n    e=5\n    f=6\n    g=7\n    "
-        "h=8\n    i=9\n    j=10\n    echo $a\n}\n";
+    static const char text[] = "add_up() {\n"
+                               "    a=1\n"
+                               "    b=2\n"
+                               "    c=3\n"
+                               "    d=4\n"
+                               "    e=5\n"
+                               "    f=6\n"
+                               "    g=7\n"
+                               "    h=8\n"
+                               "    i=9\n"
+                               "    j=10\n"
+                               "    echo $a\n"
+                               "}\n";
     static const struct {
         const char *request;
         bool is_cut;
@@ -161,8 +185,16 @@ static void test_outcome__a_function_is_not_cut_short(void **state)
         put_file("add.sh", text);
         host h = new_host();
         agent_session *s = open_session(&h,
-            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", \"name\": "
-            "\"add_up\"}}</tools>\n```sh\nadd_up() {\n    echo 1\n}\n```\nX\nanswer No.\n",
+            "answer <<X\n"
+            "<tools>{\"name\": \"rewrite\", \"arguments\": "
+            "{\"path\": \"add.sh\", \"name\": \"add_up\"}}</tools>\n"
+            "```sh\n"
+            "add_up() {\n"
+            "    echo 1\n"
+            "}\n"
+            "```\n"
+            "X\n"
+            "answer No.\n",
             AGENT_MODE_ALL, NULL, false);
         submit(s, &h, cases[i].request); /* it is asked until the script ends */
         assert_file("add.sh", cases[i].is_cut ? "add_up() {\n    echo 1\n}\n" : text);
@@ -269,21 +301,31 @@ static void test_outcome__what_was_refused_is_not_done_by_hand(void **state)
         const char *request, *call, *write, *said;
     } cases[] = {
         {"Move twice to other.py and say why", "\"move\", \"name\": \"twice\", \"to\": \"other.py\"",
-            "\"write\", \"arguments\": {\"path\": \"other.py\"}}</tools>\n```python\ndef twice(x):\n    "
-            "return "
-            "2 * x\n",
+            "\"write\", \"arguments\": {\"path\": \"other.py\"}}</tools>\n"
+            "```python\n"
+            "def twice(x):\n"
+            "    return 2 * x\n",
             "the move of twice to other.py was refused"},
         {"Remove twice and say why", "\"delete\", \"name\": \"twice\"",
-            "\"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
-            "\"twice\"}}</tools>\n```c\nstatic int twice(int x)\n{\n    return 0;\n}\n",
+            "\"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": \"twice\"}}</tools>\n"
+            "```c\n"
+            "static int twice(int x)\n"
+            "{\n"
+            "    return 0;\n"
+            "}\n",
             "the delete of twice was refused"},
         {"twice should take one parameter only", "\"signature\", \"name\": \"twice\", \"parameter\": \"3,1\"",
-            "\"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
-            "\"twice\"}}</tools>\n```c\nstatic int twice(void)\n{\n    return 4;\n}\n",
+            "\"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": \"twice\"}}</tools>\n"
+            "```c\n"
+            "static int twice(void)\n"
+            "{\n"
+            "    return 4;\n"
+            "}\n",
             "the signature of twice was refused"},
         {"Rename twice to while and say why", "\"rename\", \"name\": \"twice\", \"to\": \"while\"",
-            "\"refactor\", \"arguments\": {\"operation\": \"rename\", \"name\": \"twice\", \"to\": "
-            "\"doubled\"}}</tools>\n```c\n",
+            "\"refactor\", \"arguments\": {\"operation\": \"rename\", "
+            "\"name\": \"twice\", \"to\": \"doubled\"}}</tools>\n"
+            "```c\n",
             "the rename of twice to while was refused"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -363,8 +405,14 @@ static void test_outcome__claims_are_held_against_the_tree(void **state)
     put_file("other.py", "def other():\n    return 1\n");
     host h = new_host();
     agent_session *s = open_session(&h,
-        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"shop.py\", \"name\": "
-        "\"price\"}}</tools>\n```python\ndef price():\n    return 2\n```\nX\n"
+        "answer <<X\n"
+        "<tools>{\"name\": \"rewrite\", \"arguments\": "
+        "{\"path\": \"shop.py\", \"name\": \"price\"}}</tools>\n"
+        "```python\n"
+        "def price():\n"
+        "    return 2\n"
+        "```\n"
+        "X\n"
         "answer Changed price in shop.py and other.py. The tests pass now.\n",
         AGENT_MODE_ALL, NULL, false);
     agent_session_agent(s)->settings.tries = 0;

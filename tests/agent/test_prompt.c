@@ -64,8 +64,8 @@ static void test_prompt__every_call_in_it_parses_as_a_known_tool(void **state)
  */
 static void test_prompt__writes_the_functions_of_qwens_templates(void **state)
 {
-    static const char json[] = "{\"name\": \"edit\", \"arguments\": {\"path\": \"shop/total.py\", \"from\": "
-                               "3, \"content\": \"a\\n  b\"}}";
+    static const char json[] = "{\"name\": \"edit\", \"arguments\": {\"path\": "
+                               "\"shop/total.py\", \"from\": 3, \"content\": \"a\\n  b\"}}";
     static const char rendered[] =
         "<tool_call>\n<function=edit>\n<parameter=path>\nshop/total.py\n</parameter>\n<parameter=from>\n3\n"
         "</parameter>\n<parameter=content>\na\n  b\n</parameter>\n</function>\n</tool_call>";
@@ -154,8 +154,8 @@ static void test_prompt__lists_the_functions_of_mistral(void **state)
     static const char *const rendered[] = {
         "[{\"type\": \"function\", \"function\": {\"name\": \"",
         "{\"name\": \"read\", \"description\": \"",
-        "\"parameters\": {\"type\": \"object\", \"properties\": {\"path\": {\"type\": \"string\", "
-        "\"description\": \"",
+        "\"parameters\": {\"type\": \"object\", \"properties\": "
+        "{\"path\": {\"type\": \"string\", \"description\": \"",
         "\"from\": {\"type\": \"integer\", \"description\": \"",
         "\"content\": {\"type\": \"string\", \"description\": \"the new text\"}}, \"required\": [\"path\", ",
         "\"content\"]}}}",
@@ -205,8 +205,8 @@ static void test_prompt__writes_the_functions_of_gemma(void **state)
         "|<|\"|>|path|<|\"|>|,|<|\"|>|content|<|\"|>|],type:|<|\"|>|OBJECT|<|\"|>|}}|<tool|>|"
         "|<|tool>|declaration:now{description:|<|\"|>|the time|<|\"|>|,parameters:{type:|<|\"|>|OBJECT"
         "|<|\"|>|}}|<tool|>|";
-    static const char json[] = "{\"name\": \"edit\", \"arguments\": {\"content\": \"a\\n  \\\"b\\\"\", "
-                               "\"force\": true, \"from\": 3, \"path\": \"a.c\"}}";
+    static const char json[] = "{\"name\": \"edit\", \"arguments\": {\"content\": \"a\\n  "
+                               "\\\"b\\\"\", \"force\": true, \"from\": 3, \"path\": \"a.c\"}}";
     const tool_argument *told[5];
     base_buf out = {0}, want = {0};
     for (size_t i = 0; i < 5; i++) told[i] = &arguments[i];
@@ -221,9 +221,8 @@ static void test_prompt__writes_the_functions_of_gemma(void **state)
     assert_string_equal(out.data, want.data);
     base_buf_clear(&out);
     agent_prompt_call(MODEL_TOOLS_GEMMA, json, &out);
-    assert_string_equal(out.data,
-        "<|tool_call>call:edit{content:<|\"|>a\n  \"b\"<|\"|>,force:true,from:3,path:"
-        "<|\"|>a.c<|\"|>}<tool_call|>");
+    assert_string_equal(out.data, "<|tool_call>call:edit{content:<|\"|>a\n"
+                                  "  \"b\"<|\"|>,force:true,from:3,path:<|\"|>a.c<|\"|>}<tool_call|>");
     base_buf_clear(&out);
     agent_prompt_open_call(
         MODEL_TOOLS_GEMMA, "{\"name\": \"edit\", \"arguments\": {\"path\": \"a.c\", \"name\": \"b", &out);

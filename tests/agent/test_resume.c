@@ -48,8 +48,9 @@ static void ask(agent_session *s, int turn)
     base_buf_puts(&text, "What does this compute?\n");
     for (int i = turn * DEFINITIONS; i < (turn + 1) * DEFINITIONS; i++)
         base_buf_printf(&text,
-            "def step_%d(left, right):\n    total = left * %d + right\n    return total if total > %d else "
-            "left\n\n",
+            "def step_%d(left, right):\n"
+            "    total = left * %d + right\n"
+            "    return total if total > %d else left\n\n",
             i, i * 7 + 3, i * 31);
     assert_int_equal(agent_submit(agent_session_agent(s), text.data, NULL), 0);
     base_buf_free(&text);

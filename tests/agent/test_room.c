@@ -121,8 +121,9 @@ static void test_room__results_keep_their_pages_under_any_budget(void **state)
     for (int i = 0; i < 2; i++) {
         base_buf script = {0};
         base_buf_printf(&script,
-            "%sanswer <tools>{\"name\": \"read\", \"arguments\": {\"path\": \"big.c\", \"count\": "
-            "2000}}</tools>\nanswer ok\n",
+            "%sanswer <tools>{\"name\": \"read\", \"arguments\": "
+            "{\"path\": \"big.c\", \"count\": 2000}}</tools>\n"
+            "answer ok\n",
             scripts[i]);
         host h = ask(script.data, true, AGENT_YES, "read it");
         const char *at = strstr(h.json.data, "\"event\":\"tool_result\""), *to = at ? strchr(at, '\n') : NULL;

@@ -35,9 +35,8 @@ static void test_tries__the_first_that_passes_is_offered_and_the_others_stay_in_
     assert_int_equal(submit(s, &h, TEST_FAILS), 0);
     assert_file("add.sh", FIXED);
     assert_int_equal(h.asked, 2); /* the test and the rewrite: candidates ask nothing */
-    assert_non_null(strstr(h.outline.data,
-        "shell:failed candidate notice candidate notice candidate notice tool_call approval_request "
-        "approval:yes rewrite:ok"));
+    assert_non_null(strstr(h.outline.data, "shell:failed candidate notice candidate notice candidate "
+                                           "notice tool_call approval_request approval:yes rewrite:ok"));
     assert_true(told(&h, "\"number\":1,\"of\":6,\"status\":\"failed\""));
     assert_true(told(&h, "\"number\":3,\"of\":6,\"status\":\"passed\""));
     assert_false(told(&h, "\"number\":4,"));
@@ -292,8 +291,9 @@ static void test_tries__a_candidate_thinks_for_a_while(void **state)
     NEEDS("branches");
     host h = new_host();
     agent_session *s = open_tries(&h,
-        "channels 3\nanswer <<X\n<think>one two six ten<tools>{\"name\": \"rewrite\", \"arguments\": "
-        "{\"path\": "
+        "channels 3\n"
+        "answer <<X\n"
+        "<think>one two six ten<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": "
         "\"add.sh\", \"name\": \"add\"}}</tools>\n```sh\n" FIXED "```\nX\n" BODY(WRONG(1)) "answer Fixed.\n",
         AGENT_MODE_ALL, "2");
     agent_session_agent(s)->settings.max_thought = 5;

@@ -12,10 +12,9 @@ static void test_turn__rewrites_runs_the_named_test_and_answers(void **state)
     assert_int_equal(h.asked, 2); /* the test, which says that it runs again, and the rewrite */
     assert_true(told(&h, "\"headline\":\"$ sh test_add.sh (runs again after the change)\""));
     assert_true(told(&h, "$ sh test_add.sh runs again: approved in this turn"));
-    assert_outline(&h,
-        "user context tool_call approval_request approval:yes shell:failed tool_call approval_request "
-        "approval:yes rewrite:ok "
-        "plan:stale tool_call notice shell:ok answer places outcome ledger turn_end:closed ");
+    assert_outline(&h, "user context tool_call approval_request approval:yes shell:failed "
+                       "tool_call approval_request approval:yes rewrite:ok plan:stale "
+                       "tool_call notice shell:ok answer places outcome ledger turn_end:closed ");
     assert_true(told(&h, "\"headline\":\"$ sh test_add.sh\""));
     agent_session_close(s);
     free_host(&h);
@@ -70,8 +69,8 @@ static void test_turn__an_edited_command_is_what_runs(void **state)
     h.answer = AGENT_EDIT;
     h.text = "echo harmless";
     agent_session *s = open_session(&h,
-        "answer <tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"echo danger\"}}</tools>\nanswer "
-        "ok\n",
+        "answer <tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"echo danger\"}}</tools>\n"
+        "answer ok\n",
         AGENT_MODE_ASK, NULL, true);
     submit(s, &h, "say something");
     assert_true(told(&h, "harmless\\n"));
@@ -87,8 +86,13 @@ static void test_turn__an_edited_text_is_what_is_written(void **state)
     h.answer = AGENT_EDIT;
     h.text = "by hand\n";
     agent_session *s = open_session(&h,
-        "answer <<X\n<tools>{\"name\": \"write\", \"arguments\": {\"path\": \"n.txt\"}}</tools>\n```\nby the "
-        "model\n```\nX\nanswer ok\n",
+        "answer <<X\n"
+        "<tools>{\"name\": \"write\", \"arguments\": {\"path\": \"n.txt\"}}</tools>\n"
+        "```\n"
+        "by the model\n"
+        "```\n"
+        "X\n"
+        "answer ok\n",
         AGENT_MODE_ASK, NULL, true);
     submit(s, &h, "write n.txt");
     assert_file("n.txt", "by hand\n");
@@ -320,8 +324,10 @@ static void test_turn__what_a_wrapper_calls_comes_with_it(void **state)
     } cases[] = {{"to_bool should also accept yes", true}, {"What does to_bool return?", false},
         {"to_both should also accept yes", false}, {"to_many should also accept yes", false}};
     put_file("wrap.py",
-        "from basic import inner_read, inner_more\n\n\ndef to_bool(x):\n    # other(x)\n    return "
-        "inner_read(x)\n\n\n"
+        "from basic import inner_read, inner_more\n\n\n"
+        "def to_bool(x):\n"
+        "    # other(x)\n"
+        "    return inner_read(x)\n\n\n"
         "def to_both(x):\n    return inner_read(x) or inner_more(x)\n\n\n"
         "def to_many(x):\n    y = 1\n    y += 1\n    y += 2\n    y += 3\n    return inner_read(y)\n");
     put_file("basic.py", "def inner_read(x):\n    return x\n\n\ndef inner_more(x):\n    return x\n");

@@ -47,9 +47,8 @@ static const struct {
         {"BigCommaf(big.NewFloat(834142.3256))|~834,142.3256"}},
     {"Parsing '1,024kb' gives 1. Commas between digits should be ignored, so that it gives 1048576.",
         {"'1,024kb'|1048576"}},
-    {"snake(\"a/b\") gives a/b. A slash should part words, so that it gives \"a_b\" (and kebab(\"a/b\") "
-     "gives "
-     "\"a-b\").",
+    {"snake(\"a/b\") gives a/b. A slash should part words, so "
+     "that it gives \"a_b\" (and kebab(\"a/b\") gives \"a-b\").",
         {"snake(\"a/b\")|\"a_b\"", "kebab(\"a/b\")|\"a-b\""}},
     /* None of these gives a value. */
     {"Beginning 3 gives nothing away, so that it gives up.", {NULL}},
@@ -127,12 +126,12 @@ static const struct {
     {"python3 --version", {.path = "src/pkg/double.py", .in_package = true},
         "def twice(x):\n    if x is None:\n        raise ValueError('no')\n    return 2 * x\n",
         "def twice(x):\n    return x\n",
-        "twice(3) should be 6, `twice('a')` gives 'aa'. twice(None) should raise ValueError and twice([1]) "
-        "is [1, 1]",
+        "twice(3) should be 6, `twice('a')` gives 'aa'. twice(None) "
+        "should raise ValueError and twice([1]) is [1, 1]",
         "src/pkg/__init__.py", "", "twice(3) gives 3, and should give 6"},
     {"node --version", {.path = "lib/twice.js"},
-        "export function twice(x) { if (!x) throw new Error('no'); return [x, x]; }\nexport class Box { "
-        "size() { return 2; } }\n",
+        "export function twice(x) { if (!x) throw new Error('no'); return [x, x]; }\n"
+        "export class Box { size() { return 2; } }\n",
         "export function twice(x) { return [x]; }\nexport class Box { size() { return 2; } }\n",
         "twice(3) should be [3, 3]; twice(0) throws an Error, new Box().size() is 2", "package.json",
         "{\"type\": \"module\"}\n", "twice(3) gives [3], and should give [3, 3]"},
@@ -140,17 +139,22 @@ static const struct {
         "module.exports = { twice: (x) => x };\n", "twice(3) is 6", "package.json", "{}\n",
         "twice(3) gives 3, and should give 6"},
     {"cc --version", {.path = "twice.c", .function = "twice"},
-        "#include \"other.h\"\nstatic int twice(int x) { return other(x); }\nconst char *name(int x) { "
-        "return x ? \"b\" : 0; }\nint main(void) { return twice(1); }\n",
-        "#include \"other.h\"\nstatic int twice(int x) { return other(x) + 1; }\nconst char *name(int x) { "
-        "return x ? \"b\" : 0; }\n",
+        "#include \"other.h\"\n"
+        "static int twice(int x) { return other(x); }\n"
+        "const char *name(int x) { return x ? \"b\" : 0; }\n"
+        "int main(void) { return twice(1); }\n",
+        "#include \"other.h\"\n"
+        "static int twice(int x) { return other(x) + 1; }\n"
+        "const char *name(int x) { return x ? \"b\" : 0; }\n",
         "twice(3) should be 6 and name(1) is \"b\". name(0) is NULL. 4 gives 8.", "other.h",
         "static inline int other(int x) { return 2 * x; }\n", "twice(3) gives 7, and should give 6"},
     {"go version", {.path = "a/twice.go", .package = "a", .function = "Name"},
-        "package a\n\nfunc twice(x float64) float64 { return 2 * x }\nfunc Name(x int) (string, error) { "
-        "return \"2nd\", nil }\n",
-        "package a\n\nfunc twice(x float64) float64 { return x }\nfunc Name(x int) (string, error) { return "
-        "\"2nd\", nil }\n",
+        "package a\n\n"
+        "func twice(x float64) float64 { return 2 * x }\n"
+        "func Name(x int) (string, error) { return \"2nd\", nil }\n",
+        "package a\n\n"
+        "func twice(x float64) float64 { return x }\n"
+        "func Name(x int) (string, error) { return \"2nd\", nil }\n",
         "twice(3) should be 6, 2 gives 2nd", "go.mod", "module example.org/m\n\ngo 1.18\n",
         "twice(3) gives 3, and should give 6"},
     {"cargo --version && cargo --offline version", {.path = "src/lib.rs"},

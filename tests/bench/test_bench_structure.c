@@ -25,8 +25,11 @@ static void make_pool(bench_pool *p)
         char name[32], text[256];
         snprintf(name, sizeof name, "take_%d", i);
         snprintf(text, sizeof text,
-            "int take_%d(int a) {\n    int left_%d = a + 1;\n    if (left_%d == 3) {\n        return "
-            "left_%d;\n    }\n"
+            "int take_%d(int a) {\n"
+            "    int left_%d = a + 1;\n"
+            "    if (left_%d == 3) {\n"
+            "        return left_%d;\n"
+            "    }\n"
             "    return take_%d(left_%d);\n}\n",
             i, i, i, i, (i + 1) % FUNCTIONS, i);
         base_grow(&p->items, &p->cap, p->n + 1, sizeof *p->items);
@@ -139,10 +142,9 @@ static void test_bench_structure__a_completion_is_nowhere_in_its_prompt(void **s
 static void test_bench_structure__debugbench_gives_programs_of_one_mistake(void **state)
 {
     (void)state;
-    static const char body[] =
-        "\\n    total = 0\\n    for item in items:\\n        if item %s limit:\\n"
-        "            total += item\\n    print('counted the items that are small', total)"
-        "\\n    return total%s\\n";
+    static const char body[] = "\\n    total = 0\\n    for item in items:\\n        if item %s limit:\\n"
+                               "            total += item\\n    print('counted the "
+                               "items that are small', total)\\n    return total%s\\n";
     char folder[] = "/tmp/kvist-debugbench-XXXXXX", right[400], wrong[400], twice[400];
     base_buf one = {0}, several = {0}, path = {0};
     base_err err = {0};
@@ -155,9 +157,8 @@ static void test_bench_structure__debugbench_gives_programs_of_one_mistake(void 
     const char *const buggy[] = {wrong, twice, wrong, "\\n    return 0\\n"};
     for (int i = 0; i < 4; i++)
         base_buf_printf(&one,
-            "%s{\"slug\":\"sum-%d\",\"buggy_code\":\"def add_%d(items, limit):%s\",\"oracle_code\":\"def "
-            "add_%d(items, "
-            "limit):%s\"}",
+            "%s{\"slug\":\"sum-%d\",\"buggy_code\":\"def add_%d(items, "
+            "limit):%s\",\"oracle_code\":\"def add_%d(items, limit):%s\"}",
             i ? "," : "[", i, i, buggy[i], i, right);
     base_buf_puts(&one, "]");
     base_buf_printf(&path, "%s/python3_condition error.json", folder);

@@ -75,8 +75,12 @@ static void test_graph__c_switch_falls_through(void **state)
 {
     /* 1 switch, 2 case 1, 3 a = 1, 4 case 2, 5 a = 2, 6 break, 7 default, 8 a = 3, 9 return */
     check("c", "a.c",
-        "int f(int a)\n{\n    switch (a) {\n    case 1: a = 1;\n    case 2: a = 2; break;\n    default: a = "
-        "3;\n"
+        "int f(int a)\n"
+        "{\n"
+        "    switch (a) {\n"
+        "    case 1: a = 1;\n"
+        "    case 2: a = 2; break;\n"
+        "    default: a = 3;\n"
         "    }\n    return a;\n}\n",
         "f", "0>1 1>2 1>4 1>7 2>3 3>4 4>5 5>6 6>9 7>8 8>9 9>x", "0>1 5>9 8>9", "1>2 1>4 1>7 2>3 4>5 4>6 7>8");
 }
@@ -85,8 +89,13 @@ static void test_graph__try_reaches_its_handlers(void **state)
 {
     /* 1 a = g(), 2 b = a, 3 except, 4 b = e, 5 h() of finally, 6 return */
     check("python", "a.py",
-        "def f():\n    try:\n        a = g()\n        b = a\n    except E as e:\n        b = e\n    "
-        "finally:\n"
+        "def f():\n"
+        "    try:\n"
+        "        a = g()\n"
+        "        b = a\n"
+        "    except E as e:\n"
+        "        b = e\n"
+        "    finally:\n"
         "        h()\n    return b\n",
         "f", "0>1 1>2 1>3 2>3 2>5 3>4 4>5 5>6 6>x", "1>2 2>6 3>4 4>6", "3>4");
 }
@@ -95,8 +104,11 @@ static void test_graph__go_and_rust(void **state)
 {
     /* 1 v, err :=, 2 if, 3 return, 4 for, 5 v +=, 6 return */
     check("go", "a.go",
-        "package p\nfunc f(n int, xs []int) (int, error) {\n\tv, err := g(n)\n\tif err != nil {\n\t\treturn "
-        "0, err\n"
+        "package p\n"
+        "func f(n int, xs []int) (int, error) {\n"
+        "\tv, err := g(n)\n"
+        "\tif err != nil {\n"
+        "\t\treturn 0, err\n"
         "\t}\n\tfor _, x := range xs {\n\t\tv += x\n\t}\n\treturn v, nil\n}\n",
         "f", "0>1 1>2 2>3 2>4 3>x 4>5 4>6 5>4 6>x", "0>1 0>4 1>2 1>3 1>5 1>6 4>5 5>5 5>6", "2>3 4>5");
     /* 1 match, 2 Some, 3 k, 4 None, 5 return, 6 let y, 7 while let, 8 if, 9 break, 10 y + 1 */

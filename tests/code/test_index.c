@@ -19,14 +19,25 @@ static code_index *small_tree(void)
 {
     code_index *x = code_index_new(NULL);
     put(x, "src/reply.c",
-        "#include \"reply.h\"\n\n/* Releases a reply and what hangs below it. */\nvoid freeReplyObject(void "
-        "*reply)\n{\n    sdsfree(reply);\n}\n\n"
+        "#include \"reply.h\"\n\n"
+        "/* Releases a reply and what hangs below it. */\n"
+        "void freeReplyObject(void *reply)\n"
+        "{\n"
+        "    sdsfree(reply);\n"
+        "}\n\n"
         "static int count(int n)\n{\n    return n + 1;\n}\n");
     put(x, "src/reply.h",
         "struct reply {\n    char errstr[8];\n    int type;\n};\nvoid freeReplyObject(void *reply);\n");
     put(x, "src/sds.c",
-        "/* Enlarges the string. */\nint sdsMakeRoomFor(int s)\n{\n    return s;\n}\n\nvoid sdsfree(int "
-        "s)\n{\n    s = 0;\n}\n");
+        "/* Enlarges the string. */\n"
+        "int sdsMakeRoomFor(int s)\n"
+        "{\n"
+        "    return s;\n"
+        "}\n\n"
+        "void sdsfree(int s)\n"
+        "{\n"
+        "    s = 0;\n"
+        "}\n");
     put(x, "tests/test_reply.c", "void freeReplyObject(void *reply)\n{\n    abort();\n}\n");
     put(x, "README.md", "# Replies\n\nCall freeReplyObject() when done with the reply.\n");
     return x;
@@ -73,8 +84,10 @@ static void test_index__a_failing_test_leads_to_what_it_tests(void **state)
 {
     code_index *x = code_index_new(NULL);
     put(x, "tests/test_shortest_path.py",
-        "def test_one():\n    assert shortest_path(1) == 2\n\ndef test_two():\n    assert shortest_path(2) "
-        "== 2\n");
+        "def test_one():\n"
+        "    assert shortest_path(1) == 2\n\n"
+        "def test_two():\n"
+        "    assert shortest_path(2) == 2\n");
     put(x, "programs/shortest_paths.py", "def shortest_paths(a):\n    return a\n");
     put(x, "programs/shortest_path.py", "def shortest_path(a):\n    return a\n");
     put(x, "programs/other.py", "def fails(tests):\n    return tests\n");
@@ -174,8 +187,14 @@ static void test_index__callers(void **state)
 {
     code_index *x = small_tree();
     put(x, "src/use.c",
-        "void one(void *r)\n{\n    freeReplyObject(r);\n    freeReplyObject(r);\n}\n\nvoid two(void *r)\n{\n "
-        "   one(r);\n"
+        "void one(void *r)\n"
+        "{\n"
+        "    freeReplyObject(r);\n"
+        "    freeReplyObject(r);\n"
+        "}\n\n"
+        "void two(void *r)\n"
+        "{\n"
+        "    one(r);\n"
         "    freeReplyObject(r);\n}\n");
     put(x, "tests/test_use.c", "void test_one(void)\n{\n    freeReplyObject(0);\n}\n");
     code_caller *c;

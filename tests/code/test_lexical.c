@@ -8,11 +8,23 @@
 
 static void test_lexical__c(void **state)
 {
-    static const char text[] =
-        "#define LIMIT 3\nstruct point {\n    int x;\n};\ntypedef struct {\n    int y;\n} other;\nint "
-        "add(int a);\n"
-        "/* { in a comment */\nstatic int\nadd(int a)\n{\n    const char *s = \"}\";\n    if (a == 1) return "
-        "add(2);\n    s = 0;\n}\nstruct point *use(void);\n";
+    static const char text[] = "#define LIMIT 3\n"
+                               "struct point {\n"
+                               "    int x;\n"
+                               "};\n"
+                               "typedef struct {\n"
+                               "    int y;\n"
+                               "} other;\n"
+                               "int add(int a);\n"
+                               "/* { in a comment */\n"
+                               "static int\n"
+                               "add(int a)\n"
+                               "{\n"
+                               "    const char *s = \"}\";\n"
+                               "    if (a == 1) return add(2);\n"
+                               "    s = 0;\n"
+                               "}\n"
+                               "struct point *use(void);\n";
     code_file *f = code_parse(NULL, "a.c", text, sizeof text - 1);
     assert_null(f->language);
     assert_string_equal(definition(f, "LIMIT")->what, "macro");
@@ -32,8 +44,15 @@ static void test_lexical__c(void **state)
 
 static void test_lexical__python_blocks_end_with_their_indent(void **state)
 {
-    static const char text[] = "class A:\n    def f(self):\n        '''text\nnot code: def fake():\n'''\n    "
-                               "    return g(1)\n\n    def h(self):\n        pass\n\ndef last(): return 2\n";
+    static const char text[] = "class A:\n"
+                               "    def f(self):\n"
+                               "        '''text\n"
+                               "not code: def fake():\n"
+                               "'''\n"
+                               "        return g(1)\n\n"
+                               "    def h(self):\n"
+                               "        pass\n\n"
+                               "def last(): return 2\n";
     code_file *f = code_parse(NULL, "a.py", text, sizeof text - 1);
     assert_int_equal(definition(f, "f")->line_end, 6);
     assert_string_equal(definition(f, "h")->parent, "A");

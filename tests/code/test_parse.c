@@ -69,10 +69,17 @@ static void test_parse__c_anchors(void **state)
 
 static void test_parse__python_decorators_and_methods(void **state)
 {
-    static const char text[] = "@wraps(f)\nclass Box(Base):\n    size = 3\n    @property\n    def "
-                               "area(self):\n        \"\"\"Doc.\"\"\"\n"
-                               "        return self.a.b(1).c(2)\n\ndef area():\n    def inner():\n        "
-                               "yield 1\n    return inner\n";
+    static const char text[] = "@wraps(f)\n"
+                               "class Box(Base):\n"
+                               "    size = 3\n"
+                               "    @property\n"
+                               "    def area(self):\n"
+                               "        \"\"\"Doc.\"\"\"\n"
+                               "        return self.a.b(1).c(2)\n\n"
+                               "def area():\n"
+                               "    def inner():\n"
+                               "        yield 1\n"
+                               "    return inner\n";
     code_grammars *g = grammars_or_skip("python");
     code_file *f = code_parse(g, "a.py", text, sizeof text - 1);
     assert_int_equal(definition(f, "Box")->from, 0);
@@ -99,8 +106,9 @@ static void test_parse__javascript_functions_as_values(void **state)
 {
     static const char text[] = "export class A {\n  #x = 1;\n  run(a) { return a ? this.b(a) : 0; }\n}\n"
                                "export const go = async (x) => {\n  await x();\n};\nfunction named() {}\n"
-                               "A.prototype.jump = function () {};\nmodule.exports.leap = () => 1;\nconst o "
-                               "= { hop: function () {} };\n";
+                               "A.prototype.jump = function () {};\n"
+                               "module.exports.leap = () => 1;\n"
+                               "const o = { hop: function () {} };\n";
     code_grammars *g = grammars_or_skip("javascript");
     code_file *f = code_parse(g, "a.js", text, sizeof text - 1);
     assert_string_equal(definition(f, "run")->parent, "A");
@@ -118,10 +126,19 @@ static void test_parse__go_rust_cpp_parents(void **state)
 {
     static const char go[] =
         "package p\n\n// T is.\ntype T struct {\n\ta int\n}\n\nfunc (t *T) Name() string { return f(t.a) }\n";
-    static const char rust[] = "#[derive(Debug)]\npub struct P(u8);\nimpl<T> Iterator for P {\n    "
-                               "#[inline]\n    fn next(&mut self) -> u8 { self.0 }\n}\n";
-    static const char cpp[] = "namespace n {\ntemplate <class T> class V {\npublic:\n  int at(int i) const { "
-                              "return i; }\n  void push(T);\n};\n}\n"
+    static const char rust[] = "#[derive(Debug)]\n"
+                               "pub struct P(u8);\n"
+                               "impl<T> Iterator for P {\n"
+                               "    #[inline]\n"
+                               "    fn next(&mut self) -> u8 { self.0 }\n"
+                               "}\n";
+    static const char cpp[] = "namespace n {\n"
+                              "template <class T> class V {\n"
+                              "public:\n"
+                              "  int at(int i) const { return i; }\n"
+                              "  void push(T);\n"
+                              "};\n"
+                              "}\n"
                               "int n::V<int>::size() { return 0; }\n";
     code_grammars *g = grammars_or_skip("go");
     uint32_t i;
@@ -178,8 +195,11 @@ static void test_parse__other_languages(void **state)
         "class N.B,field B.x,method B.B,method B.E,enum N.O,constant O.P");
     check_definitions(g, "a.sh", "f() {\n  local x=1\n  g \"$1\"\n}\nTOP=2\n", "function .f,variable .TOP");
     check_definitions(g, "a.ts",
-        "interface A { a(): void }\nabstract class C { f?: number }\ntype G = string;\nenum I { J = 1 "
-        "}\nexport const k = () => 1;\n",
+        "interface A { a(): void }\n"
+        "abstract class C { f?: number }\n"
+        "type G = string;\n"
+        "enum I { J = 1 }\n"
+        "export const k = () => 1;\n",
         "interface .A,method A.a,class .C,field C.f,type .G,enum .I,constant I.J,function .k");
     check_definitions(g, "a.lua", "local function f(a)\n  return a\nend\n",
         "function .f"); /* its grammar says nothing to us */
@@ -256,8 +276,12 @@ static void test_parse__an_edit_reads_as_afresh(void **state)
     enum { FUNCTIONS = 40, STEPS = 400 };
     static const char *const bodies[] = {
         "    int sum = 0;\n    for (int i = 0; i < n; i++) sum += call(i, n);\n    return sum;\n",
-        "    if (n > 1) {\n        other(n);\n    } else {\n        n = more(n - 1, \"a } b\");\n    }\n    "
-        "return n;\n",
+        "    if (n > 1) {\n"
+        "        other(n);\n"
+        "    } else {\n"
+        "        n = more(n - 1, \"a } b\");\n"
+        "    }\n"
+        "    return n;\n",
         "    return n ? deep(n) : call(0, 1);\n", "    int sum = ;\n    return sum;\n", "    if (n {\n"};
     code_grammars *g = grammars_or_skip("c");
     code_kept *kept = NULL;

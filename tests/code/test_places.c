@@ -7,8 +7,15 @@
 static code_index *tree(code_grammars *g)
 {
     code_index *x = code_index_new(g);
-    static const char source[] = "#include <stdlib.h>\n\nvoid freeReplyObject(void *reply)\n{\n    "
-                                 "free(reply);\n}\n\nint count(redisContext *c)\n{\n    return GitHub;\n}\n";
+    static const char source[] = "#include <stdlib.h>\n\n"
+                                 "void freeReplyObject(void *reply)\n"
+                                 "{\n"
+                                 "    free(reply);\n"
+                                 "}\n\n"
+                                 "int count(redisContext *c)\n"
+                                 "{\n"
+                                 "    return GitHub;\n"
+                                 "}\n";
     static const char header[] =
         "struct redisContext {\n    char errstr[3];\n};\nvoid freeReplyObject(void *reply);\n";
     static const char async[] =

@@ -181,8 +181,13 @@ static int run_as(int (*group)(void), bool ordinary)
         git_is_second = ordinary;
         char config[64];
         snprintf(config, sizeof config, "%s/.gitconfig", home);
-        static const char quick[] = "[core]\n\tfsync = none\n[init]\n\ttemplateDir =\n\tdefaultBranch = "
-                                    "main\n[maintenance]\n\tauto = false\n";
+        static const char quick[] = "[core]\n"
+                                    "\tfsync = none\n"
+                                    "[init]\n"
+                                    "\ttemplateDir =\n"
+                                    "\tdefaultBranch = main\n"
+                                    "[maintenance]\n"
+                                    "\tauto = false\n";
         FILE *f = fopen(config, "w");
         if (!f || fputs(quick, f) < 0 || fclose(f)) _exit(4);
         if (system("mkdir ~/first && cd ~/first && { " MAKE_FIRST "}")) _exit(5);

@@ -128,8 +128,8 @@ static void test_git__what_a_command_changed_comes_back_and_its_version_is_kept(
     assert_int_equal(st.st_size, 2 << 20);
     assert_false(tree_has(&t, ".git/hooks/post-merge"));
     assert_false(tree_has(&t, ".git/hooks/larger")); /* too large to be held: told, and not run */
-    assert_contains(r.text.data, "changed .git/hooks/larger, which git would run or obey later, and it could "
-                                 "not be put back");
+    assert_contains(r.text.data, "changed .git/hooks/larger, which git would run "
+                                 "or obey later, and it could not be put back");
     assert_contains(r.text.data, "made .git/hooks/post-merge");
     assert_int_equal(count_aside(&t), 6); /* pre-commit, commit-msg, config, large, larger, post-merge */
     assert_int_equal(git_outside(&t, "grep -rq evil ../aside && grep -rq more ../aside"), 0);
@@ -285,9 +285,8 @@ static void test_git__ordinary_work_goes_on(void **state)
             may_be_refused; /* by git, where .git is a mount of its own: then the model is told whom to ask */
     } steps[] = {
         {"echo b > g; git add g; git commit -qm second", "git log --oneline | grep -q second", false},
-        {"git checkout -q -b topic; echo c > f; git commit -qam topic; git checkout -q -; echo d > f; git "
-         "commit "
-         "-qam other; git checkout -q topic",
+        {"git checkout -q -b topic; echo c > f; git commit -qam topic; git "
+         "checkout -q -; echo d > f; git commit -qam other; git checkout -q topic",
             "git log --oneline | grep -q topic", false},
         {"! git rebase -q -", "test -d .git/rebase-merge", false},
         {"echo merged > f; git add f; GIT_EDITOR=true git rebase --continue",
@@ -297,8 +296,8 @@ static void test_git__ordinary_work_goes_on(void **state)
         {"git tag v1; echo z >> g; git stash -q; git stash pop -q", "git rev-parse v1", false},
         {"git update-index --split-index; echo s > s; git add s; git commit -qm split",
             "git ls-files --error-unmatch f s && git log -1 --format=%s | grep -qx split", false},
-        {"git update-index --no-split-index --index-version 4; echo s > st; git add st; git commit -qm "
-         "packed",
+        {"git update-index --no-split-index --index-version "
+         "4; echo s > st; git add st; git commit -qm packed",
             "git ls-files --error-unmatch f st && git log -1 --format=%s | grep -qx packed", false},
         {"git config a.b c", "! git config a.b", true},
     };

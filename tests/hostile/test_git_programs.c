@@ -36,20 +36,18 @@ static const git_attack attacks[] = {
               "s/^pick/edit/' git rebase -q -i HEAD~1 --keep-empty",
         "echo 'exec touch $CANARY' >> .git/rebase-merge/git-rebase-todo", "git rebase --continue"},
     {"a rebase that waits for its next step", FIRST "git commit -q --allow-empty -m second",
-        "GIT_SEQUENCE_EDITOR='sed -i s/^pick/edit/' git rebase -q -i HEAD~1 --keep-empty; echo 'exec touch "
-        "$CANARY' >> "
-        ".git/rebase-merge/git-rebase-todo",
+        "GIT_SEQUENCE_EDITOR='sed -i s/^pick/edit/' git rebase -q -i HEAD~1 "
+        "--keep-empty; echo 'exec touch $CANARY' >> .git/rebase-merge/git-rebase-todo",
         "git rebase --continue"},
     {"hooks in the tree (husky)",
-        FIRST "git config core.hooksPath .husky/_; mkdir -p .husky/_; printf '#!/bin/sh\\nsh "
-              ".husky/pre-commit\\n' > .husky/_/pre-commit; chmod +x .husky/_/pre-commit; echo true > "
-              ".husky/pre-commit",
+        FIRST "git config core.hooksPath .husky/_; mkdir -p .husky/_; printf "
+              "'#!/bin/sh\\nsh .husky/pre-commit\\n' > .husky/_/pre-commit; "
+              "chmod +x .husky/_/pre-commit; echo true > .husky/pre-commit",
         "echo 'touch $CANARY' > .husky/pre-commit", COMMIT},
     {"a new hook in the tree", FIRST "git config core.hooksPath .githooks", HOOK(".githooks/pre-commit"),
         COMMIT},
     {"a hook in a large folder of the tree",
-        FIRST "git config core.hooksPath tools; mkdir tools; for i in $(seq 300); do "
-              "echo > tools/n$i; done",
+        FIRST "git config core.hooksPath tools; mkdir tools; for i in $(seq 300); do echo > tools/n$i; done",
         HOOK("tools/pre-commit"), COMMIT},
     {"a filter's program in the tree",
         "mkdir tools; echo cat > tools/clean.sh; echo '*.txt filter=x' > .gitattributes; " FIRST
@@ -62,8 +60,9 @@ static const git_attack attacks[] = {
         FIRST "git config alias.mine \"!\\\"\\$HOME\\\"/$(realpath --relative-to=\"$HOME\" .)/tool.sh\"",
         "printf '#!/bin/sh\\ntouch $CANARY\\n' > tool.sh; chmod +x tool.sh", "git mine"},
     {"a hook linked by a crowd that is being ended", FIRST "mkdir -p .git/hooks",
-        HOOK("x") "python3 -c \"\nimport os, time\nend, canary = time.time() + 3, os.environ.get('CANARY', "
-                  "'')\n"
+        HOOK("x") "python3 -c \"\n"
+                  "import os, time\n"
+                  "end, canary = time.time() + 3, os.environ.get('CANARY', '')\n"
                   "for i in range(60):\n    if not os.fork():\n"
                   "        while time.time() < end and not os.path.exists(canary):\n"
                   "            for _ in range(100):\n"
@@ -116,9 +115,10 @@ static const git_attack attacks[] = {
         "git worktree add -q w; rm -r w/h; mkdir w/k; ln -s k w/h; " HOOK("w/k/pre-commit"),
         "cd w && " COMMIT},
     {"a filter's program in a worktree",
-        FIRST "echo 'f filter=c' > .gitattributes; mkdir t; printf '#!/bin/sh\ncat\n' > t/c; chmod +x t/c; "
-              "git add -A; git "
-              "commit -qm c; git config filter.c.clean t/c; git worktree add -q w",
+        FIRST "echo 'f filter=c' > .gitattributes; mkdir t; printf '#!/bin/sh\n"
+              "cat\n"
+              "' > t/c; chmod +x t/c; git add -A; git commit -qm c; "
+              "git config filter.c.clean t/c; git worktree add -q w",
         "printf '#!/bin/sh\ntouch $CANARY\ncat\n' > w/t/c", "cd w && echo b > f && git add f"},
     {"a hook of another repository, by the person's configuration",
         "git config --global core.hooksPath h; mkdir sub; (cd sub; " FIRST "); " FIRST,
@@ -127,8 +127,10 @@ static const git_attack attacks[] = {
     {"a git of an environment that is not there yet", FIRST, HOOK(".venv/bin/git"), "git status"},
     {"a filter's program of an active environment",
         FIRST "echo 'f filter=c' > .gitattributes; git config filter.c.clean 'expand -t 4'",
-        "mkdir -p .venv/bin; printf '#!/bin/sh\ntouch $CANARY\ncat\n' > .venv/bin/expand; chmod +x "
-        ".venv/bin/expand",
+        "mkdir -p .venv/bin; printf '#!/bin/sh\n"
+        "touch $CANARY\n"
+        "cat\n"
+        "' > .venv/bin/expand; chmod +x .venv/bin/expand",
         "echo b > f && git add f"},
     {"a hook by the environment's configuration",
         FIRST "mkdir envhooks; printf '#!/bin/sh\\n' > envhooks/pre-commit; chmod +x envhooks/pre-commit",
@@ -141,9 +143,8 @@ static const git_attack attacks[] = {
         "printf '#!/bin/sh\ntouch $CANARY\nexec /bin/sed \"$@\"\n' > .venv/bin/sed; chmod +x .venv/bin/sed",
         "git submodule status"},
     {"a strategy of an active environment",
-        FIRST "mkdir -p .venv/bin; echo b > f; git commit -qam b; git checkout -q -b t HEAD~1; echo c > f; "
-              "git commit -qam c; "
-              "echo d > g; git add g; git commit -qm d",
+        FIRST "mkdir -p .venv/bin; echo b > f; git commit -qam b; git checkout -q -b t "
+              "HEAD~1; echo c > f; git commit -qam c; echo d > g; git add g; git commit -qm d",
         HOOK(".venv/bin/git-merge-evil") "git rebase -q main; echo x > f; git add f; echo evil > "
                                          ".git/rebase-merge/strategy",
         "GIT_EDITOR=true git rebase --continue", .holds = "true"},

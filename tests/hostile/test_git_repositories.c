@@ -30,9 +30,9 @@ static const git_attack attacks[] = {
             "evil/config") "rm -f sub/.git; echo 'gitdir: ../evil' > sub/.git",
         "cd sub && git status"},
     {"a new module", FIRST,
-        "mkdir -p .git/modules; cp -r .git ../m 2>/dev/null; git init -q --bare .git/modules/new; "
-        "git config -f .git/modules/new/config core.bare false; git config -f .git/modules/new/config "
-        "core.worktree "
+        "mkdir -p .git/modules; cp -r .git ../m 2>/dev/null; git init -q "
+        "--bare .git/modules/new; git config -f .git/modules/new/config "
+        "core.bare false; git config -f .git/modules/new/config core.worktree "
         "../../../new; mkdir new; echo 'gitdir: ../.git/modules/new' > new/.git; " EVIL(
             ".git/modules/new/config"),
         "cd new && git status"},
@@ -66,8 +66,7 @@ static const git_attack attacks[] = {
         "cd evil && git status"},
     {"a bare repository with its parts elsewhere", FIRST,
         "git init -q --bare c; mkdir e; mv c/HEAD e; echo ../c > e/commondir; git config -f c/config "
-        "remote.origin.url "
-        "/nowhere; git config -f c/config remote.origin.uploadpack 'touch $CANARY; false'",
+        "remote.origin.url /nowhere; git config -f c/config remote.origin.uploadpack 'touch $CANARY; false'",
         "cd e && git fetch origin"},
     {"a file that the configuration includes",
         FIRST "git config include.path ../shared.inc; echo > shared.inc", EVIL("shared.inc"), "git status"},
@@ -101,8 +100,8 @@ static const git_attack attacks[] = {
         "git worktree add -q w; " EVIL(".git/worktrees/w/config.worktree") "chmod 311 .git/worktrees/w",
         "cd w && git status"},
     {"a repository of sha256",
-        "git init -q --object-format=sha256; git config user.name A; git config user.email a@b; git commit "
-        "-q --allow-empty -m x",
+        "git init -q --object-format=sha256; git config user.name A; "
+        "git config user.email a@b; git commit -q --allow-empty -m x",
         EVIL(".git/config"), "git status"},
     {"a repository in the commands' tmp, behind a link", FIRST,
         "d=${TMPDIR:-$HOME}/r; git init -q $d; " EVIL("$d/.git/config") IN_HOST("/tmp") "ln -s $d sub",

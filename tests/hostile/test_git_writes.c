@@ -40,15 +40,16 @@ static const git_attack attacks[] = {
     {"a split index that names a hook", FIRST,
         HOOK("Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; git update-index --split-index; mv "
                                          ".git/sharedindex.* s; " INDEX_AT("s", "Xgit/hooks",
-                                             ".git/hooks") "python3 -c \"\nimport hashlib\nnew = open('s', "
-                                                           "'rb').read()[-20:]\nd = open('.git/index', "
-                                                           "'rb').read()\n"
-                                                           "at = d.index(b'link') + 8\nd = d[:at] + new + "
-                                                           "d[at + 20:-20]\n"
-                                                           "open('.git/index', 'wb').write(d + "
-                                                           "hashlib.sha1(d).digest())\nprint(new.hex())\" > "
-                                                           "n; "
-                                                           "mv s .git/sharedindex.$(cat n); rm n",
+                                             ".git/hooks") "python3 -c \"\n"
+                                                           "import hashlib\n"
+                                                           "new = open('s', 'rb').read()[-20:]\n"
+                                                           "d = open('.git/index', 'rb').read()\n"
+                                                           "at = d.index(b'link') + 8\n"
+                                                           "d = d[:at] + new + d[at + 20:-20]\n"
+                                                           "open('.git/index', 'wb').write(d "
+                                                           "+ hashlib.sha1(d).digest())\n"
+                                                           "print(new.hex())\" > n; mv s "
+                                                           ".git/sharedindex.$(cat n); rm n",
         "git checkout -- .; git checkout -q HEAD", .holds = "rm -f .git/index; git reset -q && git status"},
     {"a new worktree's index", FIRST,
         "git worktree add -q w; cd w; " HOOK(
@@ -58,16 +59,16 @@ static const git_attack attacks[] = {
     {"a split index in a repository that is not to be listed", FIRST,
         HOOK("Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; git update-index --split-index; mv "
                                          ".git/sharedindex.* s; " INDEX_AT("s", "Xgit/hooks",
-                                             ".git/hooks") "python3 -c \"\nimport hashlib\nnew = open('s', "
-                                                           "'rb').read()[-20:]\nd = open('.git/index', "
-                                                           "'rb').read()\n"
-                                                           "at = d.index(b'link') + 8\nd = d[:at] + new + "
-                                                           "d[at + 20:-20]\n"
-                                                           "open('.git/index', 'wb').write(d + "
-                                                           "hashlib.sha1(d).digest())\nprint(new.hex())\" > "
-                                                           "n; "
-                                                           "mv s .git/sharedindex.$(cat n); rm n; chmod 311 "
-                                                           ".git",
+                                             ".git/hooks") "python3 -c \"\n"
+                                                           "import hashlib\n"
+                                                           "new = open('s', 'rb').read()[-20:]\n"
+                                                           "d = open('.git/index', 'rb').read()\n"
+                                                           "at = d.index(b'link') + 8\n"
+                                                           "d = d[:at] + new + d[at + 20:-20]\n"
+                                                           "open('.git/index', 'wb').write(d "
+                                                           "+ hashlib.sha1(d).digest())\n"
+                                                           "print(new.hex())\" > n; mv s "
+                                                           ".git/sharedindex.$(cat n); rm n; chmod 311 .git",
         "git checkout -- .; git checkout -q HEAD",
         .holds = "chmod 755 .git; rm -f .git/index; git reset -q && git status"},
     {"a message led out of the tree", FIRST,
@@ -90,15 +91,15 @@ static const git_attack attacks[] = {
     {"a worktree's message led out of the tree", FIRST,
         "git worktree add -q w; ln -s ../../../../canary .git/worktrees/w/COMMIT_EDITMSG", "cd w && " COMMIT},
     {"a second name of a hook",
-        FIRST "mkdir -p .git/hooks; printf '#!/bin/sh\ntrue\n' > .git/hooks/post-commit; chmod +x "
-              ".git/hooks/post-commit",
+        FIRST "mkdir -p .git/hooks; printf '#!/bin/sh\n"
+              "true\n"
+              "' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit",
         "ln -f .git/hooks/post-commit .git/COMMIT_EDITMSG",
         "git commit -q --allow-empty -m \"$(printf '#!/bin/sh\ntouch $CANARY')\""},
     {"an option of patches that writes a file",
         FIRST
         "echo b > f; git commit -qam b; echo c > g; git add g; git commit -qm c; mkdir p; git format-patch "
-        "-q "
-        "-2 -o p; git reset -q --hard HEAD~2; echo z > f; git commit -qam z; git add p; git commit -qm p",
+        "-q -2 -o p; git reset -q --hard HEAD~2; echo z > f; git commit -qam z; git add p; git commit -qm p",
         "git am -q p/*; echo \"'--build-fake-ancestor=../canary'\" > .git/rebase-apply/apply-opt",
         "git am --skip"},
     {"a conflict to remember in somebody's file", FIRST "echo key > ../key", CONFLICT("../key"),

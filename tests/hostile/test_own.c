@@ -25,8 +25,8 @@ static const struct {
     {"another folder", "tree/dot", FIRST "mkdir -p dot/config && echo mine > dot/config/approvals",
         "mv dot dot2; mkdir -p dot/config; echo evil > dot/config/approvals"},
     {"a link", "tree/dot", FIRST "mkdir -p dot/config more && echo mine > dot/config/approvals",
-        "mv dot/config dot/old; echo evil > more/approvals; ln -s ../more dot/config; cat "
-        "dot/config/approvals"},
+        "mv dot/config dot/old; echo evil > more/approvals; "
+        "ln -s ../more dot/config; cat dot/config/approvals"},
     {"a server", "tree/dot", FIRST "mkdir -p dot/config && echo mine > dot/config/approvals",
         "echo evil > dot/config/mcp.json"},
     {"a command of the person's", "tree/dot",

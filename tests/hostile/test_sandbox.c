@@ -648,10 +648,13 @@ static void test_toolchains__run_their_tests(void **state)
             {{"Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"},
                 {"src/lib.rs", "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 2);\n}\n"}}},
         {"go test ./...", "ok",
-            {{"go.mod", "module small\n\ngo 1.19\n"},
-                {"small_test.go",
-                    "package small\n\nimport \"testing\"\n\nfunc TestAdds(t *testing.T) {\n\tif 1+1 != 2 "
-                    "{\n\t\tt.Fatal()\n\t}\n}\n"}}},
+            {{"go.mod", "module small\n\ngo 1.19\n"}, {"small_test.go", "package small\n\n"
+                                                                        "import \"testing\"\n\n"
+                                                                        "func TestAdds(t *testing.T) {\n"
+                                                                        "\tif 1+1 != 2 {\n"
+                                                                        "\t\tt.Fatal()\n"
+                                                                        "\t}\n"
+                                                                        "}\n"}}},
         {"npm test", "pass 1",
             {{"package.json",
                  "{\"name\":\"small\",\"version\":\"1.0.0\",\"scripts\":{\"test\":\"node --test\"}}\n"},

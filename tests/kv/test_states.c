@@ -257,9 +257,8 @@ static void test_states__are_thinned_under_their_limit(void **state)
         walked += far;
         if (far > most) most = far;
     }
-    print_message(
-        "behind %d calls (%u tokens) with %d states: going back to any of them computes %.0f tokens "
-        "again, at most %u\n",
+    print_message("behind %d calls (%u tokens) with %d states: going back "
+                  "to any of them computes %.0f tokens again, at most %u\n",
         CALLS, n, MOST, (double)walked / (2 * CALLS), (unsigned)most);
     assert_true(most <= n / 2); /* each state is at most about twice as far back as the next */
     kv_states_free(&st);

@@ -66,9 +66,8 @@ int main(int argc, char **argv)
         sum += us[i];
     }
     qsort(us, ids.n, sizeof *us, by_size);
-    printf("%zu tokens: a mask %.1f us on average, %.1f at half, %.1f at nine of ten, %.1f at most; taking a "
-           "token "
-           "%.1f us\n",
+    printf("%zu tokens: a mask %.1f us on average, %.1f at half, %.1f "
+           "at nine of ten, %.1f at most; taking a token %.1f us\n",
         ids.n, sum / (double)ids.n, us[ids.n / 2], us[ids.n * 9 / 10], us[ids.n - 1], steps / (double)ids.n);
     return 0;
 }

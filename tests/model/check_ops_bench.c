@@ -75,8 +75,8 @@ static void bench_matmul(check *c, gguf_tensor_type type, uint32_t n_in, uint32_
         ops->matmul(ops, &args, &err);
         best = fmin(best, seconds() - from);
     }
-    printf("  %-7s %6u x %5u, n %4u: %8.1f us, %5.1f GB/s, %6.1f GMAC/s; packed at %.2f GB/s to %.2f times "
-           "the file\n",
+    printf("  %-7s %6u x %5u, n %4u: %8.1f us, %5.1f GB/s, %6.1f "
+           "GMAC/s; packed at %.2f GB/s to %.2f times the file\n",
         gguf_tensor_type_name(type), n_out, n_in, n, best * 1e6, (double)ops->weight_bytes(w) / best * 1e-9,
         (double)n_in * n_out * n / best * 1e-9, (double)t.n_bytes / pack_seconds * 1e-9,
         (double)ops->weight_bytes(w) / (double)t.n_bytes);
@@ -237,8 +237,8 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open)
         }
     for (uint32_t layer = 0; layer < n_layers; layer++)
         for (int k = 0; k < 2; k++) both[k] += best[layer][k] / n_layers;
-    printf("  of %u rows %d on the list: attention %7.1f us a layer, visit of %4u pages %7.1f us (choice "
-           "%016llx)\n",
+    printf("  of %u rows %d on the list: attention %7.1f us a "
+           "layer, visit of %4u pages %7.1f us (choice %016llx)\n",
         n_rows, KEPT, both[0] * 1e6, open ? open : n_words, both[1] * 1e6, (unsigned long long)sum);
     for (uint32_t b = 0; b < n_blocks; b++) base_huge_free(blocks[b], n_bytes);
     base_huge_free(sketches, n_blocks * n_sketch);

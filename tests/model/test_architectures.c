@@ -622,13 +622,9 @@ static void test_architectures__name_what_is_wrong(void **state)
     spec.architecture = "rwkv7";
     refuse(spec, BASE_E_UNSUPPORTED, "rwkv7",
         "qwen2 (Qwen2, Qwen2.5), qwen3 (Qwen3), qwen3moe (Qwen3-30B-A3B, Qwen3-Coder-30B-A3B), qwen35 "
-        "(Qwen3.5, 3.6 "
-        "and 3.8), qwen35moe (Qwen3.5 and 3.6-35B-A3B), qwen3next (Qwen3-Next, Qwen3-Coder-Next), llama "
-        "(Llama "
-        "2 and 3, SmolLM2, Devstral 1), granite (Granite 3 and 4, dense), mistral3 (Ministral 3, Devstral "
-        "Small 2), gpt-oss (gpt-oss-20b, "
-        "120b), "
-        "gemma3 (Gemma 3)");
+        "(Qwen3.5, 3.6 and 3.8), qwen35moe (Qwen3.5 and 3.6-35B-A3B), qwen3next (Qwen3-Next, "
+        "Qwen3-Coder-Next), llama (Llama 2 and 3, SmolLM2, Devstral 1), granite (Granite 3 and 4, "
+        "dense), mistral3 (Ministral 3, Devstral Small 2), gpt-oss (gpt-oss-20b, 120b), gemma3 (Gemma 3)");
     spec = specs[MIXTURE];
     spec.architecture = "qwen3"; /* no mixture, says the architecture */
     refuse(spec, BASE_E_UNSUPPORTED, "12 experts", "qwen3moe");

@@ -50,30 +50,49 @@ static const fixture fixtures[] = {
     {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\": \"now\", \"arguments\": {}}</tools>"},
     {MODEL_TOOLS_TAG_TOOLS, "<tools>\n{\"name\": \"send\", \"arguments\": {\"to\": \"x\"}}\n</tools>"},
     {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\":\"send_message\",\"arguments\":{\"message\":\"\"}}</tools>"},
-    {MODEL_TOOLS_TAG_TOOLS,
-        "I look.\n<tools>{\"name\": \"read\", \"arguments\": {\"path\": \"src/a.c\"}}</tools>\n```c\nint "
-        "x = {\"name\"};\n```\n"},
+    {MODEL_TOOLS_TAG_TOOLS, "I look.\n"
+                            "<tools>{\"name\": \"read\", \"arguments\": {\"path\": \"src/a.c\"}}</tools>\n"
+                            "```c\n"
+                            "int x = {\"name\"};\n"
+                            "```\n"},
     {MODEL_TOOLS_TAG_TOOLS,
         "<tools>{\"name\": \"read\", \"arguments\": {\"path\": \"src/a.cpp\", \"lines\": 3}}</tools>"},
     {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\": \"read\", \"arguments\": {\"path\": "
                             "\"d\xc3\xa9j\xc3\xa0.md\", \"line\": -12, \"lines\": 0}}</tools>"},
-    {MODEL_TOOLS_TAG_TOOLS, "<tools>\n{\n  \"name\": \"set\",\n  \"arguments\": {\n    \"mode\": "
-                            "\"read-write\",\n    \"count\": 1\n  }\n}\n</tools>"},
+    {MODEL_TOOLS_TAG_TOOLS, "<tools>\n"
+                            "{\n"
+                            "  \"name\": \"set\",\n"
+                            "  \"arguments\": {\n"
+                            "    \"mode\": \"read-write\",\n"
+                            "    \"count\": 1\n"
+                            "  }\n"
+                            "}\n"
+                            "</tools>"},
     {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\": \"set\", \"arguments\": {\"quiet\": false, \"mode\": \"a "
                             "\\\"b\\\"\", \"count\": 10}}</tools>"},
     {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\": \"send\", \"arguments\": {\"to\": "
                             "\"\\u00e9\\n\\\\\\\"\xe2\x82\xac\xf0\x9f\x98\x80\xed\x9f\xbf\", "
                             "\"body\": \"{}<tools>\"}}</tools>"},
-    {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\": \"now\", \"arguments\": {}}</tools>\n<tools>{\"name\": "
-                            "\"now\", \"arguments\": {}}</tools>"},
+    {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\": \"now\", \"arguments\": {}}</tools>\n"
+                            "<tools>{\"name\": \"now\", \"arguments\": {}}</tools>"},
     {MODEL_TOOLS_HERMES, "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>"},
     {MODEL_TOOLS_XML, "<tool_call>\n<function=now>\n</function>\n</tool_call>"},
     {MODEL_TOOLS_XML, "<tool_call><function=now></function></tool_call>"},
     {MODEL_TOOLS_XML, "I look.\n\n<tool_call>\n<function=read>\n<parameter=path>\nsrc/a.cpp\n</parameter>\n"
                       "<parameter=lines>\n-12\n</parameter>\n</function>\n</tool_call>\nDone."},
-    {MODEL_TOOLS_XML,
-        "<tool_call>\n<function=set>\n<parameter=quiet>\nfalse\n</parameter>\n<parameter=mode>\na "
-        "\"b\"\n</parameter>\n<parameter=count>\n0\n</parameter>\n</function>\n</tool_call>"},
+    {MODEL_TOOLS_XML, "<tool_call>\n"
+                      "<function=set>\n"
+                      "<parameter=quiet>\n"
+                      "false\n"
+                      "</parameter>\n"
+                      "<parameter=mode>\n"
+                      "a \"b\"\n"
+                      "</parameter>\n"
+                      "<parameter=count>\n"
+                      "0\n"
+                      "</parameter>\n"
+                      "</function>\n"
+                      "</tool_call>"},
     {MODEL_TOOLS_XML,
         "<tool_call>\n<function=send>\n<parameter=to>\n\n</parameter>\n<parameter=body>\n"
         "if (a < b) {\n\t<\n</\n</param>\n</parameter \n \n</parameter>\n</function>\n</tool_call>"},
@@ -84,11 +103,19 @@ static const fixture fixtures[] = {
     {MODEL_TOOLS_JSON, "{\"name\": \"read\", \"arguments\": {\"path\": \"README.md\"}}"},
     {MODEL_TOOLS_JSON, "{\"name\" : \"now\" , \"arguments\" : { } }\n\nDone."},
     /* a payload is free, whatever it holds */
-    {MODEL_TOOLS_JSON, "{\"name\": \"send\", \"arguments\": {\"to\": \"package.json\"}}\n```json\n{\"name\": "
-                       "\"x\"}\n``\n``` x\n"
+    {MODEL_TOOLS_JSON, "{\"name\": \"send\", \"arguments\": {\"to\": \"package.json\"}}\n"
+                       "```json\n"
+                       "{\"name\": \"x\"}\n"
+                       "``\n"
+                       "``` x\n"
                        "{\"name\": 1}\n```  \nDone.\n"},
-    {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\": \"now\", \"arguments\": {}}</tools>\n  "
-                            "~~~~\n<tools>x\n~~~\n<tools>y\n~~~~~\nDone.\n"},
+    {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\": \"now\", \"arguments\": {}}</tools>\n"
+                            "  ~~~~\n"
+                            "<tools>x\n"
+                            "~~~\n"
+                            "<tools>y\n"
+                            "~~~~~\n"
+                            "Done.\n"},
     {MODEL_TOOLS_JSON, "It is:\n```\n{\"name\": \"kvist\"}\n```\n"},
     {MODEL_TOOLS_TAG_TOOLS, "```\n<tools>{\"name\": \"now\", \"arguments\": {}}</tools>\n```\n"},
     /* free text that only looks like it */

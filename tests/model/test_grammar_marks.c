@@ -70,11 +70,10 @@ static void test_grammar_marks__holds_calls_of_harmony(void **state)
     static const char *const good[] = {
         "<|channel|>final<|message|>to=functions.x {\"name\" <tool_call>",
         "<|channel|>analysis<|message|>to=functions.x<|end|><|start|>assistant<|channel|>commentary "
-        "to=functions.read "
-        "<|constrain|>json<|message|>{\"path\": \"src/a.c\", \"line\": 3}<|call|>",
+        "to=functions.read <|constrain|>json<|message|>{\"path\": \"src/a.c\", \"line\": 3}<|call|>",
         " to=functions.now<|channel|>commentary json<|message|>{}<|call|>",
-        " to=functions.send_message<|channel|>commentary <|constrain|>json<|message|>{\"message\": "
-        "\"a\\n<|call\"} <|call|>",
+        " to=functions.send_message<|channel|>commentary "
+        "<|constrain|>json<|message|>{\"message\": \"a\\n<|call\"} <|call|>",
         "<|channel|>commentary to=functions.set<|message|>{\"mode\": \"read\", \"count\": -1}<|call|>",
         "<|channel|>commentary to=browser.open<|message|>{anything",
         NULL,

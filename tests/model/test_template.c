@@ -134,11 +134,11 @@ static void test_template__writes_llama3(void **state)
     assert_string_equal(model_template_name(c.template), "llama3");
     assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
     check_conversation(&c,
-        "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|>"
-        "<|start_header_id|>user<|end_header_id|>\n\n<|im_end|>hi<|eot_id|><|eot_id|>"
-        "<|start_header_id|>assistant<|end_header_id|>\n\ncall<|eot_id|>"
-        "<|start_header_id|>ipython<|end_header_id|>\n\nresult<|eot_id|>"
-        "<|start_header_id|>assistant<|end_header_id|>\n\n",
+        "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n"
+        "Be brief.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n"
+        "<|im_end|>hi<|eot_id|><|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
+        "call<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\n"
+        "result<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
         15);
     close_chat(&c);
 }
@@ -247,8 +247,9 @@ static void test_template__writes_qwen3_coder(void **state)
 /* The same of Qwen3.5-4B.jinja, with enable_thinking off and on. */
 static void test_template__writes_qwen3_5(void **state)
 {
-    static const char jinja[] = "{{'<|im_start|>'}} <tool_call>\n<function=example_function_name> "
-                                "{%- if enable_thinking is defined and enable_thinking is false %}";
+    static const char jinja[] = "{{'<|im_start|>'}} <tool_call>\n"
+                                "<function=example_function_name> {%- if enable_thinking "
+                                "is defined and enable_thinking is false %}";
     chat c = open_chat("qwen35", "Qwen3.5-4B", jinja, chatml_tokens);
     assert_string_equal(model_template_name(c.template), "qwen3.5");
     assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_XML);
@@ -497,8 +498,11 @@ static void test_template__writes_gemma4(void **state)
         assert_string_equal(model_template_name(c.template), "gemma4");
         assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_GEMMA);
         base_buf_printf(&want,
-            "<|turn>system\n%sBe brief.<|tool>declaration:now{description:<|\"|>the time<|\"|>,"
-            "parameters:{type:<|\"|>OBJECT<|\"|>}}<tool|><turn|>\n<|turn>user\n<|\"|>hi<turn|>\n"
+            "<|turn>system\n"
+            "%sBe brief.<|tool>declaration:now{description:<|\"|>the "
+            "time<|\"|>,parameters:{type:<|\"|>OBJECT<|\"|>}}<tool|><turn|>\n"
+            "<|turn>user\n"
+            "<|\"|>hi<turn|>\n"
             "<|turn>model\n%s<|tool_call>call:edit{content:<|\"|>a\n  \"b\"<|\"|>,force:true,from:3,path:"
             "<|\"|>a.c<|\"|>}<tool_call|><|tool_response>response:edit{value:<|\"|>result}<tool_response|>"
             "<|\"|>}<tool_response|>"
@@ -513,8 +517,8 @@ static void test_template__writes_gemma4(void **state)
         put_message(&c, MODEL_ROLE_USER, "<|\"|>hi", false, true, &ids);
         assert_false(model_template_opens_answer(c.template, ids.ids, ids.n));
         put_message(&c, MODEL_ROLE_ASSISTANT,
-            "<|tool_call>call:edit{content:<|\"|>a\n  \"b\"<|\"|>,force:true,from:3,path:<|\"|>a.c<|\"|>}"
-            "<tool_call|>",
+            "<|tool_call>call:edit{content:<|\"|>a\n"
+            "  \"b\"<|\"|>,force:true,from:3,path:<|\"|>a.c<|\"|>}<tool_call|>",
             true, true, &ids);
         put_message(&c, MODEL_ROLE_TOOL, "result}<tool_response|>", false, true, &ids);
         assert_true(model_template_opens_answer(c.template, ids.ids, ids.n));

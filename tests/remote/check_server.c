@@ -192,9 +192,8 @@ int main(int argc, char **argv)
     if (rc) printf("%s\n", err.msg);
     printf("%d of %d scripts as predicted; %u of %u requests, %u with numbers\n", good, done,
         s.n_as_predicted, s.n_requests, s.n_told);
-    printf("%u of %u cuts cost what was shown (%u of them at most that); of the others %llu tokens shown, "
-           "%llu paid, "
-           "apart by %.3f%% of what was sent, %.3f%% at most\n",
+    printf("%u of %u cuts cost what was shown (%u of them at most that); of the others %llu "
+           "tokens shown, %llu paid, apart by %.3f%% of what was sent, %.3f%% at most\n",
         s.n_as_shown, s.n_cuts, s.n_at_most, (unsigned long long)s.shown, (unsigned long long)s.paid,
         s.sent ? 100.0 * (double)s.apart / (double)s.sent : 0, 100 * s.worst);
     if (s.e) s.e->ops->close(s.e);

@@ -36,20 +36,44 @@ typedef struct addition {
 
 static const addition additions[] = {
     {"behind the last relative of a C file, not in a condition", "sds.c",
-        "#include \"sds.h\"\n\nint sdscat(int a) {\n    return a;\n}\n\nint other(void) {\n    return "
-        "0;\n}\n\n"
+        "#include \"sds.h\"\n\n"
+        "int sdscat(int a) {\n"
+        "    return a;\n"
+        "}\n\n"
+        "int other(void) {\n"
+        "    return 0;\n"
+        "}\n\n"
         "#ifdef TEST\nint sdstest(void) {\n    return 1;\n}\n#endif\n",
         "sdsstart", "int sdsstart(int b) {\n    return b;\n}\n", NULL,
-        "#include \"sds.h\"\n\nint sdscat(int a) {\n    return a;\n}\n\nint sdsstart(int b) {\n    return "
-        "b;\n}\n\n"
-        "int other(void) {\n    return 0;\n}\n\n#ifdef TEST\nint sdstest(void) {\n    return "
-        "1;\n}\n#endif\n"},
+        "#include \"sds.h\"\n\n"
+        "int sdscat(int a) {\n"
+        "    return a;\n"
+        "}\n\n"
+        "int sdsstart(int b) {\n"
+        "    return b;\n"
+        "}\n\n"
+        "int other(void) {\n"
+        "    return 0;\n"
+        "}\n\n"
+        "#ifdef TEST\n"
+        "int sdstest(void) {\n"
+        "    return 1;\n"
+        "}\n"
+        "#endif\n"},
     {"beside the one that the request names", "a.py",
-        "def get_key(a):\n    return a\n\n\ndef set_key(a):\n    return a\n\n\ndef has_value(a):\n    return "
-        "a\n",
+        "def get_key(a):\n"
+        "    return a\n\n\n"
+        "def set_key(a):\n"
+        "    return a\n\n\n"
+        "def has_value(a):\n"
+        "    return a\n",
         "has_key", "def has_key(a):\n    return True\n", "Add has_key, beside get_key",
-        "def get_key(a):\n    return a\n\n\ndef has_key(a):\n    return True\n\n\ndef set_key(a):\n    "
-        "return a\n\n\n"
+        "def get_key(a):\n"
+        "    return a\n\n\n"
+        "def has_key(a):\n"
+        "    return True\n\n\n"
+        "def set_key(a):\n"
+        "    return a\n\n\n"
         "def has_value(a):\n    return a\n"},
     {"a method as tight as its neighbours", "a.py", CURSOR "\n\nX = 1\n", "Cursor.SAVE",
         "def SAVE(self):\n    return 's'\n", NULL,
@@ -64,14 +88,26 @@ static const addition additions[] = {
         "    def SAVE(self):\n        return 's'\n\n\nclass Fore:\n    def RED(self):\n        return 1\n"},
     {"a method of JavaScript, which alone is no text of its language", "o.js", OPTION, "Option.takesValue",
         "takesValue() {\n  return this.required || this.optional;\n}\n", NULL,
-        "export class Option {\n  isBoolean() {\n    return !this.required;\n  }\n\n  name() {\n    return "
-        "1;\n  }\n\n"
+        "export class Option {\n"
+        "  isBoolean() {\n"
+        "    return !this.required;\n"
+        "  }\n\n"
+        "  name() {\n"
+        "    return 1;\n"
+        "  }\n\n"
         "  takesValue() {\n    return this.required || this.optional;\n  }\n}\n"},
     {"tabs stay tabs, imports go to the imports", "a.go",
         "package a\n\nimport (\n\t\"fmt\"\n)\n\nfunc B() {\n\tfmt.Println()\n}\n", "BigC",
         "import (\n    \"fmt\"\n    \"math\"\n)\n\nfunc BigC() float64 {\n    return math.Pi\n}\n", NULL,
-        "package a\n\nimport (\n\t\"fmt\"\n\t\"math\"\n)\n\nfunc B() {\n\tfmt.Println()\n}\n\nfunc BigC() "
-        "float64 {\n"
+        "package a\n\n"
+        "import (\n"
+        "\t\"fmt\"\n"
+        "\t\"math\"\n"
+        ")\n\n"
+        "func B() {\n"
+        "\tfmt.Println()\n"
+        "}\n\n"
+        "func BigC() float64 {\n"
         "\treturn math.Pi\n}\n"},
     {"a method of Go behind its type's others, whatever its name is like", "a.go",
         "package a\n\ntype Queue struct{}\n\nfunc (q *Queue) Pop() {\n}\n\nfunc ResetAll() {\n}\n",
@@ -130,8 +166,12 @@ static void test_places(void **state)
     code_grammars_close(g);
 }
 
-static const char *const ansi = "CSI = '['\n\n\nclass Fore:\n    def RED(self):\n        return 1\n\n    def "
-                                "BLUE(self):\n        return 2\n";
+static const char *const ansi = "CSI = '['\n\n\n"
+                                "class Fore:\n"
+                                "    def RED(self):\n"
+                                "        return 1\n\n"
+                                "    def BLUE(self):\n"
+                                "        return 2\n";
 
 static const char *version_of(tree *t, const char *path)
 {
@@ -209,9 +249,13 @@ static void test_twins(void **state)
         const char *says, *path, *has;
     } calls[] = {
         {"a wrapper unchanged, and what it calls", "{\"path\": \"wrap.go\", \"name\": \"ToBool\"}",
-            "func ToBool(i any) bool {\n\tv, _ := ToBoolE(i)\n\treturn v\n}\n\nfunc ToBoolE(i any) (bool, "
-            "error) "
-            "{\n\treturn i == \"yes\", nil\n}\n",
+            "func ToBool(i any) bool {\n"
+            "\tv, _ := ToBoolE(i)\n"
+            "\treturn v\n"
+            "}\n\n"
+            "func ToBoolE(i any) (bool, error) {\n"
+            "\treturn i == \"yes\", nil\n"
+            "}\n",
             "ToBool should accept yes", TOOL_OK, "ToBoolE stands in basic.go", "basic.go",
             "func ToBoolE(i any) (bool, error) {\n\treturn i == \"yes\", nil\n}\n"},
         {"only what it calls", "{\"path\": \"wrap.go\", \"name\": \"ToBool\"}",
@@ -221,9 +265,13 @@ static void test_twins(void **state)
             "func ToBoolE(i any) (bool, error) {\n\treturn i == \"yes\", nil\n}\n", "Add yes to ToBoolE",
             TOOL_OK, "ToBoolE stands in basic.go", "basic.go", "return i == \"yes\", nil\n"},
         {"both changed", "{\"path\": \"wrap.go\", \"name\": \"ToBool\"}",
-            "func ToBool(i any) bool {\n\tv, _ := ToBoolE(i)\n\treturn !v\n}\n\nfunc ToBoolE(i any) (bool, "
-            "error) "
-            "{\n\treturn true, nil\n}\n",
+            "func ToBool(i any) bool {\n"
+            "\tv, _ := ToBoolE(i)\n"
+            "\treturn !v\n"
+            "}\n\n"
+            "func ToBoolE(i any) (bool, error) {\n"
+            "\treturn true, nil\n"
+            "}\n",
             NULL, TOOL_FAILED, "defines ToBoolE, which stands in basic.go:3 already", "wrap.go",
             "return v\n"},
         {"another package of the folder", "{\"path\": \"x_test.go\", \"name\": \"ToBoolE\"}",
@@ -312,8 +360,15 @@ static void test_declared_in_its_class(void **state)
             "class Reader\n{\npublic:\n    API double GetReal(const std::string& name, int n = 1) const;\n\n"
             "    bool Has() const;\n};\n");
         tree_put(&t, "Reader.cpp",
-            "#include \"Reader.h\"\n\ndouble Reader::GetReal(const string& name, int n) const\n{\n    return "
-            "n;\n}\n\nbool Reader::Has() const\n{\n    return true;\n}\n");
+            "#include \"Reader.h\"\n\n"
+            "double Reader::GetReal(const string& name, int n) const\n"
+            "{\n"
+            "    return n;\n"
+            "}\n\n"
+            "bool Reader::Has() const\n"
+            "{\n"
+            "    return true;\n"
+            "}\n");
         tree_open(&t);
         assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
         t.request = "Add a method GetFloat, like GetReal";
@@ -322,11 +377,15 @@ static void test_declared_in_its_class(void **state)
         if (r.status != TOOL_OK) print_message("%s\n", r.text.data);
         assert_int_equal(r.status, TOOL_OK);
         char *header = tree_get(&t, "Reader.h"), *source = tree_get(&t, "Reader.cpp");
-        assert_contains(header,
-            "int n = 1) const;\n    API float GetFloat(const std::string& name, int n = 1) "
-            "const;\n\n    bool Has");
-        assert_contains(source, "}\n\nfloat Reader::GetFloat(const string& name, int n) const\n{\n    return "
-                                "n;\n}\n\nbool Reader::Has");
+        assert_contains(header, "int n = 1) const;\n"
+                                "    API float GetFloat(const std::string& name, int n = 1) const;\n\n"
+                                "    bool Has");
+        assert_contains(source, "}\n\n"
+                                "float Reader::GetFloat(const string& name, int n) const\n"
+                                "{\n"
+                                "    return n;\n"
+                                "}\n\n"
+                                "bool Reader::Has");
         free(header);
         free(source);
         tool_result_free(&r);
@@ -341,8 +400,14 @@ static void test_declared_where_it_is_asked_for(void **state)
     tree_make(&t, false);
     tree_put(&t, "opt.h", "API int opt_parse(int n);\nvoid opt_usage(void);\n");
     tree_put(&t, "opt.c",
-        "static int opt_check(int n)\n{\n    return n;\n}\n\nint opt_parse(int n)\n{\n    return "
-        "opt_check(n);\n}\n"
+        "static int opt_check(int n)\n"
+        "{\n"
+        "    return n;\n"
+        "}\n\n"
+        "int opt_parse(int n)\n"
+        "{\n"
+        "    return opt_check(n);\n"
+        "}\n"
         "\nvoid opt_usage(void)\n{\n}\n");
     tree_open(&t);
     assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
@@ -365,17 +430,31 @@ static void test_behind_what_it_needs(void **state)
 {
     static const char source[] =
         "struct map {\n    int n;\n};\n\nint map_count(struct map *m)\n{\n    return m->n;\n}\n\n"
-        "static int slot_at(struct map *m)\n{\n    return m->n;\n}\n\nint map_end(void)\n{\n    "
-        "return 0;\n}\n";
+        "static int slot_at(struct map *m)\n"
+        "{\n"
+        "    return m->n;\n"
+        "}\n\n"
+        "int map_end(void)\n"
+        "{\n"
+        "    return 0;\n"
+        "}\n";
     static const struct {
         const char *block, *has;
     } cases[] = {
-        {"int map_counts(struct map *m)\n{\n    return slot_at(m);\n}\n",
-            "    return m->n;\n}\n\nint map_counts(struct map *m)\n{\n    return slot_at(m);\n}\n\nint "
-            "map_end"},
-        {"int map_counts(struct map *m)\n{\n    return map_end();\n}\n",
-            "    return m->n;\n}\n\nint map_counts(struct map *m)\n{\n    return map_end();\n}\n\nstatic int "
-            "slot_at"},
+        {"int map_counts(struct map *m)\n{\n    return slot_at(m);\n}\n", "    return m->n;\n"
+                                                                          "}\n\n"
+                                                                          "int map_counts(struct map *m)\n"
+                                                                          "{\n"
+                                                                          "    return slot_at(m);\n"
+                                                                          "}\n\n"
+                                                                          "int map_end"},
+        {"int map_counts(struct map *m)\n{\n    return map_end();\n}\n", "    return m->n;\n"
+                                                                         "}\n\n"
+                                                                         "int map_counts(struct map *m)\n"
+                                                                         "{\n"
+                                                                         "    return map_end();\n"
+                                                                         "}\n\n"
+                                                                         "static int slot_at"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tree t;
@@ -567,8 +646,10 @@ static void test_register__behind_the_neighbour(void **state)
             "int main(void) {\n  test(has);\n  test(new);\n  test(last);\n}\n"},
         {"int main(void) {\n\ttest_has();\n}\n", "int main(void) {\n\ttest_has();\n\ttest_new();\n}\n"},
         {"    const struct CMUnitTest tests[] = {\n        cmocka_unit_test(test_has),\n    };\n",
-            "    const struct CMUnitTest tests[] = {\n        cmocka_unit_test(test_has),\n        "
-            "cmocka_unit_test(test_new),\n    };\n"},
+            "    const struct CMUnitTest tests[] = {\n"
+            "        cmocka_unit_test(test_has),\n"
+            "        cmocka_unit_test(test_new),\n"
+            "    };\n"},
         {"static void test_has(void) {\n  assert(1);\n}\n", NULL}, /* its definition */
         {"  test(has);\n  test(new);\n", NULL},
         {"  run(hash);\n", NULL},
@@ -650,11 +731,25 @@ static void test_elision(void **state)
         const char *old, *block, *result;
     } cases[] = {
         {"int f(int n)\n{\n    int a = 1;\n\n#ifdef X\n    a++;\n#endif\n    return a;\n}\n",
-            "int f(int n)\n{\n    int a = 1;\n    if (n <= 0) {\n        return -1;\n    }\n    // rest of "
-            "the "
-            "code\n}\n",
-            "int f(int n)\n{\n    int a = 1;\n    if (n <= 0) {\n        return -1;\n    }\n\n#ifdef X\n    "
-            "a++;\n#endif\n    return a;\n}\n"},
+            "int f(int n)\n"
+            "{\n"
+            "    int a = 1;\n"
+            "    if (n <= 0) {\n"
+            "        return -1;\n"
+            "    }\n"
+            "    // rest of the code\n"
+            "}\n",
+            "int f(int n)\n"
+            "{\n"
+            "    int a = 1;\n"
+            "    if (n <= 0) {\n"
+            "        return -1;\n"
+            "    }\n\n"
+            "#ifdef X\n"
+            "    a++;\n"
+            "#endif\n"
+            "    return a;\n"
+            "}\n"},
         /* A line in another version is no second line. */
         {"def f(a):\n    if a == 1:\n        return 2\n    return 3\n",
             "def f(a):\n    if a == 1 or a == -1:\n    # ... existing code ...\n",
@@ -751,8 +846,14 @@ static void test_overloads(void **state)
     tree t;
     tree_make(&t, false);
     tree_put(&t, "A.java",
-        "class A {\n    int f(int a) {\n        return 1;\n    }\n\n    int f(int a,  int b) {\n        "
-        "return 2;\n    }\n}\n");
+        "class A {\n"
+        "    int f(int a) {\n"
+        "        return 1;\n"
+        "    }\n\n"
+        "    int f(int a,  int b) {\n"
+        "        return 2;\n"
+        "    }\n"
+        "}\n");
     tree_open(&t);
     assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
     tool_workspace_mark_shown(t.w, "A.java", version_of(&t, "A.java"));

@@ -45,8 +45,10 @@ static void test_look__read_shows_ranges_and_says_how_to_go_on(void **state)
     tree_put(&t, "empty.txt", "");
     tree_open(&t);
     tool_result r = tree_call(&t, "read", "{\"path\":\"long.txt\",\"from\":10,\"count\":2}", NULL);
-    assert_string_equal(r.text.data, "long.txt, lines 10-11 of 1000:\nline number 10\nline number 11\n[more: "
-                                     "read {\"path\": \"long.txt\", \"from\": 12}]\n");
+    assert_string_equal(r.text.data, "long.txt, lines 10-11 of 1000:\n"
+                                     "line number 10\n"
+                                     "line number 11\n"
+                                     "[more: read {\"path\": \"long.txt\", \"from\": 12}]\n");
     check_sources(&t, &r);
     assert_int_equal(r.sources[0].line, 10);
     tool_result_free(&r);

@@ -18,8 +18,13 @@ static void test_refactor__delete_lists_callers_or_replaces_them(void **state)
     tree t;
     tree_make(&t, true);
     tree_put(&t, "a.py",
-        "import os\n\n\n# Says it.\ndef note(x):\n    return note(x)\n\n\ndef keep(y):\n    note(y)\n    "
-        "return y\n");
+        "import os\n\n\n"
+        "# Says it.\n"
+        "def note(x):\n"
+        "    return note(x)\n\n\n"
+        "def keep(y):\n"
+        "    note(y)\n"
+        "    return y\n");
     tree_put(&t, "b.py", "from a import keep, note\n\nprint(note(1) + keep(2))\n");
     tree_put(&t, "c.py", "from a import note\nnote(3)\n");
     tree_open(&t);
@@ -33,8 +38,16 @@ static void test_refactor__delete_lists_callers_or_replaces_them(void **state)
     expect(&t, "c.py", "0\n");
     tree_put(&t, "l.h", "int log_it(int x);\nint stay(void);\n");
     tree_put(&t, "l.c",
-        "#include \"l.h\"\n\nint log_it(int x)\n{\n    return x;\n}\n\nint stay(void)\n{\n    log_it(1);\n   "
-        " return 0;\n}\n");
+        "#include \"l.h\"\n\n"
+        "int log_it(int x)\n"
+        "{\n"
+        "    return x;\n"
+        "}\n\n"
+        "int stay(void)\n"
+        "{\n"
+        "    log_it(1);\n"
+        "    return 0;\n"
+        "}\n");
     tree_open(&t);
     said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"log_it\",\"to\":\"nothing\"}", TOOL_OK);
     free(said);
@@ -54,8 +67,11 @@ static void test_refactor__delete_takes_its_tests(void **state)
     tree_put(&t, "tests/test_m.py",
         "import m\nfrom unittest import TestCase\n\n\ndef test_round():\n    a = b'a' * 10\n"
         "    assert m.unpack(m.pack(a)) == a\n\n    assert m.unpack(m.pack(b'')) == b''\n\n\n"
-        "def test_keep():\n    assert m.keep(1) == 1\n    # don't\n    assert m.keep(\n        m.pack(2)) == "
-        "2\n\n"
+        "def test_keep():\n"
+        "    assert m.keep(1) == 1\n"
+        "    # don't\n"
+        "    assert m.keep(\n"
+        "        m.pack(2)) == 2\n\n"
         "    for i in range(3):\n        assert m.pack(i) == i\n    assert m.keep(3) == 3\n\n\n"
         "def test_read():\n    got = m.pack(1)\n    for g in got:\n        assert g\n\n\n"
         "class TestPack(TestCase):\n    def test_one(self):\n        with self.assertRaises(ValueError):\n"
@@ -75,16 +91,22 @@ static void test_refactor__delete_takes_its_tests(void **state)
     refuses(&t, "{\"operation\":\"delete\",\"name\":\"unpack\"}", TOOL_REFUSED,
         "tests/test_n.py:5 (in test_both)");
     tree_put(&t, "a.ts",
-        "export function one(x: number) {\n  return x;\n}\n\nexport function two(x: number) {\n  "
-        "return x;\n}\n");
+        "export function one(x: number) {\n"
+        "  return x;\n"
+        "}\n\n"
+        "export function two(x: number) {\n"
+        "  return x;\n"
+        "}\n");
     tree_put(&t, "a.test.ts",
         "import { one, two } from './a';\n\ndescribe('two', () => {\n  it('is \"it\"', () => {\n"
         "    expect(two(1)).toBe(1);\n  });\n\n  it('throws', () => {\n    expect(() => {\n      two(0);\n"
         "    }).not.toThrow();\n  });\n});\n\ndescribe('one', () => {\n  it('is', () => {\n"
         "    expect(one(1)).toBe(1);\n\n    // both\n    expect(two(2))\n      .toBe(2);\n  });\n});\n");
     tree_put(&t, "two.test.ts",
-        "import { test } from 'vitest';\nimport { two } from './a';\n\ntest('two', () => {\n  const a = "
-        "two(1);\n\n"
+        "import { test } from 'vitest';\n"
+        "import { two } from './a';\n\n"
+        "test('two', () => {\n"
+        "  const a = two(1);\n\n"
         "  expect(a).toBe(1);\n});\n");
     tree_open(&t);
     said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"two\"}", TOOL_OK);
@@ -104,33 +126,54 @@ static void test_refactor__delete_takes_marked_tests(void **state)
     tree t;
     tree_make(&t, true);
     tree_put(&t, "src/lib.rs",
-        "pub fn twice(x: i32) -> i32 {\n    x * 2\n}\n\npub fn keep<'a>(s: &'a str) -> &'a str {\n    "
-        "s\n}\n\n"
+        "pub fn twice(x: i32) -> i32 {\n"
+        "    x * 2\n"
+        "}\n\n"
+        "pub fn keep<'a>(s: &'a str) -> &'a str {\n"
+        "    s\n"
+        "}\n\n"
         "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn doubles() {\n"
         "        assert_eq!(2, twice(1));\n    }\n\n    #[test]\n    fn both() {\n"
-        "        assert_eq!('\\'', keep(\"'\").chars().next().unwrap());\n        assert_eq!(4, twice(2));\n "
-        "   }\n}\n");
+        "        assert_eq!('\\'', keep(\"'\").chars().next().unwrap());\n"
+        "        assert_eq!(4, twice(2));\n"
+        "    }\n"
+        "}\n");
     tree_put(&t, "benches/b.rs",
-        "#[bench]\nfn bench_twice(b: &mut Bencher) {\n    let n = 3;\n    b.iter(|| { lib::twice(n); "
-        "})\n}\n\n"
+        "#[bench]\n"
+        "fn bench_twice(b: &mut Bencher) {\n"
+        "    let n = 3;\n"
+        "    b.iter(|| { lib::twice(n); })\n"
+        "}\n\n"
         "#[bench]\nfn bench_keep(b: &mut Bencher) {\n    b.iter(|| { lib::keep(\"\"); })\n}\n");
     tree_put(&t, "g/a.go",
         "package g\n\nfunc Twice(n int) int { return n * 2 }\n\nfunc Keep() int { return 1 }\n");
     tree_put(&t, "g/a_test.go",
-        "package g\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n)\n\nfunc ExampleTwice() "
-        "{\n\tfmt.Println(Twice(2))\n}\n\n"
+        "package g\n\n"
+        "import (\n"
+        "\t\"fmt\"\n"
+        "\t\"testing\"\n"
+        ")\n\n"
+        "func ExampleTwice() {\n"
+        "\tfmt.Println(Twice(2))\n"
+        "}\n\n"
         "func TestKeep(t *testing.T) {\n\tif got := Keep(); got != 1 {\n\t\tt.Error(got)\n\t}\n"
         "\tif got := Twice(1); got != 2 {\n\t\tt.Error(got)\n\t}\n}\n");
     tree_put(&t, "J.java", "class J {\n    static int once() {\n        return 1;\n    }\n}\n");
     tree_put(&t, "JTest.java",
-        "class JTest {\n    @Test\n    void once() {\n        assertEquals(1, J.once());\n    }\n\n    "
-        "@Test\n"
+        "class JTest {\n"
+        "    @Test\n"
+        "    void once() {\n"
+        "        assertEquals(1, J.once());\n"
+        "    }\n\n"
+        "    @Test\n"
         "    void other() {\n        assertTrue(true);\n    }\n}\n");
     tree_put(&t, "m.py", "def pack(x):\n    return x\n\n\ndef keep(x):\n    return x\n");
     tree_put(&t, "test_m.py",
         "import m\n\nROWS = [1, 2]\nOTHERS = [3]\n\n\ndef rows():\n    return ROWS\n\n\ndef test_pack():\n"
-        "    for r in rows():\n        assert m.pack(r) == r\n\n\ndef test_keep():\n    assert "
-        "m.keep(OTHERS)\n");
+        "    for r in rows():\n"
+        "        assert m.pack(r) == r\n\n\n"
+        "def test_keep():\n"
+        "    assert m.keep(OTHERS)\n");
     tree_put(&t, "README.md", "Call `pack(1)`.\n");
     tree_open(&t);
     char *said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"twice\"}", TOOL_OK);
@@ -163,10 +206,15 @@ static void test_refactor__delete_writes_what_callers_use_instead(void **state)
     tree t;
     tree_make(&t, true);
     tree_put(&t, "m.py",
-        "def most(n, base, limit):\n    return n\n\n\ndef more(n, base=10):\n    return most(n, base, "
-        "-1)\n\n\n"
-        "class Box:\n    def put(self, a):\n        self.store(a, 0)\n\n    def store(self, a, at):\n        "
-        "return more(more(1, 2), base=a + 1)\n");
+        "def most(n, base, limit):\n"
+        "    return n\n\n\n"
+        "def more(n, base=10):\n"
+        "    return most(n, base, -1)\n\n\n"
+        "class Box:\n"
+        "    def put(self, a):\n"
+        "        self.store(a, 0)\n\n"
+        "    def store(self, a, at):\n"
+        "        return more(more(1, 2), base=a + 1)\n");
     tree_put(&t, "u.py", "from m import more\n\nprint(more(3), more(1 + 2, 4) * 2)\n");
     tree_put(&t, "v.py", "from m import Box\n\n\ndef fill(b: Box):\n    b.put(1)\n");
     tree_open(&t);
@@ -193,19 +241,38 @@ static void test_refactor__signature_changes_every_call(void **state)
     tree_make(&t, true);
     tree_put(&t, "s.h", "int add(int a, int b);\n");
     tree_put(&t, "s.c",
-        "#include \"s.h\"\nint add(int a, int b)\n{\n    return a;\n}\nint one(void)\n{\n    return add(1, "
-        "add(2, 3));\n}\n");
+        "#include \"s.h\"\n"
+        "int add(int a, int b)\n"
+        "{\n"
+        "    return a;\n"
+        "}\n"
+        "int one(void)\n"
+        "{\n"
+        "    return add(1, add(2, 3));\n"
+        "}\n");
     tree_put(&t, "k.py",
-        "class K:\n    def put(self, a, b=2):\n        return a\n\n\ndef use(k: K):\n    k.put(1)\n    "
-        "k.put(1, b=3)\n    k.put(*k)\n");
+        "class K:\n"
+        "    def put(self, a, b=2):\n"
+        "        return a\n\n\n"
+        "def use(k: K):\n"
+        "    k.put(1)\n"
+        "    k.put(1, b=3)\n"
+        "    k.put(*k)\n");
     tree_open(&t);
     free(refactor_with(&t,
         "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"int flags\",\"value\":\"0\",\"at\":2}",
         TOOL_OK));
     expect(&t, "s.h", "int add(int a, int flags, int b);\n");
     expect(&t, "s.c",
-        "#include \"s.h\"\nint add(int a, int flags, int b)\n{\n    return a;\n}\nint one(void)\n{\n    "
-        "return add(1, 0, add(2, 0, 3));\n}\n");
+        "#include \"s.h\"\n"
+        "int add(int a, int flags, int b)\n"
+        "{\n"
+        "    return a;\n"
+        "}\n"
+        "int one(void)\n"
+        "{\n"
+        "    return add(1, 0, add(2, 0, 3));\n"
+        "}\n");
     free(
         refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"flags\"}", TOOL_OK));
     free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"2,1\"}", TOOL_OK));
@@ -226,8 +293,13 @@ static void test_refactor__signature_changes_every_call(void **state)
     assert_contains(said, "Left, look at them: k.py:9");
     free(said);
     expect(&t, "k.py",
-        "class K:\n    def put(self, a, b=2, c=None):\n        return a\n\n\ndef use(k: K):\n    k.put(1, "
-        "c=9)\n    k.put(1, b=3, c=9)\n    k.put(*k)\n");
+        "class K:\n"
+        "    def put(self, a, b=2, c=None):\n"
+        "        return a\n\n\n"
+        "def use(k: K):\n"
+        "    k.put(1, c=9)\n"
+        "    k.put(1, b=3, c=9)\n"
+        "    k.put(*k)\n");
     tree_remove(&t);
 }
 
@@ -238,8 +310,11 @@ static void test_refactor__signature_puts_the_default_into_the_body(void **state
     tree t;
     tree_make(&t, true);
     tree_put(&t, "a.py",
-        "def clear(mode=2, fill=' '):\n    return 'x' + str(mode) + fill\n\n\ndef up(n=1):\n    n += 1\n    "
-        "return n\n\n\n"
+        "def clear(mode=2, fill=' '):\n"
+        "    return 'x' + str(mode) + fill\n\n\n"
+        "def up(n=1):\n"
+        "    n += 1\n"
+        "    return n\n\n\n"
         "clear()\nclear(2, '.')\nclear(mode=3)\n");
     tree_put(&t, "b.js",
         "export function far(a, limit = 3) {\n  return { limit, far: a > limit };\n}\n\nfar(1, 3);\n");
@@ -251,8 +326,11 @@ static void test_refactor__signature_puts_the_default_into_the_body(void **state
     assert_contains(said, "What these calls gave is dropped: a.py:12");
     free(said);
     expect(&t, "a.py",
-        "def clear(fill=' '):\n    return 'x' + str(2) + fill\n\n\ndef up(n=1):\n    n += 1\n    return "
-        "n\n\n\n"
+        "def clear(fill=' '):\n"
+        "    return 'x' + str(2) + fill\n\n\n"
+        "def up(n=1):\n"
+        "    n += 1\n"
+        "    return n\n\n\n"
         "clear()\nclear('.')\nclear()\n");
     refuses(&t, "{\"operation\":\"signature\",\"name\":\"up\",\"parameter\":\"n\"}", TOOL_REFUSED,
         "a.py:6 still uses n");
@@ -281,8 +359,14 @@ static void test_refactor__signature_declares_as_the_language_does(void **state)
     free(refactor_with(
         &t, "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"int flags = 0\"}", TOOL_OK));
     expect(&t, "a.c",
-        "int f(const char *name, int flags)\n{\n    return 1;\n}\n\nint g(void)\n{\n    return f(\"x\", "
-        "0);\n}\n");
+        "int f(const char *name, int flags)\n"
+        "{\n"
+        "    return 1;\n"
+        "}\n\n"
+        "int g(void)\n"
+        "{\n"
+        "    return f(\"x\", 0);\n"
+        "}\n");
     refuses(&t, "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"more\",\"value\":\"rest\"}",
         TOOL_FAILED, "more has no type");
     free(refactor_with(&t,
@@ -308,17 +392,31 @@ static void test_refactor__signature_parts_go_s_groups(void **state)
     tree_make(&t, true);
     tree_put(&t, "go.mod", "module m\n");
     tree_put(&t, "l.go",
-        "package m\n\nfunc logn(n, b float64) float64 {\n\treturn n / b\n}\n\nfunc use() float64 {\n\treturn "
-        "logn(1, "
-        "2)\n}\n\nfunc three(a, b int, s string) {\n\tthree(1, 2, s)\n}\n");
+        "package m\n\n"
+        "func logn(n, b float64) float64 {\n"
+        "\treturn n / b\n"
+        "}\n\n"
+        "func use() float64 {\n"
+        "\treturn logn(1, 2)\n"
+        "}\n\n"
+        "func three(a, b int, s string) {\n"
+        "\tthree(1, 2, s)\n"
+        "}\n");
     tree_open(&t);
     free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"logn\",\"parameter\":\"2,1\"}", TOOL_OK));
     free(refactor_with(
         &t, "{\"operation\":\"signature\",\"name\":\"three\",\"parameter\":\"3,1,2\"}", TOOL_OK));
     expect(&t, "l.go",
-        "package m\n\nfunc logn(b float64, n float64) float64 {\n\treturn n / b\n}\n\nfunc use() float64 "
-        "{\n\treturn "
-        "logn(2, 1)\n}\n\nfunc three(s string, a int, b int) {\n\tthree(s, 1, 2)\n}\n");
+        "package m\n\n"
+        "func logn(b float64, n float64) float64 {\n"
+        "\treturn n / b\n"
+        "}\n\n"
+        "func use() float64 {\n"
+        "\treturn logn(2, 1)\n"
+        "}\n\n"
+        "func three(s string, a int, b int) {\n"
+        "\tthree(s, 1, 2)\n"
+        "}\n");
     tree_remove(&t);
 }
 
@@ -328,8 +426,11 @@ static void test_refactor__move_takes_exports_along(void **state)
     tree_make(&t, true);
     tree_put(&t, "shop/__init__.py", "from .total import add_up, twice\n\n__all__ = ['add_up', 'twice']\n");
     tree_put(&t, "shop/total.py",
-        "__all__ = ['add_up', 'twice']\n\n\ndef add_up(prices):\n    return sum(prices)\n\n\ndef "
-        "twice(x):\n    return 2 * x\n");
+        "__all__ = ['add_up', 'twice']\n\n\n"
+        "def add_up(prices):\n"
+        "    return sum(prices)\n\n\n"
+        "def twice(x):\n"
+        "    return 2 * x\n");
     tree_put(&t, "shop/sums.py",
         "__all__ = [\n    \"zero\",\n    \"one\",\n]\n\n\ndef zero():\n    return 0\n\n\n"
         "def one():\n    return 1\n");
@@ -342,9 +443,17 @@ static void test_refactor__move_takes_exports_along(void **state)
         &t, "{\"operation\":\"move\",\"name\":\"shop/total.py:add_up\",\"to\":\"shop/sums.py\"}", TOOL_OK));
     expect(&t, "shop/total.py", "__all__ = ['twice']\n\n\ndef twice(x):\n    return 2 * x\n");
     expect(&t, "shop/sums.py",
-        "__all__ = [\n    \"zero\",\n    \"one\",\n    \"add_up\",\n]\n\n\ndef zero():\n    return "
-        "0\n\n\ndef one():\n    "
-        "return 1\n\n\ndef add_up(prices):\n    return sum(prices)\n");
+        "__all__ = [\n"
+        "    \"zero\",\n"
+        "    \"one\",\n"
+        "    \"add_up\",\n"
+        "]\n\n\n"
+        "def zero():\n"
+        "    return 0\n\n\n"
+        "def one():\n"
+        "    return 1\n\n\n"
+        "def add_up(prices):\n"
+        "    return sum(prices)\n");
     expect(&t, "shop/__init__.py",
         "from .sums import add_up\nfrom .total import twice\n\n__all__ = ['add_up', 'twice']\n");
     expect(&t, "total/__init__.py", "from shop.sums import add_up\n");
@@ -365,9 +474,12 @@ static void test_refactor__move_finds_the_file_that_is_meant(void **state)
     tree_make(&t, false);
     tree_put(&t, "src/shop/__init__.py", "");
     tree_put(&t, "src/shop/total.py",
-        "import os\nfrom .sums import none\n\n\ndef add_up(a):\n    return a + none()\n\n\ndef twice(a):\n   "
-        " return 2 "
-        "* a\n");
+        "import os\n"
+        "from .sums import none\n\n\n"
+        "def add_up(a):\n"
+        "    return a + none()\n\n\n"
+        "def twice(a):\n"
+        "    return 2 * a\n");
     tree_put(&t, "src/shop/sums.py", "def none():\n    return 0\n");
     tree_open(&t);
     assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
@@ -388,33 +500,68 @@ static void test_refactor__move_takes_what_is_needed(void **state)
     tree_make(&t, true);
     tree_put(&t, "shop/__init__.py", "");
     tree_put(&t, "shop/total.py",
-        "import math\nimport os\n\n\n# Adds.\ndef add_up(prices):\n    return math.fsum(prices)\n\n\ndef "
-        "twice(prices):\n    return 2 * add_up(prices)\n");
+        "import math\n"
+        "import os\n\n\n"
+        "# Adds.\n"
+        "def add_up(prices):\n"
+        "    return math.fsum(prices)\n\n\n"
+        "def twice(prices):\n"
+        "    return 2 * add_up(prices)\n");
     tree_put(&t, "main.py", "from shop.total import add_up, twice\n\nprint(add_up([1]), twice([2]))\n");
     tree_put(&t, "late.py",
-        "\"\"\"Says when.\"\"\"\n\nfrom __future__ import annotations\n\n\ndef late(x):\n    return "
-        "x\n\n\ndef soon():\n    return late(1)\n");
+        "\"\"\"Says when.\"\"\"\n\n"
+        "from __future__ import annotations\n\n\n"
+        "def late(x):\n"
+        "    return x\n\n\n"
+        "def soon():\n"
+        "    return late(1)\n");
     tree_put(&t, "go.mod", "module example.com/x\n");
     tree_put(&t, "f.go",
-        "package x\n\nimport (\n\t\"fmt\"\n\t\"strings\"\n)\n\nfunc Up(s string) string {\n\treturn "
-        "strings.ToUpper(s)\n}\n\nfunc Say() {\n\tfmt.Println(Up(\"a\"))\n}\n");
+        "package x\n\n"
+        "import (\n"
+        "\t\"fmt\"\n"
+        "\t\"strings\"\n"
+        ")\n\n"
+        "func Up(s string) string {\n"
+        "\treturn strings.ToUpper(s)\n"
+        "}\n\n"
+        "func Say() {\n"
+        "\tfmt.Println(Up(\"a\"))\n"
+        "}\n");
     tree_put(&t, "m.c",
-        "#include <stdio.h>\n\nstatic int own(void)\n{\n    return 1;\n}\n\nint free_one(int x)\n{\n    "
-        "return x;\n}\n\nint bound(void)\n{\n    return own() + free_one(1);\n}\n");
+        "#include <stdio.h>\n\n"
+        "static int own(void)\n"
+        "{\n"
+        "    return 1;\n"
+        "}\n\n"
+        "int free_one(int x)\n"
+        "{\n"
+        "    return x;\n"
+        "}\n\n"
+        "int bound(void)\n"
+        "{\n"
+        "    return own() + free_one(1);\n"
+        "}\n");
     tree_put(&t, "n.c", "#include <stdlib.h>\n\nint n;\n");
     tree_open(&t);
     free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"add_up\",\"to\":\"shop/sums.py\"}", TOOL_OK));
     expect(
         &t, "shop/sums.py", "import math\n\n\n# Adds.\ndef add_up(prices):\n    return math.fsum(prices)\n");
     expect(&t, "shop/total.py",
-        "import math\nimport os\nfrom .sums import add_up\n\n\ndef twice(prices):\n    return 2 * "
-        "add_up(prices)\n");
+        "import math\n"
+        "import os\n"
+        "from .sums import add_up\n\n\n"
+        "def twice(prices):\n"
+        "    return 2 * add_up(prices)\n");
     expect(&t, "main.py",
         "from shop.sums import add_up\nfrom shop.total import twice\n\nprint(add_up([1]), twice([2]))\n");
     free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"late\",\"to\":\"later.py\"}", TOOL_OK));
     expect(&t, "late.py",
-        "\"\"\"Says when.\"\"\"\n\nfrom __future__ import annotations\nfrom later import late\n\n\ndef "
-        "soon():\n    return late(1)\n");
+        "\"\"\"Says when.\"\"\"\n\n"
+        "from __future__ import annotations\n"
+        "from later import late\n\n\n"
+        "def soon():\n"
+        "    return late(1)\n");
     expect(&t, "later.py", "from __future__ import annotations\n\n\ndef late(x):\n    return x\n");
     free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"Up\",\"to\":\"up.go\"}", TOOL_OK));
     expect(&t, "up.go",
@@ -427,8 +574,16 @@ static void test_refactor__move_takes_what_is_needed(void **state)
     expect(&t, "n.c",
         "#include <stdlib.h>\n#include <stdio.h>\n\nint n;\n\nint free_one(int x)\n{\n    return x;\n}\n");
     expect(&t, "m.c",
-        "#include <stdio.h>\nint free_one(int x);\n\nstatic int own(void)\n{\n    return 1;\n}\n\nint "
-        "bound(void)\n{\n    return own() + free_one(1);\n}\n");
+        "#include <stdio.h>\n"
+        "int free_one(int x);\n\n"
+        "static int own(void)\n"
+        "{\n"
+        "    return 1;\n"
+        "}\n\n"
+        "int bound(void)\n"
+        "{\n"
+        "    return own() + free_one(1);\n"
+        "}\n");
     tree_remove(&t);
 }
 

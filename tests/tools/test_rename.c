@@ -19,8 +19,10 @@ static void test_rename__python_follows_imports_and_scopes(void **state)
     tree_put(&t, "shop/__init__.py", "from .total import add_up\n__all__ = ['add_up']\n");
     tree_put(&t, "shop/total.py",
         "def add_up(prices):\n    \"\"\"add_up adds.\"\"\"\n    return sum(prices)\n\n\n"
-        "def twice(prices):\n    def inner(add_up):\n        return add_up(prices)\n    return "
-        "add_up(prices) + inner(len)\n\n\n"
+        "def twice(prices):\n"
+        "    def inner(add_up):\n"
+        "        return add_up(prices)\n"
+        "    return add_up(prices) + inner(len)\n\n\n"
         "class Cart:\n    def add_up(self):\n        return add_up([1])\n");
     tree_put(&t, "main.py",
         "import shop\nfrom shop import add_up as plus\nimport shop.total as st\n\n"
@@ -31,8 +33,10 @@ static void test_rename__python_follows_imports_and_scopes(void **state)
     expect(&t, "shop/__init__.py", "from .total import total_of\n__all__ = ['total_of']\n");
     expect(&t, "shop/total.py",
         "def total_of(prices):\n    \"\"\"total_of adds.\"\"\"\n    return sum(prices)\n\n\n"
-        "def twice(prices):\n    def inner(add_up):\n        return add_up(prices)\n    return "
-        "total_of(prices) + inner(len)\n\n\n"
+        "def twice(prices):\n"
+        "    def inner(add_up):\n"
+        "        return add_up(prices)\n"
+        "    return total_of(prices) + inner(len)\n\n\n"
         "class Cart:\n    def add_up(self):\n        return total_of([1])\n");
     expect(&t, "main.py",
         "import shop\nfrom shop import total_of as plus\nimport shop.total as st\n\n"
@@ -52,8 +56,11 @@ static void test_rename__python_members_and_parameters(void **state)
     tree t;
     tree_make(&t, true);
     tree_put(&t, "a.py",
-        "class Base:\n    def __init__(self, size):\n        self.size = size\n\n    def paint(self):\n      "
-        "  pass\n\n\n"
+        "class Base:\n"
+        "    def __init__(self, size):\n"
+        "        self.size = size\n\n"
+        "    def paint(self):\n"
+        "        pass\n\n\n"
         "class Box(Base):\n    def paint(self):\n        super().paint()\n\n\n"
         "class Wall:\n    def paint(self):\n        pass\n\n\n"
         "def show(box: Box, wall: Wall):\n    box.paint()\n    wall.paint()\n    Base(size=3).paint()\n");
@@ -63,8 +70,11 @@ static void test_rename__python_members_and_parameters(void **state)
     renames(&t, "Box.paint", "draw", NULL);
     renames(&t, "__init__.size", "width", NULL);
     expect(&t, "a.py",
-        "class Base:\n    def __init__(self, width):\n        self.size = width\n\n    def draw(self):\n     "
-        "   pass\n\n\n"
+        "class Base:\n"
+        "    def __init__(self, width):\n"
+        "        self.size = width\n\n"
+        "    def draw(self):\n"
+        "        pass\n\n\n"
         "class Box(Base):\n    def draw(self):\n        super().draw()\n\n\n"
         "class Wall:\n    def paint(self):\n        pass\n\n\n"
         "def show(box: Box, wall: Wall):\n    box.draw()\n    wall.paint()\n    Base(width=3).draw()\n");
@@ -76,32 +86,64 @@ static void test_rename__c_keeps_fields_tags_labels_and_locals(void **state)
     tree t;
     tree_make(&t, true);
     tree_put(&t, "ring.h",
-        "struct ring { int put; };\nint put(struct ring *r);\n#define PUT(r) put(r)\n#define FIELD(r) "
-        "(r)->put\n");
+        "struct ring { int put; };\n"
+        "int put(struct ring *r);\n"
+        "#define PUT(r) put(r)\n"
+        "#define FIELD(r) (r)->put\n");
     tree_put(&t, "ring.c",
-        "#include \"ring.h\"\r\n\r\nint put(struct ring *r)\r\n{\r\n\tgoto put;\r\nput:\r\n\treturn "
-        "r->put;\r\n}\r\n");
+        "#include \"ring.h\"\r\n"
+        "\r\n"
+        "int put(struct ring *r)\r\n"
+        "{\r\n"
+        "\tgoto put;\r\n"
+        "put:\r\n"
+        "\treturn r->put;\r\n"
+        "}\r\n");
     tree_put(&t, "use.c",
-        "#include \"ring.h\"\nint f(int put)\n{\n    return put;\n}\nint g(struct ring *r)\n{\n    return "
-        "put(r) + f(1);\n}\n");
+        "#include \"ring.h\"\n"
+        "int f(int put)\n"
+        "{\n"
+        "    return put;\n"
+        "}\n"
+        "int g(struct ring *r)\n"
+        "{\n"
+        "    return put(r) + f(1);\n"
+        "}\n");
     tree_put(
         &t, "own.c", "static int put(void)\n{\n    return 1;\n}\nint h(void)\n{\n    return put();\n}\n");
     tree_open(&t);
     renames(&t, "ring.c:put", "ring_put", NULL);
     expect(&t, "ring.h",
-        "struct ring { int put; };\nint ring_put(struct ring *r);\n#define PUT(r) ring_put(r)\n#define "
-        "FIELD(r) (r)->put\n");
+        "struct ring { int put; };\n"
+        "int ring_put(struct ring *r);\n"
+        "#define PUT(r) ring_put(r)\n"
+        "#define FIELD(r) (r)->put\n");
     expect(&t, "ring.c",
-        "#include \"ring.h\"\r\n\r\nint ring_put(struct ring *r)\r\n{\r\n\tgoto put;\r\nput:\r\n\treturn "
-        "r->put;\r\n}\r\n");
+        "#include \"ring.h\"\r\n"
+        "\r\n"
+        "int ring_put(struct ring *r)\r\n"
+        "{\r\n"
+        "\tgoto put;\r\n"
+        "put:\r\n"
+        "\treturn r->put;\r\n"
+        "}\r\n");
     expect(&t, "use.c",
-        "#include \"ring.h\"\nint f(int put)\n{\n    return put;\n}\nint g(struct ring *r)\n{\n    return "
-        "ring_put(r) + f(1);\n}\n");
+        "#include \"ring.h\"\n"
+        "int f(int put)\n"
+        "{\n"
+        "    return put;\n"
+        "}\n"
+        "int g(struct ring *r)\n"
+        "{\n"
+        "    return ring_put(r) + f(1);\n"
+        "}\n");
     expect(&t, "own.c", "static int put(void)\n{\n    return 1;\n}\nint h(void)\n{\n    return put();\n}\n");
     renames(&t, "ring.put", "first", NULL);
     expect(&t, "ring.h",
-        "struct ring { int first; };\nint ring_put(struct ring *r);\n#define PUT(r) ring_put(r)\n#define "
-        "FIELD(r) (r)->first\n");
+        "struct ring { int first; };\n"
+        "int ring_put(struct ring *r);\n"
+        "#define PUT(r) ring_put(r)\n"
+        "#define FIELD(r) (r)->first\n");
     renames(&t, "f.put", "n", NULL);
     char *use = tree_get(&t, "use.c");
     assert_contains(use, "int f(int n)\n{\n    return n;\n}");
@@ -158,8 +200,10 @@ static void test_rename__what_embeds_a_type_in_go_follows_it(void **state)
     tree_put(&t, "a.go", "package m\n\ntype conf struct{ a int }\n\ntype plain struct{ conf int }\n");
     tree_put(&t, "b.go",
         "package m\n\ntype R struct {\n\tconf\n\tn int\n}\n\ntype P struct {\n\t*conf\n}\n\n"
-        "func f(r *R, p plain) int {\n\tq := R{conf: conf{a: 1}}\n\treturn r.conf.a + q.conf.a + "
-        "p.conf\n}\n");
+        "func f(r *R, p plain) int {\n"
+        "\tq := R{conf: conf{a: 1}}\n"
+        "\treturn r.conf.a + q.conf.a + p.conf\n"
+        "}\n");
     tree_open(&t);
     refuses(&t, "{\"operation\":\"rename\",\"name\":\"R.conf\",\"to\":\"setup\"}", TOOL_FAILED,
         "R embeds conf: that field has the type's name");
@@ -167,8 +211,10 @@ static void test_rename__what_embeds_a_type_in_go_follows_it(void **state)
     expect(&t, "a.go", "package m\n\ntype setup struct{ a int }\n\ntype plain struct{ conf int }\n");
     expect(&t, "b.go",
         "package m\n\ntype R struct {\n\tsetup\n\tn int\n}\n\ntype P struct {\n\t*setup\n}\n\n"
-        "func f(r *R, p plain) int {\n\tq := R{setup: setup{a: 1}}\n\treturn r.setup.a + q.setup.a + "
-        "p.conf\n}\n");
+        "func f(r *R, p plain) int {\n"
+        "\tq := R{setup: setup{a: 1}}\n"
+        "\treturn r.setup.a + q.setup.a + p.conf\n"
+        "}\n");
     tree_remove(&t);
 }
 
@@ -178,43 +224,81 @@ static void test_rename__go_java_and_javascript(void **state)
     tree_make(&t, true);
     tree_put(&t, "go.mod", "module example.com/shop\n");
     tree_put(&t, "cart/cart.go",
-        "package cart\n\nfunc Total(n int) int { return n }\n\nfunc twice(n int) int {\n\tTotal := "
-        "Total(n)\n\treturn Total\n}\n");
+        "package cart\n\n"
+        "func Total(n int) int { return n }\n\n"
+        "func twice(n int) int {\n"
+        "\tTotal := Total(n)\n"
+        "\treturn Total\n"
+        "}\n");
     tree_put(&t, "main.go",
         "package main\n\nimport \"example.com/shop/cart\"\n\nfunc main() {\n\tprintln(cart.Total(1))\n}\n");
     tree_put(&t, "a/Cart.java",
-        "package a;\n\npublic class Cart {\n    private int total;\n\n    public int total() {\n        int "
-        "n = total;\n        return n + this.total;\n    }\n}\n");
+        "package a;\n\n"
+        "public class Cart {\n"
+        "    private int total;\n\n"
+        "    public int total() {\n"
+        "        int n = total;\n"
+        "        return n + this.total;\n"
+        "    }\n"
+        "}\n");
     tree_put(&t, "b/Use.java",
-        "package b;\n\nimport a.Cart;\n\nclass Use {\n    int f(Cart cart) {\n        return cart.total();\n "
-        "   }\n}\n");
+        "package b;\n\n"
+        "import a.Cart;\n\n"
+        "class Use {\n"
+        "    int f(Cart cart) {\n"
+        "        return cart.total();\n"
+        "    }\n"
+        "}\n");
     tree_put(&t, "lib.js",
-        "function total(n) {\n  return n;\n}\nconst twice = (total) => total * 2;\nmodule.exports = { total, "
-        "twice };\n");
+        "function total(n) {\n"
+        "  return n;\n"
+        "}\n"
+        "const twice = (total) => total * 2;\n"
+        "module.exports = { total, twice };\n");
     tree_put(&t, "use.js",
-        "const { total } = require('./lib');\nconst lib = require('./lib');\nconsole.log(total(1), "
-        "lib.total(2), { total });\n");
+        "const { total } = require('./lib');\n"
+        "const lib = require('./lib');\n"
+        "console.log(total(1), lib.total(2), { total });\n");
     tree_open(&t);
     renames(&t, "cart/cart.go:Total", "Sum", NULL);
     expect(&t, "cart/cart.go",
-        "package cart\n\nfunc Sum(n int) int { return n }\n\nfunc twice(n int) int {\n\tTotal := "
-        "Sum(n)\n\treturn Total\n}\n");
+        "package cart\n\n"
+        "func Sum(n int) int { return n }\n\n"
+        "func twice(n int) int {\n"
+        "\tTotal := Sum(n)\n"
+        "\treturn Total\n"
+        "}\n");
     expect(&t, "main.go",
         "package main\n\nimport \"example.com/shop/cart\"\n\nfunc main() {\n\tprintln(cart.Sum(1))\n}\n");
     renames(&t, "a/Cart.java:6", "sum", NULL);
     expect(&t, "a/Cart.java",
-        "package a;\n\npublic class Cart {\n    private int total;\n\n    public int sum() {\n        int n "
-        "= total;\n        return n + this.total;\n    }\n}\n");
+        "package a;\n\n"
+        "public class Cart {\n"
+        "    private int total;\n\n"
+        "    public int sum() {\n"
+        "        int n = total;\n"
+        "        return n + this.total;\n"
+        "    }\n"
+        "}\n");
     expect(&t, "b/Use.java",
-        "package b;\n\nimport a.Cart;\n\nclass Use {\n    int f(Cart cart) {\n        return cart.sum();\n   "
-        " }\n}\n");
+        "package b;\n\n"
+        "import a.Cart;\n\n"
+        "class Use {\n"
+        "    int f(Cart cart) {\n"
+        "        return cart.sum();\n"
+        "    }\n"
+        "}\n");
     renames(&t, "lib.js:total", "sum", NULL);
     expect(&t, "lib.js",
-        "function sum(n) {\n  return n;\n}\nconst twice = (total) => total * 2;\nmodule.exports = { sum, "
-        "twice };\n");
+        "function sum(n) {\n"
+        "  return n;\n"
+        "}\n"
+        "const twice = (total) => total * 2;\n"
+        "module.exports = { sum, twice };\n");
     expect(&t, "use.js",
-        "const { sum } = require('./lib');\nconst lib = require('./lib');\nconsole.log(sum(1), lib.sum(2), { "
-        "total: sum });\n");
+        "const { sum } = require('./lib');\n"
+        "const lib = require('./lib');\n"
+        "console.log(sum(1), lib.sum(2), { total: sum });\n");
     tree_remove(&t);
 }
 
@@ -225,49 +309,96 @@ static void test_rename__java_tells_types_of_one_name_apart(void **state)
     tree_put(&t, "p/A.java",
         "package p;\n\nclass A {\n    private static final Get<String> NAME = o -> help();\n    int left;\n\n"
         "    static String help() {\n        return \"\";\n    }\n\n"
-        "    static class Builder {\n        int rest;\n\n        Builder size(int size) {\n            "
-        "return "
-        "this;\n        }\n\n        int all() {\n            return left + NAME.get(1);\n        }\n    "
-        "}\n}\n");
+        "    static class Builder {\n"
+        "        int rest;\n\n"
+        "        Builder size(int size) {\n"
+        "            return this;\n"
+        "        }\n\n"
+        "        int all() {\n"
+        "            return left + NAME.get(1);\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
     tree_put(&t, "p/B.java",
-        "package p;\n\nclass B {\n    static class Builder {\n        Builder size(int n) {\n            "
-        "return "
-        "this;\n        }\n    }\n\n    void f() {\n        new Builder().size(1);\n        A.Builder b = "
-        "null;\n "
-        "   }\n}\n");
+        "package p;\n\n"
+        "class B {\n"
+        "    static class Builder {\n"
+        "        Builder size(int n) {\n"
+        "            return this;\n"
+        "        }\n"
+        "    }\n\n"
+        "    void f() {\n"
+        "        new Builder().size(1);\n"
+        "        A.Builder b = null;\n"
+        "    }\n"
+        "}\n");
     tree_put(&t, "p/Top.java", "package p;\n\ninterface Top {\n    void draw(int n);\n}\n");
     tree_put(&t, "p/Middle.java", "package p;\n\nabstract class Middle implements Top {\n}\n");
     tree_put(&t, "p/Low.java",
-        "package p;\n\nclass Low extends Middle {\n    public void draw(int n) {\n    }\n\n    void g() {\n  "
-        "   "
-        "   Top top = null;\n        top.draw(1);\n        Top other = new Top() {\n            public void "
-        "draw(int n) {\n            }\n        };\n    }\n}\n");
+        "package p;\n\n"
+        "class Low extends Middle {\n"
+        "    public void draw(int n) {\n"
+        "    }\n\n"
+        "    void g() {\n"
+        "        Top top = null;\n"
+        "        top.draw(1);\n"
+        "        Top other = new Top() {\n"
+        "            public void draw(int n) {\n"
+        "            }\n"
+        "        };\n"
+        "    }\n"
+        "}\n");
     tree_open(&t);
     assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
     renames(&t, "p/A.java:14", "width", NULL);
     renames(&t, "p/A.java:4", "TITLE", NULL);
     renames(&t, "p/A.java:5", "remaining", NULL);
     expect(&t, "p/A.java",
-        "package p;\n\nclass A {\n    private static final Get<String> TITLE = o -> help();\n    int "
-        "remaining;\n\n    static String help() {\n        return \"\";\n    }\n\n"
-        "    static class Builder {\n        int rest;\n\n        Builder width(int size) {\n            "
-        "return "
-        "this;\n        }\n\n        int all() {\n            return remaining + TITLE.get(1);\n        }\n  "
-        "  "
-        "}\n}\n");
+        "package p;\n\n"
+        "class A {\n"
+        "    private static final Get<String> TITLE = o -> help();\n"
+        "    int remaining;\n\n"
+        "    static String help() {\n"
+        "        return \"\";\n"
+        "    }\n\n"
+        "    static class Builder {\n"
+        "        int rest;\n\n"
+        "        Builder width(int size) {\n"
+        "            return this;\n"
+        "        }\n\n"
+        "        int all() {\n"
+        "            return remaining + TITLE.get(1);\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
     expect(&t, "p/B.java",
-        "package p;\n\nclass B {\n    static class Builder {\n        Builder size(int n) {\n            "
-        "return "
-        "this;\n        }\n    }\n\n    void f() {\n        new Builder().size(1);\n        A.Builder b = "
-        "null;\n "
-        "   }\n}\n");
+        "package p;\n\n"
+        "class B {\n"
+        "    static class Builder {\n"
+        "        Builder size(int n) {\n"
+        "            return this;\n"
+        "        }\n"
+        "    }\n\n"
+        "    void f() {\n"
+        "        new Builder().size(1);\n"
+        "        A.Builder b = null;\n"
+        "    }\n"
+        "}\n");
     renames(&t, "p/Top.java:4", "paint", NULL);
     expect(&t, "p/Low.java",
-        "package p;\n\nclass Low extends Middle {\n    public void paint(int n) {\n    }\n\n    void g() {\n "
-        "   "
-        "    Top top = null;\n        top.paint(1);\n        Top other = new Top() {\n            public "
-        "void "
-        "paint(int n) {\n            }\n        };\n    }\n}\n");
+        "package p;\n\n"
+        "class Low extends Middle {\n"
+        "    public void paint(int n) {\n"
+        "    }\n\n"
+        "    void g() {\n"
+        "        Top top = null;\n"
+        "        top.paint(1);\n"
+        "        Top other = new Top() {\n"
+        "            public void paint(int n) {\n"
+        "            }\n"
+        "        };\n"
+        "    }\n"
+        "}\n");
     renames(&t, "p/Low.java:11", "sketch", NULL);
     expect(&t, "p/Top.java", "package p;\n\ninterface Top {\n    void sketch(int n);\n}\n");
     tree_remove(&t);
@@ -279,27 +410,37 @@ static void test_rename__javascript_passages_and_members(void **state)
     tree_make(&t, true);
     tree_put(&t, "list.ts", "export default class List {\n  size = 0;\n}\n");
     tree_put(&t, "use.ts",
-        "import List from './list.js';\nconst {size} = new List();\nfunction f(l: Partial<List>) {\n  return "
-        "l.size;\n}\n");
+        "import List from './list.js';\n"
+        "const {size} = new List();\n"
+        "function f(l: Partial<List>) {\n"
+        "  return l.size;\n"
+        "}\n");
     tree_put(&t, "lib.js",
         "/**\n * @param {Object} given what was given\n */\nfunction sum(given) {\n  return given;\n}\n"
         "exports.sum = sum;\n");
     tree_put(&t, "nested.js",
-        "function make() {\n  return { tap(x) { return x; } };\n}\nfunction other() {\n  return { tap(x) { "
-        "return "
-        "1; } };\n}\nuse(other().tap(1));\n");
+        "function make() {\n"
+        "  return { tap(x) { return x; } };\n"
+        "}\n"
+        "function other() {\n"
+        "  return { tap(x) { return 1; } };\n"
+        "}\n"
+        "use(other().tap(1));\n");
     tree_put(&t, "main.js",
-        "const add = require('./lib').sum;\nrun({ check: function (x) { return x; } });\nrun({ check: "
-        "function "
-        "(x) { return 1; } });\n");
+        "const add = require('./lib').sum;\n"
+        "run({ check: function (x) { return x; } });\n"
+        "run({ check: function (x) { return 1; } });\n");
     tree_open(&t);
     assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
     renames(&t, "list.ts:List", "Row", NULL);
     expect(&t, "list.ts", "export default class Row {\n  size = 0;\n}\n");
     renames(&t, "list.ts:2", "length", "Not sure and left: use.ts:2");
     expect(&t, "use.ts",
-        "import Row from './list.js';\nconst {size} = new Row();\nfunction f(l: Partial<Row>) {\n  return "
-        "l.length;\n}\n");
+        "import Row from './list.js';\n"
+        "const {size} = new Row();\n"
+        "function f(l: Partial<Row>) {\n"
+        "  return l.length;\n"
+        "}\n");
     renames(&t, "lib.js:sum", "total", NULL);
     renames(&t, "lib.js:total.given", "value", NULL);
     expect(&t, "lib.js",
@@ -307,13 +448,18 @@ static void test_rename__javascript_passages_and_members(void **state)
         "exports.total = total;\n");
     renames(&t, "nested.js:2", "press", "Not sure and left: nested.js:5");
     expect(&t, "nested.js",
-        "function make() {\n  return { press(x) { return x; } };\n}\nfunction other() {\n  return { tap(x) { "
-        "return 1; } };\n}\nuse(other().tap(1));\n");
+        "function make() {\n"
+        "  return { press(x) { return x; } };\n"
+        "}\n"
+        "function other() {\n"
+        "  return { tap(x) { return 1; } };\n"
+        "}\n"
+        "use(other().tap(1));\n");
     renames(&t, "main.js:2", "test", "Not sure and left: main.js:3");
     expect(&t, "main.js",
-        "const add = require('./lib').total;\nrun({ test: function (x) { return x; } });\nrun({ check: "
-        "function "
-        "(x) { return 1; } });\n");
+        "const add = require('./lib').total;\n"
+        "run({ test: function (x) { return x; } });\n"
+        "run({ check: function (x) { return 1; } });\n");
     tree_remove(&t);
 }
 
@@ -325,11 +471,21 @@ static void test_rename__go_packages_and_unnamed_types(void **state)
     tree_put(&t, "human.go",
         "// The package human writes.\npackage human\n\nfunc Comma(n int) int { return n }\n");
     tree_put(&t, "human_test.go",
-        "package human_test\n\nimport (\n\t\"testing\"\n\n\t\"example.com/go-human\"\n)\n\nfunc TestComma(t "
-        "*testing.T) {\n\tfor _, c := range []struct{ n, want int }{{1, 1}} {\n\t\tif human.Comma(c.n) != "
-        "c.want "
-        "{\n\t\t\tt.Fail()\n\t\t}\n\t}\n\tfor _, c := range []struct{ want int }{{1}} "
-        "{\n\t\tprintln(c.want)\n\t}\n}\n");
+        "package human_test\n\n"
+        "import (\n"
+        "\t\"testing\"\n\n"
+        "\t\"example.com/go-human\"\n"
+        ")\n\n"
+        "func TestComma(t *testing.T) {\n"
+        "\tfor _, c := range []struct{ n, want int }{{1, 1}} {\n"
+        "\t\tif human.Comma(c.n) != c.want {\n"
+        "\t\t\tt.Fail()\n"
+        "\t\t}\n"
+        "\t}\n"
+        "\tfor _, c := range []struct{ want int }{{1}} {\n"
+        "\t\tprintln(c.want)\n"
+        "\t}\n"
+        "}\n");
     tree_open(&t);
     assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
     renames(&t, "Comma", "Commas", NULL);
@@ -345,8 +501,14 @@ static void test_rename__a_type_in_a_function_is_its_own(void **state)
     tree_make(&t, true);
     tree_put(&t, "go.mod", "module example.com/doc\n");
     tree_put(&t, "doc_test.go",
-        "package doc\n\nfunc TestA() {\n\ttype doc struct {\n\t\tSize int\n\t}\n\tx := doc{Size: "
-        "1}\n\tprintln(x.Size)\n}\n\n"
+        "package doc\n\n"
+        "func TestA() {\n"
+        "\ttype doc struct {\n"
+        "\t\tSize int\n"
+        "\t}\n"
+        "\tx := doc{Size: 1}\n"
+        "\tprintln(x.Size)\n"
+        "}\n\n"
         "func TestB() {\n\ttype doc struct{ Size int }\n\ty := doc{Size: 2}\n\tprintln(y.Size)\n}\n");
     tree_put(&t, "time.go",
         "package doc\n\ntype Date struct{}\n\nfunc (d Date) Text() string { return \"\" }\n\n"
@@ -355,8 +517,14 @@ static void test_rename__a_type_in_a_function_is_its_own(void **state)
     assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
     renames(&t, "doc_test.go:5", "Width", NULL);
     expect(&t, "doc_test.go",
-        "package doc\n\nfunc TestA() {\n\ttype doc struct {\n\t\tWidth int\n\t}\n\tx := doc{Width: "
-        "1}\n\tprintln(x.Width)\n}\n\n"
+        "package doc\n\n"
+        "func TestA() {\n"
+        "\ttype doc struct {\n"
+        "\t\tWidth int\n"
+        "\t}\n"
+        "\tx := doc{Width: 1}\n"
+        "\tprintln(x.Width)\n"
+        "}\n\n"
         "func TestB() {\n\ttype doc struct{ Size int }\n\ty := doc{Size: 2}\n\tprintln(y.Size)\n}\n");
     /* What embeds a type and has a method of that name does not override it. */
     renames(&t, "Stamp.Text", "String", NULL);
@@ -389,8 +557,10 @@ static void test_rename__arguments_of_a_constructor_are_no_fields(void **state)
     tree t;
     tree_make(&t, true);
     tree_put(&t, "a.py",
-        "class Env:\n    def __init__(self, prefix):\n        self.prefix_of_all = prefix\n        self.sep "
-        "= 1\n\n\n"
+        "class Env:\n"
+        "    def __init__(self, prefix):\n"
+        "        self.prefix_of_all = prefix\n"
+        "        self.sep = 1\n\n\n"
         "class Loose:\n    sep: int\n\n\nEnv(sep=2)\nLoose(sep=3)\n");
     tree_open(&t);
     renames(&t, "Env.sep", "mark", NULL);
@@ -481,8 +651,11 @@ static void test_rename__reads_the_types_of_fields(void **state)
 static void test_rename__changes_its_own_comment_and_documents_on_request(void **state)
 {
     static const char
-        go[] = "package a\n\n// Replace sets it. Replace is atomic.\nfunc Replace() {}\n\n// Replace "
-               "is used.\nfunc g() { Replace() }\n",
+        go[] = "package a\n\n"
+               "// Replace sets it. Replace is atomic.\n"
+               "func Replace() {}\n\n"
+               "// Replace is used.\n"
+               "func g() { Replace() }\n",
         rst[] = "Use\n---\n\n.. autofunction:: fetch\n\nTo fetch is to call ``fetch(x)``.\n\n    fetch()\n",
         news[] = "1.0: fetch() is new\n";
     tree t;
@@ -495,8 +668,11 @@ static void test_rename__changes_its_own_comment_and_documents_on_request(void *
     tree_open(&t);
     renames(&t, "Replace", "Swap", "2 places in comments and strings left.");
     expect(&t, "a.go",
-        "package a\n\n// Swap sets it. Replace is atomic.\nfunc Swap() {}\n\n// Replace is used.\nfunc g() { "
-        "Swap() }\n");
+        "package a\n\n"
+        "// Swap sets it. Replace is atomic.\n"
+        "func Swap() {}\n\n"
+        "// Replace is used.\n"
+        "func g() { Swap() }\n");
     free(refactor_with(
         &t, "{\"operation\":\"rename\",\"name\":\"fetch\",\"to\":\"load\",\"text\":true}", TOOL_OK));
     expect(&t, "docs/index.rst",

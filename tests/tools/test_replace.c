@@ -38,11 +38,24 @@ static const rewriting rewritings[] = {
         "import sys\nimport os\n\ndef f(x):\n    return x + 1\n\nprint(f(2))\n",
         "import sys\n\nimport os\n\ndef f(x):\n    return x + 1\n", "Left out: code behind"},
     {"method by Class.method, block at column 0", "a.py",
-        "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n\nclass B:\n    "
-        "def f(self):\n        return 3\n",
+        "class A:\n"
+        "    def f(self):\n"
+        "        return 1\n\n"
+        "    def g(self):\n"
+        "        return 2\n\n"
+        "class B:\n"
+        "    def f(self):\n"
+        "        return 3\n",
         "B.f", "def f(self):\n    if self:\n        return 4\n",
-        "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n\nclass B:\n    "
-        "def f(self):\n        if self:\n            return 4\n"},
+        "class A:\n"
+        "    def f(self):\n"
+        "        return 1\n\n"
+        "    def g(self):\n"
+        "        return 2\n\n"
+        "class B:\n"
+        "    def f(self):\n"
+        "        if self:\n"
+        "            return 4\n"},
     {"method with its class around it", "a.py",
         "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n", "A.f",
         "class A:\n    def f(self):\n        return 9\n",

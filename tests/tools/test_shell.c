@@ -75,8 +75,8 @@ static void write_outside(tree *t, bool is_confined)
     assert_int_equal(tree_has(t, "../escaped"), !is_confined);
     assert_int_equal(r.status, is_confined ? TOOL_FAILED : TOOL_OK);
     tool_result_free(&r);
-    r = run(t, "echo inside > made && cat made && echo t > \"$TMPDIR/t\" && cat \"$TMPDIR/t\" && echo n > "
-               "/dev/null");
+    r = run(t, "echo inside > made && cat made && echo t > "
+               "\"$TMPDIR/t\" && cat \"$TMPDIR/t\" && echo n > /dev/null");
     if (r.status != TOOL_OK) fail_msg("%s", r.text.data);
     assert_contains(r.text.data, "inside\nt\n");
     tool_result_free(&r);
@@ -115,8 +115,8 @@ static void open_socket(tree *t, bool is_confined)
 static void write_git_config(tree *t, bool is_confined)
 {
     char *before = tree_get(t, ".git/config");
-    tool_result r = run(t, "printf '[core]\\n\\tfsmonitor = /tmp/evil\\n' >> .git/config; printf "
-                           "'#!/bin/sh\\n' > .git/hooks/pre-commit");
+    tool_result r = run(t, "printf '[core]\\n\\tfsmonitor = /tmp/evil\\n' >> "
+                           ".git/config; printf '#!/bin/sh\\n' > .git/hooks/pre-commit");
     char *after = tree_get(t, ".git/config");
     assert_string_equal(after, before);
     assert_false(tree_has(t, ".git/hooks/pre-commit"));

@@ -47,16 +47,23 @@ static void answer(int fd)
             head, sizeof head, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     } else if (strstr(request, "/to-file")) {
         snprintf(head, sizeof head,
-            "HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\nConnection: "
-            "close\r\n\r\n");
+            "HTTP/1.1 302 Found\r\n"
+            "Location: file:///etc/passwd\r\n"
+            "Content-Length: 0\r\n"
+            "Connection: close\r\n"
+            "\r\n");
     } else if (strstr(request, "/circle")) {
         snprintf(head, sizeof head,
             "HTTP/1.1 302 Found\r\nLocation: /circle%d\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
             ++n_turns % 3);
     } else if (strstr(request, "/moved")) {
         snprintf(head, sizeof head,
-            "HTTP/1.1 302 Found\r\nLocation: /whole\r\nETag: \"other\"\r\nContent-Length: 0\r\nConnection: "
-            "close\r\n\r\n");
+            "HTTP/1.1 302 Found\r\n"
+            "Location: /whole\r\n"
+            "ETag: \"other\"\r\n"
+            "Content-Length: 0\r\n"
+            "Connection: close\r\n"
+            "\r\n");
     } else if (strstr(request, "/says-more") || strstr(request, "/says-less") || strstr(request, "/huge")) {
         long long length = strstr(request, "/huge")  ? 1ll << 50
                            : strstr(request, "more") ? N_BYTES + 500
@@ -65,16 +72,24 @@ static void answer(int fd)
             length);
     } else if (strstr(request, "/elsewhere") && from) {
         snprintf(head, sizeof head,
-            "HTTP/1.1 206 Partial Content\r\nContent-Length: %zu\r\nContent-Range: bytes %zu-%d/%d\r\nETag: "
-            "\"v1\"\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 206 Partial Content\r\n"
+            "Content-Length: %zu\r\n"
+            "Content-Range: bytes %zu-%d/%d\r\n"
+            "ETag: \"v1\"\r\n"
+            "Connection: close\r\n"
+            "\r\n",
             N_BYTES - from, from / 2, N_BYTES - 1, N_BYTES);
     } else if (from >= N_BYTES) {
         snprintf(head, sizeof head,
             "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     } else if (from) {
         snprintf(head, sizeof head,
-            "HTTP/1.1 206 Partial Content\r\nContent-Length: %zu\r\nContent-Range: bytes %zu-%d/%d\r\nETag: "
-            "\"v1\"\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 206 Partial Content\r\n"
+            "Content-Length: %zu\r\n"
+            "Content-Range: bytes %zu-%d/%d\r\n"
+            "ETag: \"v1\"\r\n"
+            "Connection: close\r\n"
+            "\r\n",
             N_BYTES - from, from, N_BYTES - 1, N_BYTES);
     } else {
         snprintf(head, sizeof head,

@@ -126,8 +126,12 @@ static void test_grid__clips_and_shows_no_control_character(void **state)
 
 static void test_markdown__takes_away_only_what_it_understood(void **state)
 {
-    static const char text[] = "# Head\nA **bold** and `code` word, 2 ** 3, a ` tick.\n```c\nint x = "
-                               "\"a`b**c\"; // so\n```\n- item\n";
+    static const char text[] = "# Head\n"
+                               "A **bold** and `code` word, 2 ** 3, a ` tick.\n"
+                               "```c\n"
+                               "int x = \"a`b**c\"; // so\n"
+                               "```\n"
+                               "- item\n";
     tui_text t = {0};
     tui_markdown(&t, 60, text, sizeof text - 1);
     assert_lines(&t, "Head\nA bold and code word, 2 ** 3, a ` tick.\n  int x = \"a`b**c\"; // so\n- item\n");

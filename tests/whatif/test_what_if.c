@@ -400,10 +400,9 @@ static void test_summary__is_a_sentence(void **state)
     add_to_summary(&s, 3, 1, .02, NULL);
     add_to_summary(&s, 7, 2, .3, "something");
     whatif_summary_put(&s, "with 2,560 rows instead of 4,096", &out);
-    assert_string_equal(out.data,
-        "with 2,560 rows instead of 4,096 some token of turns 3 and 7 would have been another one (the first "
-        "of "
-        "turn 7 by more than .1 nats); mean KL 0.0100 nats; 31% less time; turn 7 not computed as recorded");
+    assert_string_equal(out.data, "with 2,560 rows instead of 4,096 some token of turns 3 and 7 would "
+                                  "have been another one (the first of turn 7 by more than .1 nats); "
+                                  "mean KL 0.0100 nats; 31% less time; turn 7 not computed as recorded");
     base_buf_free(&out);
     whatif_summary_free(&s);
 }

@@ -56,8 +56,8 @@ static bool answer_repeated(agent_running *r, uint64_t key, bool *ret_stop)
         *ret_stop = true;
     } else if (made->times > REFUSE_AT) {
         agent__running_say(r, TOOL_REFUSED,
-            "Refused: this exact call was made twice and nothing changed. Answer with what you have, or make "
-            "another call.\n");
+            "Refused: this exact call was made twice and nothing "
+            "changed. Answer with what you have, or make another call.\n");
     } else {
         base_err err = {0};
         if (!is_all_active(r->a, made->from, made->to) && agent__bring_back(r->a, made->from, made->to, &err))
@@ -354,8 +354,8 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
     const bool lacks = !rc && lacks_runner(&ret->result);
     if (lacks) {
         agent__notice(a,
-            "the test cannot judge, since what runs it is not installed: %s; install it, or name another "
-            "test",
+            "the test cannot judge, since what runs it is not "
+            "installed: %s; install it, or name another test",
             a->test.plain ? a->test.plain : a->test.command);
         a->fix.no_test = !is_judged_by_values(a, &ret->result);
     }

@@ -257,8 +257,8 @@ static int ask(agent_running *r, base_err *err)
                            .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});
         a->denied = true;
         agent__running_say(r, TOOL_DENIED,
-            "Denied: %s needs an approval%s, and nobody can be asked in this run. Say what should be done "
-            "instead.\n",
+            "Denied: %s needs an approval%s, and nobody can be "
+            "asked in this run. Say what should be done instead.\n",
             r->name, unasked.data ? unasked.data : "");
         base_buf_free(&unasked);
         return 0;

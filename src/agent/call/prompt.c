@@ -257,11 +257,11 @@ static void put_typed_tool(const tool_entry *t, bool strong, base_buf *out)
 static void put_native_rules(bool strong, bool several, base_buf *out)
 {
     base_buf_printf(out,
-        "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
-        "stand in front of a request: they are real. Answer from excerpts and tool results only, in a few "
-        "sentences; name functions and their files. %s\n\nTo change code: have its text in front of you "
-        "(else read it), call %s, then test with shell. A call that failed is not repeated: do what its "
-        "message says.",
+        "You are kvist, a coding agent. You work on the user's source tree with tools. "
+        "Excerpts of the tree stand in front of a request: they are real. Answer from excerpts "
+        "and tool results only, in a few sentences; name functions and their files. %s\n\n"
+        "To change code: have its text in front of you (else read it), call %s, then "
+        "test with shell. A call that failed is not repeated: do what its message says.",
         several ? "Calls that do not need each other's results may stand in one message: they are made in "
                   "their order, and their results come back."
                 : "One call at a time: its result comes back.",
@@ -378,11 +378,10 @@ static char *system_text(model_tool_style style, bool strong)
         return base_buf_take(&out);
     }
     base_buf_printf(&out,
-        "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
-        "stand in front of a "
-        "request: they are real. Answer from excerpts and tool results only, in a few sentences; name "
-        "functions and their "
-        "files.\n\nTo use a tool, write one call on a line of its own%s and stop; %s:\n",
+        "You are kvist, a coding agent. You work on the user's source tree with tools. "
+        "Excerpts of the tree stand in front of a request: they are real. Answer from excerpts "
+        "and tool results only, in a few sentences; name functions and their files.\n\n"
+        "To use a tool, write one call on a line of its own%s and stop; %s:\n",
         strong ? ", or several, if none needs another's result," : "",
         strong ? "they are made in their order, and their results come back" : "its result comes back");
     agent_prompt_call(style, "{\"name\": \"read\", \"arguments\": {\"path\": \"src/main.c\"}}", &out);
@@ -392,9 +391,8 @@ static char *system_text(model_tool_style style, bool strong)
     for (uint32_t i = 0; i < n; i++)
         if (agent_prompt_offers(table[i], strong)) put_tool(table[i], strong, &out);
     base_buf_printf(&out,
-        "\nTo change code: have its text in front of you (else read it), call %s, then test with shell. A "
-        "call that failed is "
-        "not repeated: do what its message says.",
+        "\nTo change code: have its text in front of you (else read it), call %s, then "
+        "test with shell. A call that failed is not repeated: do what its message says.",
         strong ? "edit"
         : style == MODEL_TOOLS_XML
             ? "rewrite with the whole new definition as its content"
@@ -414,8 +412,10 @@ static const example small_examples[] = {
         "--- src/ring.c:41-47 (ring_drop)\n"
         "void ring_drop(struct ring *r)\n{\n    if (!r) return;\n    free(r->slots);\n    free(r);\n}\n\n"
         "--- src/ring.c:12-16 (ring_put)\n"
-        "bool ring_put(struct ring *r, void *item)\n{\n    if (r->n == r->cap) return false;\n    "
-        "r->slots[r->n++] = item;\n"
+        "bool ring_put(struct ring *r, void *item)\n"
+        "{\n"
+        "    if (r->n == r->cap) return false;\n"
+        "    r->slots[r->n++] = item;\n"
         "    return true;\n}\n\n"
         "Request: Which function frees a ring, and where is it defined?",
         NULL, NULL},
@@ -425,23 +425,31 @@ static const example small_examples[] = {
     {MODEL_ROLE_USER,
         "Excerpts from the tree:\n\n"
         "--- shop/total.py:8-13 (add_up)\n"
-        "def add_up(prices):\n    total = 0\n    for price in prices[1:]:\n        total += price\n    "
-        "return total\n\n"
+        "def add_up(prices):\n"
+        "    total = 0\n"
+        "    for price in prices[1:]:\n"
+        "        total += price\n"
+        "    return total\n\n"
         "--- tests/test_total.py:3-4 (test_add_up)\n"
         "def test_add_up():\n    assert add_up([2, 3]) == 5\n\n"
         "$ python3 -m pytest -q -x --tb=short tests/test_total.py\n"
-        "exit code 1\ntests/test_total.py:4: in test_add_up\n    assert add_up([2, 3]) == 5\nE   "
-        "assert 3 == 5\n\n"
+        "exit code 1\n"
+        "tests/test_total.py:4: in test_add_up\n"
+        "    assert add_up([2, 3]) == 5\n"
+        "E   assert 3 == 5\n\n"
         "Request: tests/test_total.py fails; fix it.",
         NULL, NULL},
     {MODEL_ROLE_ASSISTANT,
         "add_up([2, 3]) gives 3: it skips the first price. The loop must run over all prices.\n",
         "{\"name\": \"rewrite\", \"arguments\": {\"path\": \"shop/total.py\", \"name\": \"add_up\"}}",
-        "def add_up(prices):\n    total = 0\n    for price in prices:\n        total += price\n "
-        "   return total\n"},
+        "def add_up(prices):\n"
+        "    total = 0\n"
+        "    for price in prices:\n"
+        "        total += price\n"
+        "    return total\n"},
     {MODEL_ROLE_TOOL,
-        "rewrote add_up in shop/total.py, now lines 8-13.\n$ python3 -m pytest -q -x --tb=short "
-        "tests/test_total.py\n"
+        "rewrote add_up in shop/total.py, now lines 8-13.\n"
+        "$ python3 -m pytest -q -x --tb=short tests/test_total.py\n"
         "exit code 0\n1 passed",
         NULL, NULL},
     {MODEL_ROLE_ASSISTANT, "Fixed: `add_up` in shop/total.py left out the first price. The test passes now.",
@@ -458,8 +466,11 @@ static const example strong_examples[] = {
     {MODEL_ROLE_USER, "Request: tests/test_total.py fails; fix it.", NULL, NULL},
     {MODEL_ROLE_ASSISTANT, "", "{\"name\": \"read\", \"arguments\": {\"path\": \"shop/total.py\"}}", NULL},
     {MODEL_ROLE_TOOL,
-        "shop/total.py lines 1-5 of 5\ndef add_up(prices):\n    total = 0\n    for price in prices[1:]:\n    "
-        "    total += price\n"
+        "shop/total.py lines 1-5 of 5\n"
+        "def add_up(prices):\n"
+        "    total = 0\n"
+        "    for price in prices[1:]:\n"
+        "        total += price\n"
         "    return total",
         NULL, NULL},
     {MODEL_ROLE_ASSISTANT, "The loop skips the first price.\n",

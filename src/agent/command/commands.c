@@ -153,9 +153,9 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
             "a quarter of the free memory holds less (kvist kv pace measures again)",
             a->info.measured.until, a->info.measured.until, a->info.measured.rows);
     else if (!rc && s.budget)
-        agent__notice(a, "auto is what a quarter of the free memory holds, 4,096 to 16,384 rows: from when "
-                         "on few rows are "
-                         "faster has not been found out on this machine (kvist kv pace)");
+        agent__notice(a, "auto is what a quarter of the free memory holds, 4,096 "
+                         "to 16,384 rows: from when on few rows are faster has "
+                         "not been found out on this machine (kvist kv pace)");
     if (!rc && s.in_8_bits)
         agent__notice(a,
             "%u tokens are kept in 8 bits: rounding changed keys by %.2f%%, values by %.2f%% (rms)",
@@ -238,8 +238,8 @@ static int run_configured(agent *a, agent_configured which, base_err *err)
     const char *word = agent__configured_word(which);
     if (!a->settings.configured[which].command)
         return base_fail(err, BASE_E_USAGE,
-            "no %s is configured: a line \"%s = COMMAND\" in .kvist/config or your own configuration names "
-            "one",
+            "no %s is configured: a line \"%s = COMMAND\" in "
+            ".kvist/config or your own configuration names one",
             word, word);
     if (a->settings.mode == AGENT_MODE_PLAN)
         return base_fail(err, BASE_E_STATE, "in mode plan nothing is run: choose another mode (/mode)");
@@ -419,8 +419,8 @@ static int run_delete(agent *a, const char *arguments, base_err *err)
     static const char *const with[] = {"name", "to", NULL}, *const alone[] = {"name", NULL};
     const bool is_alone = !strpbrk(arguments, " \t");
     return operate(a, "delete", arguments, is_alone ? alone : with,
-        "/delete takes a definition, and what stands in place of its calls (\"nothing\" removes them): "
-        "/delete add_up",
+        "/delete takes a definition, and what stands in place "
+        "of its calls (\"nothing\" removes them): /delete add_up",
         err);
 }
 

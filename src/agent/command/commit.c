@@ -22,13 +22,12 @@
 
 enum { MOST_PARTS = 8, MOST_NOTE = 500, MOST_NAMES = 4000 };
 
-static const char ask_message[] = "\nWrite the commit message for these staged changes, in the style of the "
-                                  "last messages: a subject on one line "
-                                  "that says what the change does, and behind an empty line a body that says "
-                                  "why, where theirs have one. Write "
-                                  "only the message itself.";
-static const char ask_part[] = "\nSay in one or two short sentences what this part of the staged changes "
-                               "does. Write only these sentences.";
+static const char ask_message[] = "\nWrite the commit message for these staged changes, in the "
+                                  "style of the last messages: a subject on one line that says "
+                                  "what the change does, and behind an empty line a body that "
+                                  "says why, where theirs have one. Write only the message itself.";
+static const char ask_part[] = "\nSay in one or two short sentences what this part of "
+                               "the staged changes does. Write only these sentences.";
 
 /* --- the draft ------------------------------------------------------------------------------------------ */
 
@@ -145,8 +144,8 @@ static int sum_up(agent *a, const base_buf *diff, base_buf *notes, base_err *err
     }
     if (!rc && at < diff->len)
         agent__notice(a,
-            "the staged changes are long: the draft knows the first %zu KiB of them and the rest by its "
-            "files' names",
+            "the staged changes are long: the draft knows the "
+            "first %zu KiB of them and the rest by its files' names",
             at >> 10);
     return rc;
 }
@@ -233,8 +232,8 @@ static int check_same(agent *a, const tool_staged *s, base_err *err)
     int rc = tool_commit_id(a->workspace, now, err);
     if (!rc && strcmp(now, s->id) != 0)
         rc = base_fail(err, BASE_E_STATE,
-            "what is staged changed since the message was drafted: nothing was committed; /commit drafts "
-            "anew");
+            "what is staged changed since the message was "
+            "drafted: nothing was committed; /commit drafts anew");
     return rc;
 }
 

@@ -423,8 +423,7 @@ static int read_more(chat *c, base_err *err)
     rc = remote_sse_end(&c->sse, on_event, c, err);
     if (!rc && !c->has_ended)
         rc = base_fail(err, BASE_E_IO,
-            "the endpoint's answer broke off; what came of it stands, and \"go on\" asks for "
-            "the rest");
+            "the endpoint's answer broke off; what came of it stands, and \"go on\" asks for the rest");
     return rc;
 }
 
@@ -571,9 +570,8 @@ engine *engine_remote_chat_open(remote_endpoint *endpoint, const engine_options 
     base_buf_printf(&text, "chat-%.200s", endpoint->model);
     c->hash = base_buf_take(&text);
     remote_endpoint_describe(endpoint, &text);
-    base_buf_puts(&text, ". It renders the messages of every request anew: tokens are estimates, no "
-                         "candidates are sampled beside "
-                         "each other");
+    base_buf_puts(&text, ". It renders the messages of every request anew: tokens "
+                         "are estimates, no candidates are sampled beside each other");
     if (!endpoint->wire->grammar) base_buf_puts(&text, ", calls are not held to a grammar");
     if (!told && !wanted)
         base_buf_printf(&text, "; %d tokens of context are assumed (--ctx says otherwise)", GUESSED_CTX);

@@ -10,8 +10,8 @@ static int give_up(remote *r, base_err *why)
 {
     base_buf text = {0};
     base_buf_printf(&text,
-        "the endpoint does not say what its model doubts (%.200s): further attempts at a definition are "
-        "sampled",
+        "the endpoint does not say what its model doubts "
+        "(%.200s): further attempts at a definition are sampled",
         why->msg);
     remote__notice(r, text.data);
     base_buf_free(&text);

@@ -106,9 +106,8 @@ static int check_model(remote *r, base_err *err)
     if (!rc) r->is_model_unsure = !is_same;
     if (!rc && !is_same)
         rc = base_fail(err, BASE_E_STATE,
-            "the endpoint serves another model than this session's %.80s, and was sent nothing; let it serve "
-            "that one again, or "
-            "start a new session",
+            "the endpoint serves another model than this session's %.80s, and was "
+            "sent nothing; let it serve that one again, or start a new session",
             r->endpoint->model);
     return rc;
 }

@@ -215,8 +215,8 @@ int agent__begin_session(agent *a, base_err *err)
         base_err why = {0};
         if (a->engine->ops->save_prefix(a->engine, s.n_tokens, &why))
             agent__notice(a,
-                "what every session begins with could not be kept, so the next start takes some seconds "
-                "more: %s",
+                "what every session begins with could not be kept, "
+                "so the next start takes some seconds more: %s",
                 why.msg);
     }
     const agent_text t = instructions_of(&f);

@@ -260,8 +260,8 @@ static int check_counts(const history *h, const agent_event *e)
     case AGENT_EVENT_user:
         if (!h->executing && (e->user.turn < 1 || e->user.turn > turn + 1))
             return base_fail(h->err, BASE_E_FORMAT,
-                "the log counts turn %lld behind turn %lld: it was changed, and the session cannot be gone "
-                "on with",
+                "the log counts turn %lld behind turn %lld: it was "
+                "changed, and the session cannot be gone on with",
                 (long long)e->user.turn, (long long)turn);
         break;
     case AGENT_EVENT_append:

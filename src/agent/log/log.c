@@ -86,8 +86,8 @@ static int write_event(agent_log *l, const agent_log_pending *p, base_err *err)
         }
     }
     sqlite3_stmt *s = agent_log__prepare(l,
-        "INSERT INTO events(session, seq, turn, type, json, unpacked, blob) VALUES(?1, ?2, ?3, ?4, ?5, ?6, "
-        "?7)",
+        "INSERT INTO events(session, seq, turn, type, json, "
+        "unpacked, blob) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         "siisbib", p->session, (int64_t)p->event->seq, (int64_t)p->turn, agent_event_name(p->event->type),
         bytes, n, (int64_t)(packed ? p->n : 0), blob ? blob : p->event->blob, blob_n);
     free(packed);

@@ -64,9 +64,8 @@ int agent_log__fail(agent_log *l, const char *what, base_err *err)
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return base_fail(err, BASE_E_FORMAT,
-            "the session log %s is damaged (%s): move it away and kvist begins a new one; \"sqlite3 FILE "
-            ".recover\" may save "
-            "what is in it",
+            "the session log %s is damaged (%s): move it away and kvist begins "
+            "a new one; \"sqlite3 FILE .recover\" may save what is in it",
             l->path, detail);
     case SQLITE_FULL:
         return base_fail(err, BASE_E_IO,
@@ -138,9 +137,8 @@ static int migrate(agent_log *l, base_err *err)
     if (version < 0) return agent_log__fail(l, "its version cannot be read", err);
     if (version > SCHEMA)
         return base_fail(err, BASE_E_UNSUPPORTED,
-            "the session log %s was written by a newer kvist (schema %lld, this one knows %d): use that "
-            "kvist, or move the "
-            "file away",
+            "the session log %s was written by a newer kvist (schema %lld, "
+            "this one knows %d): use that kvist, or move the file away",
             l->path, (long long)version, SCHEMA);
     if (version == SCHEMA) return 0;
     if (l->read_only)
@@ -190,9 +188,8 @@ static int check_schema(agent_log *l, base_err *err)
         result = agent_log__fail(l, "its tables cannot be read", err);
     if (!result && strcmp(wanted.data ? wanted.data : "", have.data ? have.data : "") != 0)
         result = base_fail(err, BASE_E_FORMAT,
-            "the session log %s has other tables, views or triggers than kvist makes: somebody changed it, "
-            "and it is "
-            "not used. Move it away and kvist begins a new one",
+            "the session log %s has other tables, views or triggers than kvist makes: "
+            "somebody changed it, and it is not used. Move it away and kvist begins a new one",
             l->path);
     base_buf_free(&wanted);
     base_buf_free(&have);
@@ -232,9 +229,8 @@ static int check_beside(const agent_log *l, base_err *err)
                            path.data);
             if (!rc && !i && names_another_file(path.data))
                 rc = base_fail(err, BASE_E_FORMAT,
-                    "%.300s names another file, which SQLite would remove: kvist did not write it, and the "
-                    "session log is "
-                    "not used. Move both away and kvist begins a new one",
+                    "%.300s names another file, which SQLite would remove: kvist did not write it, "
+                    "and the session log is not used. Move both away and kvist begins a new one",
                     path.data);
         }
         base_buf_free(&path);

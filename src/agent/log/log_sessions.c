@@ -98,8 +98,8 @@ int agent_log_create(
 {
     int64_t now = base_clock_wall_ms();
     sqlite3_stmt *s = agent_log__prepare(l,
-        "INSERT INTO sessions(id, parent, root, model, started_ms, updated_ms) VALUES(?1, ?2, ?3, ?4, ?5, "
-        "?5)",
+        "INSERT INTO sessions(id, parent, root, model, "
+        "started_ms, updated_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?5)",
         "ssssi", id, parent, root, model, now);
     int rc = agent_log__run(l, s, "the session could not be entered", err);
     return rc ? rc : agent_log_lock(l, id, err);
@@ -109,8 +109,8 @@ int agent_log_find(agent_log *l, const char *prefix, const char *root, char **re
 {
     sqlite3_stmt *s = *prefix
                           ? agent_log__prepare(l,
-                                "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 ORDER BY "
-                                "id = ?1 DESC LIMIT 2",
+                                "SELECT id FROM sessions WHERE substr(id, 1, "
+                                "length(?1)) = ?1 ORDER BY id = ?1 DESC LIMIT 2",
                                 "s", prefix)
                           : agent_log__prepare(l,
                                 "SELECT id FROM sessions WHERE (?1 IS NULL OR root = ?1) AND NOT " IS_WHAT_IF

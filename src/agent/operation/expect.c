@@ -200,8 +200,8 @@ static void put_line(
     base_buf_add(&ret->text, text->data + at + n, to - at - n);
     base_buf_putc(&ret->text, '\n');
     base_buf_printf(&ret->told,
-        "the new test expected %s where the code gives %s: it expects that now. See whether the code is "
-        "right",
+        "the new test expected %s where the code gives %s: "
+        "it expects that now. See whether the code is right",
         old, actual);
 }
 

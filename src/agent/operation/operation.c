@@ -534,9 +534,8 @@ static bool open_order(const agent *a, const char *request, base_buf *json)
     const bool is_sure = named.n && named.items[0].score >= AGENT_NAMED_SURE;
     if (is_sure)
         base_buf_printf(json,
-            "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"signature\", \"name\": \"%s\", "
-            "\"parameter\": "
-            "\"2,1\"",
+            "{\"name\": \"refactor\", \"arguments\": {\"operation\": "
+            "\"signature\", \"name\": \"%s\", \"parameter\": \"2,1\"",
             named.items[0].name);
     agent_named_free(&named);
     return is_sure;

@@ -347,9 +347,8 @@ const char *agent__forbids_change(const agent *a, const char *path)
         const bool is_code = language && !code_language_is_document(language) && !code_path_is_test(code) &&
                              strcmp(language, "rust") != 0 && (!place || strcmp(place, code) != 0);
         free(code);
-        return is_code ? "the request asks for a test, and this is code. Nothing was changed. Next: write "
-                         "the test, in "
-                         "a file of tests"
+        return is_code ? "the request asks for a test, and this is code. Nothing "
+                         "was changed. Next: write the test, in a file of tests"
                        : NULL;
     }
     if (!a->fix.wanted || !a->test.command) return NULL;

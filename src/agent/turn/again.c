@@ -33,8 +33,8 @@ int agent__append_asking(agent *a, const base_buf *text, base_err *err)
 static int ask_for_call(agent *a, base_err *err)
 {
     base_buf text = {0};
-    base_buf_puts(&text, "That call could not be read, so nothing was done. Write the whole call once more "
-                         "on one line, like\n");
+    base_buf_puts(&text, "That call could not be read, so nothing was done. "
+                         "Write the whole call once more on one line, like\n");
     agent_prompt_call(a->info.tools, "{\"name\": \"read\", \"arguments\": {\"path\": \"FILE\"}}", &text);
     base_buf_puts(&text, "\nor answer in words.");
     agent__notice(a, "the model began a tool call that cannot be read: it is asked once more");

@@ -365,8 +365,8 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
         if (i && !a->fix.wanted && !a->test.has_values &&
             base_clock_ns() - began > (uint64_t)FOUND_S * 1000000000) {
             agent__notice(a,
-                "no further candidates: %d s are spent (a request that names its test, or gives values, gets "
-                "all of them)",
+                "no further candidates: %d s are spent (a request that "
+                "names its test, or gives values, gets all of them)",
                 FOUND_S);
             break;
         }

@@ -138,8 +138,8 @@ static int take_json(agent *a, const agent_reply *r, const engine_hold *hold, bo
     if (!agent__take_json(a, r->read.text.data ? r->read.text.data : "", r->read.text.len, ret, &why)) {
         if (hold->was_cut && !a->at_limit) {
             agent__notice(a,
-                "the answer was closed at its limit of %u tokens: the JSON is whole, what it says may not be "
-                "(--max-tokens)",
+                "the answer was closed at its limit of %u tokens: the "
+                "JSON is whole, what it says may not be (--max-tokens)",
                 hold->n_tokens);
             a->at_limit = true;
         }

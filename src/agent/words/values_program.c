@@ -158,8 +158,10 @@ static uint32_t put_python(
     uint32_t n_put = 0;
     put_module(place, &root, &module);
     base_buf_printf(out,
-        "python3 - <<'%s'\nimport importlib, sys\nsys.dont_write_bytecode = True\nsys.path.insert(0, "
-        "\"%s\")\n"
+        "python3 - <<'%s'\n"
+        "import importlib, sys\n"
+        "sys.dont_write_bytecode = True\n"
+        "sys.path.insert(0, \"%s\")\n"
         "names = vars(importlib.import_module(\"%s\"))\nvalues = [\n",
         END, root.data, module.data);
     for (uint32_t i = 0; i < n; i++) {
@@ -181,12 +183,16 @@ static uint32_t put_python(
         base_buf_free(&wanted);
     }
     base_buf_printf(out,
-        "]\nhold = 0\nfor call, wanted, how in values:\n    error = None\n    try:\n        got = eval(call, "
-        "names)\n"
+        "]\n"
+        "hold = 0\n"
+        "for call, wanted, how in values:\n"
+        "    error = None\n"
+        "    try:\n"
+        "        got = eval(call, names)\n"
         "    except Exception as raised:\n        got, error = raised, type(raised)\n"
         "    if how == \"raises\":\n"
-        "        good = error is not None and wanted in (\"\", \"Error\", \"Exception\", *(c.__name__ for c "
-        "in error.__mro__))\n"
+        "        good = error is not None and wanted in (\"\", \"Error\", "
+        "\"Exception\", *(c.__name__ for c in error.__mro__))\n"
         "        good = good and not (error is NameError and wanted != \"NameError\")\n"
         "        wanted = \"raise \" + (wanted or \"an error\")\n"
         "    elif how == \"plain\":\n        good = error is None and str(got) == eval(wanted)\n"
@@ -197,8 +203,9 @@ static uint32_t put_python(
         "    hold += good\n    if not good:\n"
         "        said = \"raises %%s: %%s\" %% (error.__name__, got) if error else \"gives %%r\" %% (got,)\n"
         "        print(call, said + \", and should\", wanted if how == \"raises\" else \"give \" + wanted)\n"
-        "print(hold, \"of\", len(values), \"values of the request hold\")\nsys.exit(hold != "
-        "len(values))\n%s\n",
+        "print(hold, \"of\", len(values), \"values of the request hold\")\n"
+        "sys.exit(hold != len(values))\n"
+        "%s\n",
         END);
     base_buf_free(&root);
     base_buf_free(&module);
@@ -212,13 +219,14 @@ static uint32_t put_script(
 {
     uint32_t n_put = 0;
     base_buf_printf(out,
-        "node --input-type=module - <<'%s'\nimport assert from \"node:assert\";\nimport { pathToFileURL } "
-        "from \"node:url\";\n"
+        "node --input-type=module - <<'%s'\n"
+        "import assert from \"node:assert\";\n"
+        "import { pathToFileURL } from \"node:url\";\n"
         "const module = await import(pathToFileURL(\"%s\"));\n"
         "const names = { ...module, ...(module.default && typeof module.default !== \"string\" ? "
         "module.default : {}) };\n"
-        "if (typeof module.default === \"function\" && module.default.name) names[module.default.name] = "
-        "module.default;\n"
+        "if (typeof module.default === \"function\" && module.default.name) "
+        "names[module.default.name] = module.default;\n"
         "for (const name of Object.keys(names)) if (name === \"default\" || "
         "!/^[A-Za-z_$][\\w$]*$/.test(name)) delete names[name];\n"
         "const evaluate = (text) => new Function(...Object.keys(names), \"return (\" + text + "
@@ -241,23 +249,27 @@ static uint32_t put_script(
         base_buf_free(&wanted);
     }
     base_buf_printf(out,
-        "];\nlet hold = 0;\nfor (const [call, wanted, how] of values) {\n  let got, error, good = true, "
-        "should = \"give \" + wanted;\n"
-        "  try { got = evaluate(call); if (got instanceof Promise) got = await got; } catch (raised) { error "
-        "= raised; }\n"
+        "];\n"
+        "let hold = 0;\n"
+        "for (const [call, wanted, how] of values) {\n"
+        "  let got, error, good = true, should = \"give \" + wanted;\n"
+        "  try { got = evaluate(call); if (got instanceof Promise) "
+        "got = await got; } catch (raised) { error = raised; }\n"
         "  if (how === \"raises\") {\n"
         "    const kinds = [\"\", \"Error\", error?.name, error?.constructor?.name];\n"
         "    good = error !== undefined && kinds.includes(wanted) && !(error instanceof ReferenceError && "
         "wanted !== \"ReferenceError\");\n"
         "    should = \"throw \" + (wanted || \"an error\");\n"
         "  } else if (how === \"plain\") good = !error && String(got) === evaluate(wanted);\n"
-        "  else try { if (error) throw error; assert.deepStrictEqual(got, evaluate(wanted)); } catch { good "
-        "= false; }\n"
+        "  else try { if (error) throw error; assert.deepStrictEqual(got, "
+        "evaluate(wanted)); } catch { good = false; }\n"
         "  hold += good;\n"
         "  if (!good) console.log(`${call} ${error ? \"throws \" + error : \"gives \" + (JSON.stringify(got) "
         "?? String(got))}, and should ${should}`);\n"
-        "}\nconsole.log(`${hold} of ${values.length} values of the request hold`);\nprocess.exit(hold === "
-        "values.length ? 0 : 1);\n%s\n",
+        "}\n"
+        "console.log(`${hold} of ${values.length} values of the request hold`);\n"
+        "process.exit(hold === values.length ? 0 : 1);\n"
+        "%s\n",
         END);
     return n_put;
 }
@@ -311,23 +323,47 @@ static uint32_t put_go(const agent_value *values, uint32_t n, const agent_values
         line += len + (line[len] == '\n');
     }
     base_buf_printf(out,
-        "cat >\"$TMPDIR/kvist_values_test.go\" <<'%s'\npackage %s\n\nimport "
-        "(\n\t\"fmt\"\n\t\"testing\"\n%s)\n\n"
+        "cat >\"$TMPDIR/kvist_values_test.go\" <<'%s'\n"
+        "package %s\n\n"
+        "import (\n"
+        "\t\"fmt\"\n"
+        "\t\"testing\"\n"
+        "%s)\n\n"
         "var kvistHold, kvistOf int\n\n"
         "func kvistSays(all ...interface{}) string {\n"
-        "\tif n := len(all); n > 1 {\n\t\tif err, is := all[n-1].(error); is && err != nil {\n\t\t\treturn "
-        "\"error\"\n\t\t} else if all[n-1] == nil {\n\t\t\tall = all[:n-1]\n\t\t}\n"
-        "\t} else if n == 1 {\n\t\tif err, is := all[0].(error); is && err != nil {\n\t\t\treturn "
-        "\"error\"\n\t\t}\n\t}\n"
+        "\tif n := len(all); n > 1 {\n"
+        "\t\tif err, is := all[n-1].(error); is && err != nil {\n"
+        "\t\t\treturn \"error\"\n"
+        "\t\t} else if all[n-1] == nil {\n"
+        "\t\t\tall = all[:n-1]\n"
+        "\t\t}\n"
+        "\t} else if n == 1 {\n"
+        "\t\tif err, is := all[0].(error); is && err != nil {\n"
+        "\t\t\treturn \"error\"\n"
+        "\t\t}\n"
+        "\t}\n"
         "\treturn fmt.Sprint(all...)\n}\n\n"
-        "func kvistValue(t *testing.T, call, wanted string, says func() string) {\n\tgot := func() (got "
-        "string) {\n"
-        "\t\tdefer func() {\n\t\t\tif r := recover(); r != nil {\n\t\t\t\tgot = fmt.Sprint(\"panic: \", "
-        "r)\n\t\t\t}\n\t\t}()\n\t\treturn says()\n\t}()\n"
-        "\tkvistOf++\n\tif got == wanted {\n\t\tkvistHold++\n\t} else {\n\t\tfmt.Printf(\"%%s gives %%s, and "
-        "should give %%s\\n\", call, got, wanted)\n\t\tt.Fail()\n\t}\n}\n\n"
-        "func TestKvistValues(t *testing.T) {\n%s\tfmt.Printf(\"%%d of %%d values of the request hold\\n\", "
-        "kvistHold, kvistOf)\n}\n%s\n",
+        "func kvistValue(t *testing.T, call, wanted string, says func() string) {\n"
+        "\tgot := func() (got string) {\n"
+        "\t\tdefer func() {\n"
+        "\t\t\tif r := recover(); r != nil {\n"
+        "\t\t\t\tgot = fmt.Sprint(\"panic: \", r)\n"
+        "\t\t\t}\n"
+        "\t\t}()\n"
+        "\t\treturn says()\n"
+        "\t}()\n"
+        "\tkvistOf++\n"
+        "\tif got == wanted {\n"
+        "\t\tkvistHold++\n"
+        "\t} else {\n"
+        "\t\tfmt.Printf(\"%%s gives %%s, and should give %%s\\n\", call, got, wanted)\n"
+        "\t\tt.Fail()\n"
+        "\t}\n"
+        "}\n\n"
+        "func TestKvistValues(t *testing.T) {\n"
+        "%s\tfmt.Printf(\"%%d of %%d values of the request hold\\n\", kvistHold, kvistOf)\n"
+        "}\n"
+        "%s\n",
         END, place->package, imports.data ? imports.data : "", body.data ? body.data : "", END);
     base_buf_printf(out,
         "printf '{\"Replace\": {\"%%s\": \"%%s\"}}' \"$PWD/%s%skvist_values_test.go\" "
@@ -369,31 +405,40 @@ static uint32_t put_c(const agent_value *values, uint32_t n, const agent_values_
         base_buf_free(&call);
     }
     base_buf_printf(out,
-        "cat >\"$TMPDIR/kvist_values.c\" <<'%s'\n#define main kvist_main_of_the_file\n#include "
-        "\"%s\"\n#undef main\n"
+        "cat >\"$TMPDIR/kvist_values.c\" <<'%s'\n"
+        "#define main kvist_main_of_the_file\n"
+        "#include \"%s\"\n"
+        "#undef main\n"
         "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
         "static int kvist_hold, kvist_of;\n"
         "static char *kvist_text(const char *s) { char *r = malloc((s ? strlen(s) : 8) + 1); return "
         "strcpy(r, s ? s : \"NULL\"); }\n"
-        "static char *kvist_number(double d) { char s[64]; snprintf(s, sizeof s, \"%%.15g\", d); return "
-        "kvist_text(s); }\n"
-        "static char *kvist_integer(long long i) { char s[64]; snprintf(s, sizeof s, \"%%lld\", i); return "
-        "kvist_text(s); }\n"
+        "static char *kvist_number(double d) { char s[64]; snprintf(s, "
+        "sizeof s, \"%%.15g\", d); return kvist_text(s); }\n"
+        "static char *kvist_integer(long long i) { char s[64]; "
+        "snprintf(s, sizeof s, \"%%lld\", i); return kvist_text(s); }\n"
         "static char *kvist_pointer(const void *p) { return kvist_text(p ? \"a pointer\" : \"NULL\"); }\n"
         "#define KVIST_SAYS(x) _Generic((x), char *: kvist_text, const char *: kvist_text, float: "
         "kvist_number, double: kvist_number, "
         "void *: kvist_pointer, default: kvist_integer)(x)\n"
         "static void kvist_value(const char *call, const char *got, const char *wanted)\n{\n    kvist_of++;\n"
-        "    if (!strcmp(got, wanted)) kvist_hold++;\n    else printf(\"%%s gives %%s, and should give "
-        "%%s\\n\", call, got, wanted);\n    fflush(stdout);\n}\n"
-        "int main(void)\n{\n%s    printf(\"%%d of %%d values of the request hold\\n\", kvist_hold, "
-        "kvist_of);\n    return kvist_hold != kvist_of;\n}\n%s\n",
+        "    if (!strcmp(got, wanted)) kvist_hold++;\n"
+        "    else printf(\"%%s gives %%s, and should give %%s\\n\", call, got, wanted);\n"
+        "    fflush(stdout);\n"
+        "}\n"
+        "int main(void)\n"
+        "{\n"
+        "%s    printf(\"%%d of %%d values of the request hold\\n\", kvist_hold, kvist_of);\n"
+        "    return kvist_hold != kvist_of;\n"
+        "}\n"
+        "%s\n",
         END, place->path, body.data ? body.data : "", END);
     base_buf_printf(out,
         "flags=\"-std=gnu11 -D_GNU_SOURCE -I. -I%s -Iinclude -Isrc\"\nn=0\n"
         "for f in %s/*.c; do\n    [ \"$f\" -ef %s ] && continue\n    n=$((n + 1)); [ $n -gt 40 ] && break\n"
-        "    cc -w $flags -Dmain=kvist_other_main -c -o \"$TMPDIR/kvist_$n.o\" \"$f\" 2>/dev/null && set -- "
-        "\"$@\" \"$TMPDIR/kvist_$n.o\"\ndone\n"
+        "    cc -w $flags -Dmain=kvist_other_main -c -o \"$TMPDIR/kvist_$n.o\" "
+        "\"$f\" 2>/dev/null && set -- \"$@\" \"$TMPDIR/kvist_$n.o\"\n"
+        "done\n"
         "rm -f \"$TMPDIR/kvist_values.a\"; [ $# = 0 ] || ar rc \"$TMPDIR/kvist_values.a\" \"$@\"; [ $# = 0 ] "
         "|| set -- \"$TMPDIR/kvist_values.a\"\n"
         "cc $flags -Werror=implicit-function-declaration -Wno-unused -o \"$TMPDIR/kvist_values\" "
@@ -428,20 +473,25 @@ static uint32_t put_rust(
     }
     base_buf_printf(out,
         "copy=\"$TMPDIR/kvist_values\"; rm -rf \"$copy\"; mkdir \"$copy\"\n"
-        "tar --exclude=./target --exclude=./.git -cf - . | tar -xf - -C \"$copy\"\ncat >>\"$copy/%s\" "
-        "<<'%s'\n\n"
+        "tar --exclude=./target --exclude=./.git -cf - . | tar -xf - -C \"$copy\"\n"
+        "cat >>\"$copy/%s\" <<'%s'\n\n"
         "#[cfg(test)]\n#[allow(warnings)]\nmod kvist_values {\n    use super::*;\n"
-        "    fn kvist_value(hold: &mut u32, of: &mut u32, call: &str, got: String, wanted: String) {\n       "
-        " *of += 1;\n"
-        "        if got == wanted { *hold += 1; } else { println!(\"{} gives {}, and should give {}\", call, "
-        "got, wanted); }\n    }\n"
-        "    #[test]\n    fn kvist_values() {\n        let (mut hold, mut of) = (0u32, 0u32);\n%s"
-        "        println!(\"{} of {} values of the request hold\", hold, of);\n        assert_eq!(hold, "
-        "of);\n    }\n}\n%s\n"
-        "cd \"$copy\" && CARGO_TARGET_DIR=\"$TMPDIR/target\" cargo test --offline -q --lib kvist_values -- "
-        "--nocapture 2>&1 | "
-        "grep -v '^ *$' | tee \"$TMPDIR/kvist_values.txt\"; grep -q 'test result: ok. [1-9]' "
-        "\"$TMPDIR/kvist_values.txt\"\n",
+        "    fn kvist_value(hold: &mut u32, of: &mut u32, call: &str, got: String, wanted: String) {\n"
+        "        *of += 1;\n"
+        "        if got == wanted { *hold += 1; } else { println!(\"{} "
+        "gives {}, and should give {}\", call, got, wanted); }\n"
+        "    }\n"
+        "    #[test]\n"
+        "    fn kvist_values() {\n"
+        "        let (mut hold, mut of) = (0u32, 0u32);\n"
+        "%s        println!(\"{} of {} values of the request hold\", hold, of);\n"
+        "        assert_eq!(hold, of);\n"
+        "    }\n"
+        "}\n"
+        "%s\n"
+        "cd \"$copy\" && CARGO_TARGET_DIR=\"$TMPDIR/target\" cargo test --offline -q --lib "
+        "kvist_values -- --nocapture 2>&1 | grep -v '^ *$' | tee \"$TMPDIR/kvist_values.txt\"; "
+        "grep -q 'test result: ok. [1-9]' \"$TMPDIR/kvist_values.txt\"\n",
         place->path, END, body.data ? body.data : "", END);
     base_buf_free(&body);
     return n_put;
@@ -480,14 +530,19 @@ static uint32_t put_java(
         base_buf_free(&call);
     }
     base_buf_printf(out,
-        "mkdir -p \"$TMPDIR/kvist_values\"; cat >\"$TMPDIR/kvist_values/KvistValues.java\" <<'%s'\n%s%s%s"
-        "public class KvistValues {\n    static int hold, of;\n"
+        "mkdir -p \"$TMPDIR/kvist_values\"; cat >\"$TMPDIR/kvist_values/KvistValues.java\" <<'%s'\n"
+        "%s%s%spublic class KvistValues {\n"
+        "    static int hold, of;\n"
         "    static void value(String call, String got, String wanted) {\n        of++;\n"
-        "        if (got.equals(wanted)) hold++;\n        else System.out.println(call + \" gives \" + got + "
-        "\", and should give \" + wanted);\n    }\n"
-        "    public static void main(String[] arguments) {\n%s"
-        "        System.out.println(hold + \" of \" + of + \" values of the request hold\");\n        "
-        "System.exit(hold == of ? 0 : 1);\n    }\n}\n%s\n"
+        "        if (got.equals(wanted)) hold++;\n"
+        "        else System.out.println(call + \" gives \" + got + \", and should give \" + wanted);\n"
+        "    }\n"
+        "    public static void main(String[] arguments) {\n"
+        "%s        System.out.println(hold + \" of \" + of + \" values of the request hold\");\n"
+        "        System.exit(hold == of ? 0 : 1);\n"
+        "    }\n"
+        "}\n"
+        "%s\n"
         "javac -nowarn -sourcepath \"%.*s\" -d \"$TMPDIR/kvist_values/out\" \"%s\" "
         "\"$TMPDIR/kvist_values/KvistValues.java\" && "
         "java -cp \"$TMPDIR/kvist_values/out\" %s%sKvistValues\n",

@@ -24,8 +24,8 @@ static const char usage[] =
     "\n";
 
 static const char call_text[] =
-    "<tools>{\"name\": \"write\", \"arguments\": {\"path\": \"src/module_17/file_42.c\", \"text\": \"int "
-    "add(int a, int b)\\n{\\n    return a + b; /* two numbers \\u00e9 */\\n}\\n\"}}</tools>";
+    "<tools>{\"name\": \"write\", \"arguments\": {\"path\": \"src/module_17/file_42.c\", \"text\": "
+    "\"int add(int a, int b)\\n{\\n    return a + b; /* two numbers \\u00e9 */\\n}\\n\"}}</tools>";
 
 static const model_grammar_argument write_arguments[] = {
     {"path", MODEL_ARGUMENT_PATH, true, NULL}, {"text", MODEL_ARGUMENT_STRING, true, NULL}};
@@ -146,8 +146,8 @@ static int measure(const common_options *common, base_err *err)
         cost few = {0};
         heads h = count_heads(g, &ids, (uint32_t)model_tokenizer_size(tokenizer), &few);
         report("few", &few);
-        printf("logits are read at %u places, at %u of them only the allowed ids'; %.0f%% of the head's work "
-               "is left\n",
+        printf("logits are read at %u places, at %u of them only the "
+               "allowed ids'; %.0f%% of the head's work is left\n",
             h.n, h.n_few, h.n ? 100 * h.share / h.n : 0);
     }
     for (uint32_t i = 0; i < N_PATHS; i++) free((char *)(uintptr_t)paths[i]);

@@ -116,11 +116,13 @@ static void print_log(const log_bench *b, double bytes, double write_ms, double 
     printf(json ? "{\"bench\":\"log\",\"turns\":%u,\"events\":%zu,\"bytes\":%.0f,\"write_ms\":%.1f,\"commit_"
                   "max_ms\":%.1f,"
                   "\"open_ms\":%.2f,\"read_ms\":%.1f,\"apply_ms\":%.1f,\"screen_ms\":%.1f,\"types\":{"
-                : "%u turns, %zu events\ndatabase    %10.0f bytes (goal: less than 20,000,000)\nwriting     "
-                  "%10.1f ms, longest commit %.1f ms\nopening     %10.2f ms: open, list, find, tail, first "
-                  "event (goal: less than 100)\nreading     %10.1f ms: every event unpacked and "
-                  "parsed\nreducing    %10.1f ms: every event into the screen's state\nreplay      %10.1f "
-                  "ms: log to one painted screen\n\n",
+                : "%u turns, %zu events\n"
+                  "database    %10.0f bytes (goal: less than 20,000,000)\n"
+                  "writing     %10.1f ms, longest commit %.1f ms\n"
+                  "opening     %10.2f ms: open, list, find, tail, first event (goal: less than 100)\n"
+                  "reading     %10.1f ms: every event unpacked and parsed\n"
+                  "reducing    %10.1f ms: every event into the screen's state\n"
+                  "replay      %10.1f ms: log to one painted screen\n\n",
         b->turns, b->record.n, bytes, write_ms, b->commit_max_ms, open_ms, read_ms, apply_ms, screen_ms);
     const char *comma = "";
     for (int t = 0; t < AGENT_N_EVENTS; t++) {
@@ -184,7 +186,7 @@ int bench_log(int argc, char **argv)
 {
     return bench_count(argc, argv,
         "usage: kvist-bench log [--turns 100] [--json]\n\n"
-        "Writes a made-up session into a temporary database: its size, and the times to open it and to "
-        "replay it.\n",
+        "Writes a made-up session into a temporary database: "
+        "its size, and the times to open it and to replay it.\n",
         "--turns", TURNS, 1000, measure);
 }

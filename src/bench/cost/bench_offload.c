@@ -22,8 +22,8 @@
 #include "model/text/tokenizer.h"
 
 static const char usage[] =
-    "usage: kvist-bench offload --model M [--corpus FOLDER] [--rows N] [--host MIB] [--steps N] [--rounds "
-    "N]\n"
+    "usage: kvist-bench offload --model M [--corpus FOLDER] "
+    "[--rows N] [--host MIB] [--steps N] [--rounds N]\n"
     "                           [--work FOLDER]\n"
     "\n"
     "  --corpus FOLDER  rows are computed from this text; without, they are drawn\n"

@@ -15,14 +15,13 @@
 #include "bench/common/statistics.h"
 #include "kv/calibrate/drawn_rows.h"
 
-static const char usage[] =
-    "usage: kvist-bench resume --model M [--rows N] [--active N] [--repeat N]\n"
-    "\n"
-    "  --rows N      tokens of the session (16384, at most the context)\n"
-    "  --active N    active rows a lane, each lane its own (4096)\n"
-    "  --repeat N    how often; the median counts (3). The files are read by the first resume, so the page "
-    "cache is warm\n"
-    "\n";
+static const char usage[] = "usage: kvist-bench resume --model M [--rows N] [--active N] [--repeat N]\n"
+                            "\n"
+                            "  --rows N      tokens of the session (16384, at most the context)\n"
+                            "  --active N    active rows a lane, each lane its own (4096)\n"
+                            "  --repeat N    how often; the median counts (3). The files "
+                            "are read by the first resume, so the page cache is warm\n"
+                            "\n";
 
 enum { MOST_REPEAT = 101, PREFILL = 512 };
 

@@ -161,7 +161,7 @@ int bench_screen(int argc, char **argv)
 {
     return bench_count(argc, argv,
         "usage: kvist-bench screen [--seconds 10] [--json]\n\n"
-        "Streams 40 tokens a second through the shell's loop on a pseudo-terminal of 140x42: the share of a "
-        "core that it takes.\n",
+        "Streams 40 tokens a second through the shell's loop on a "
+        "pseudo-terminal of 140x42: the share of a core that it takes.\n",
         "--seconds", 10, 600, measure);
 }

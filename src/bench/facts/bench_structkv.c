@@ -41,13 +41,13 @@ static const char usage[] =
     "  --turns N           2: a later question about other facts follows (1)\n"
     "  --restore K         rows per lane that a repair may bring back before it; 0: none (96)\n"
     "  --timed             each condition computes the document anew: the first turn's times are its own\n"
-    "  --documents FOLDER  keeps full's documents there for kvist-bench decode (28 KB a token of the default "
-    "model)\n"
+    "  --documents FOLDER  keeps full's documents there for "
+    "kvist-bench decode (28 KB a token of the default model)\n"
     "  --out FILE          results as JSON lines; --resume: what is in it already is not run again\n"
     "  --summary FILE      no model: the tables of such a file\n"
     "  --against CONDITION pairs with this one too, beside full\n"
-    "  --ruler             RULER's own prompts: the answer's first words, which repeat the key, ask too "
-    "(tasks ...-r)\n"
+    "  --ruler             RULER's own prompts: the answer's "
+    "first words, which repeat the key, ask too (tasks ...-r)\n"
     "  --pivot             find the model's pivot anew, and keep it for its sessions\n"
     "\n";
 

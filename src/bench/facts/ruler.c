@@ -244,8 +244,8 @@ static void ask_as_ruler(const maker *m, const char *task, bool later, ruler_que
         put(m, q, " in the text above.");
         turn_to_answer(m, &q->ids);
         put(m, q,
-            "Answer: According to the chain(s) of variable assignment in the text above, 4 variables are "
-            "assigned the value");
+            "Answer: According to the chain(s) of variable assignment "
+            "in the text above, 4 variables are assigned the value");
         put_value(m, later, false, q);
         put(m, q, ", they are:");
     } else {

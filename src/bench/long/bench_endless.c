@@ -27,8 +27,8 @@
 #include "model/text/template.h"
 
 static const char usage[] =
-    "usage: kvist-bench endless --model M --corpus FOLDER --rows FILE [--lengths N,...] [--facts N] [--seed "
-    "N]\n"
+    "usage: kvist-bench endless --model M --corpus FOLDER "
+    "--rows FILE [--lengths N,...] [--facts N] [--seed N]\n"
     "                           [--out FILE [--resume]] [cache options]\n"
     "\n"
     "  --corpus FOLDER   real code that the facts lie between\n"

@@ -30,8 +30,8 @@
 #include "model/text/template.h"
 
 static const char usage[] =
-    "usage: kvist-bench faithful --model M --set FILE --work DIR --data DIR [--arms ARM,...] [--sessions "
-    "ID,...]\n"
+    "usage: kvist-bench faithful --model M --set FILE --work "
+    "DIR --data DIR [--arms ARM,...] [--sessions ID,...]\n"
     "                            [--tokens N | --rows FILE] [--out FILE [--resume]]\n"
     "\n"
     "  --set FILE          sessions, a JSON object a line (tests/session_sets/facts.jsonl)\n"
@@ -40,10 +40,10 @@ static const char usage[] =
     "  --arms ARM,...      POLICY@BUDGET[:NAME=VALUE...] (kvist@4096); `repair=ROWS` is --repair\n"
     "  --sessions ID,...   those that begin so (all)\n"
     "  --tokens N          files are read as long as they fit (16000); asked is for what was read\n"
-    "  --rows FILE         no files are read: a copy of a saved session's rows, all of them made active "
-    "again\n"
-    "  --out FILE          a line a question and arm; --resume: FILE may exist, questions in it are not "
-    "asked again\n"
+    "  --rows FILE         no files are read: a copy of a "
+    "saved session's rows, all of them made active again\n"
+    "  --out FILE          a line a question and arm; --resume: "
+    "FILE may exist, questions in it are not asked again\n"
     "\n";
 
 enum {

@@ -26,8 +26,8 @@ static const char usage[] =
     "       kvist-bench callsite --summary FILE\n"
     "\n"
     "  --repo FOLDER       a repository's tree\n"
-    "  --task NAME         identifier: the one hidden in a line; list: the functions that call one "
-    "(identifier)\n"
+    "  --task NAME         identifier: the one hidden in a "
+    "line; list: the functions that call one (identifier)\n"
     "  --tokens N          length of each document (8192)\n"
     "  --texts N           how many documents (4); --first N: the first one's number (0)\n"
     "  --each N            questions about each document (7); what an earlier one was asked is left out\n"
@@ -142,8 +142,9 @@ static void make_identifier(const callsite *b, const callsite_question *q, recal
         recall_add_text(&b->run, "` behind the name", &t->ids);
     }
     recall_add_text(&b->run,
-        ".\nWhat is the whole line? Answer with the lines from the one before it on, as they stand in the "
-        "file.",
+        ".\n"
+        "What is the whole line? Answer with the lines from "
+        "the one before it on, as they stand in the file.",
         &t->ids);
     begin_quote(b, q, t);
     snprintf(t->targets[0], sizeof t->targets[0], "%s", q->name);
@@ -234,8 +235,8 @@ static int run(void *user, base_err *err)
         b->first < 0 || b->first > 1000000 || b->each < 1 || b->each > MOST_EACH || b->least < 1 ||
         b->base < 1 || b->base > 100)
         return base_fail(err, BASE_E_USAGE,
-            "--repo names a tree, --tokens is 2000 to 100000, --texts 1 to 1000, --each 1 to %d, --least 1 "
-            "or more",
+            "--repo names a tree, --tokens is 2000 to 100000, "
+            "--texts 1 to 1000, --each 1 to %d, --least 1 or more",
             MOST_EACH);
     char *repo = base_xstrdup(b->repo);
     for (size_t n = strlen(repo); n > 1 && repo[n - 1] == '/';) repo[--n] = 0;

@@ -16,8 +16,8 @@
 #include "model/text/template.h"
 
 static const char usage[] =
-    "usage: kvist-bench clusters --model M --session FILE [--corpus FOLDER --tokens N] [--lanes N] [--out "
-    "FILE]\n"
+    "usage: kvist-bench clusters --model M --session FILE "
+    "[--corpus FOLDER --tokens N] [--lanes N] [--out FILE]\n"
     "                            [cache options]\n"
     "\n"
     "  --session FILE    a row file with its manifest; made of the corpus where there is none\n"

@@ -189,9 +189,10 @@ void bench_results_print(const bench_results *r, FILE *out)
         }
         if (!new_cell) continue;
         fprintf(out,
-            "\n%s, %u tokens, %u needles, B = %u%%, K = %u\n\n| condition | examples | found | share [95%%] "
-            "| asked rows active | best rank: middle (worst) | active rows | score + plan, ms | over "
-            "matched, p |\n|---|---|---|---|---|---|---|---|---|\n",
+            "\n%s, %u tokens, %u needles, B = %u%%, K = %u\n\n"
+            "| condition | examples | found | share [95%%] | asked rows active | best "
+            "rank: middle (worst) | active rows | score + plan, ms | over matched, p |\n"
+            "|---|---|---|---|---|---|---|---|---|\n",
             r->items[i].model, r->items[i].tokens, r->items[i].needles, r->items[i].base, r->items[i].k);
         for (size_t k = i; k < r->n; k++) {
             if (!same_cell(&r->items[k], &r->items[i])) continue;

@@ -28,8 +28,8 @@
 
 static const char usage[] =
     "usage: kvist-bench serve --model M --file FILE.json [--sessions N] [--first N] [--together N]\n"
-    "                         [--policies NAME,...] [--budget ROWS] [--blocks N] [--most TOKENS] [--out "
-    "FILE]\n"
+    "                         [--policies NAME,...] [--budget "
+    "ROWS] [--blocks N] [--most TOKENS] [--out FILE]\n"
     "\n"
     "  --file FILE       trajectories: an array of {\"traj\":[{role, content, tool_calls}]}\n"
     "  --sessions N      how many (4); --first N: from which on (0)\n"

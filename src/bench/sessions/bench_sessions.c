@@ -34,25 +34,25 @@
 
 static const char usage[] =
     "usage: kvist-bench sessions --model M --file FILE.json [--sessions N] [--first N] [--budget PERCENT]\n"
-    "                            [--policies NAME[:SET=VALUE...],...] [--most TOKENS] [--out FILE "
-    "[--resume]]\n"
+    "                            [--policies NAME[:SET=VALUE...],...] "
+    "[--most TOKENS] [--out FILE [--resume]]\n"
     "       kvist-bench sessions --summary FILE\n"
     "\n"
     "  --file FILE          trajectories: an array of {\"traj\":[{role, content, tool_calls}]}\n"
     "  --sessions N         how many (3); --first N: from which on (0)\n"
     "  --quotes             only which rows a call quotes are active; every policy is a late one\n"
     "  --budget PERCENT,... rows per lane, of the session's length (25)\n"
-    "  --policies NAME,...  (streaming-llm,snapkv,h2o,intentkv:mode=query,intentkv,kvist); the full cache "
-    "comes first\n"
+    "  --policies NAME,...  (streaming-llm,snapkv,h2o,intentkv:mode=query,intentkv,kvist); "
+    "the full cache comes first\n"
     "                       NAME:repair=off: without repairs\n"
-    "                       late NAME: rows are computed once, with everything active, and cut before each "
-    "call\n"
+    "                       late NAME: rows are computed "
+    "once, with everything active, and cut before each call\n"
     "                       rounded NAME: rows are rounded to 8 bits as soon as 256 of them are there\n"
     "  --most TOKENS        longer sessions are left out (8000)\n"
     "  --out FILE           results as JSON lines; --resume: FILE may exist, what it has is not run again\n"
     "  --seconds N          begin no session after so long (no limit)\n"
-    "  --summary FILE       no model: tables of such a file, every policy against every other where it "
-    "matters\n"
+    "  --summary FILE       no model: tables of such a file, "
+    "every policy against every other where it matters\n"
     "\n";
 
 enum { FILE_MOST = 256 << 20, LEAST_BUDGET = 768 };

@@ -294,15 +294,17 @@ int sessions_summarise(const char *path, base_err *err)
         bool is_new = true;
         for (uint32_t k = 0; k < i && is_new; k++) is_new = all[k].percent != all[i].percent;
         if (!is_new) continue;
-        printf("\nbudget %u%% of a session; in place, compact\n\n| policy | sessions | calls equal [95%%] | "
-               "the recorded calls | functions equal | values equal | quoted rows active | peak | live rows "
-               "| tokens computed | raw reads, millions | effective reads, millions | s "
-               "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        printf("\nbudget %u%% of a session; in place, compact\n\n"
+               "| policy | sessions | calls equal [95%%] | the recorded calls | "
+               "functions equal | values equal | quoted rows active | peak | live rows | "
+               "tokens computed | raw reads, millions | effective reads, millions | s |\n"
+               "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
             all[i].percent);
         for (uint32_t k = i; k < n; k++)
             if (is_new_row(all, k, all[i].percent)) print_row(all, n, &all[k]);
-        puts("\n| policy | calls equal that the full cache finished | its least lead < .1 nats | .1 to .3 | "
-             "from .3 |\n|---|---|---|---|---|");
+        puts("\n| policy | calls equal that the full cache finished "
+             "| its least lead < .1 nats | .1 to .3 | from .3 |\n"
+             "|---|---|---|---|---|");
         for (uint32_t k = i; k < n; k++)
             if (is_new_row(all, k, all[i].percent)) print_leads(all, n, &all[k]);
         puts("");

@@ -90,9 +90,8 @@ static void ask_bug(
     const model_template *template = model_get_template(b->model);
     base_buf text = {0};
     base_buf_printf(&text,
-        "\nA test fails because of a mistake in the line that begins with `%.*s`. Which function is it in, "
-        "and how does it "
-        "read as it stands?",
+        "\nA test fails because of a mistake in the line that begins with "
+        "`%.*s`. Which function is it in, and how does it read as it stands?",
         (int)about->n_same, about->line);
     sample_puts(b, &q->ids, text.data);
     name_queries(q, b, text.data, about->n_same);

@@ -389,8 +389,8 @@ static void print_table(const structure_results *r, const structure_result *of, 
         const bool is_kept = m == EXTENTS || m == CORES;
         if (!has[m] || is_kept != !strcmp(of->task, structure_tasks[STRUCTURE_SCORE])) continue;
         fprintf(out,
-            "\n%s; differences on the same questions, 95%% of bootstraps over samples\n\n| cap | condition | "
-            "n | %s |",
+            "\n%s; differences on the same questions, 95%% of bootstraps over samples\n\n"
+            "| cap | condition | n | %s |",
             measures[m], measures[m]);
         base_buf rule = {0};
         base_buf_puts(&rule, "|---|---|---|---|");

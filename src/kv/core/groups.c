@@ -40,8 +40,8 @@ static int get_numbers(kv_session *s, kv__reader *r, base_err *err)
         return base_fail(err, BASE_E_FORMAT, "the session's manifest is of another model");
     if (has[KV_HAS_TOKENS] > s->n_ctx)
         return base_fail(err, BASE_E_FORMAT,
-            "the saved session has %u tokens, more than the context of %u; --kv-budget auto goes on behind "
-            "it",
+            "the saved session has %u tokens, more than the "
+            "context of %u; --kv-budget auto goes on behind it",
             has[KV_HAS_TOKENS], s->n_ctx);
     const int rc = kv__reserve(s, has[KV_HAS_TOKENS], err);
     if (rc) return rc;

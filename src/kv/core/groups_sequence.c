@@ -390,9 +390,8 @@ static int get_fold(kv_session *s, kv__reader *r, base_err *err)
     r->bad = r->bad || !n || !kv_fold_is_valid(&s->fold, s->n);
     if (r->bad || kv__is_endless(s)) return 0;
     return base_fail(err, BASE_E_STATE,
-        "the saved session has no end (it reads %u tokens within a context of %u), which this budget, policy "
-        "or "
-        "backend does not have: resume it with --kv-budget auto on the CPU",
+        "the saved session has no end (it reads %u tokens within a context of %u), which this "
+        "budget, policy or backend does not have: resume it with --kv-budget auto on the CPU",
         s->n, s->compute.n_ctx);
 }
 

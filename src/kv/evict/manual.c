@@ -62,8 +62,8 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
     for (uint32_t w = 0; w < n_words && o->rows == ROWS_RETURN; w++) meant[w] &= ~s->lost[w];
     if (!kv_bits_count(meant, n_words) && o->rows == ROWS_RETURN) {
         rc = base_fail(err, BASE_E_STATE,
-            "the rows of tokens %u to %u were given up when the host tier was full; ask again or read the "
-            "text again",
+            "the rows of tokens %u to %u were given up when the "
+            "host tier was full; ask again or read the text again",
             from, to);
         goto out;
     }
@@ -147,9 +147,8 @@ int kv_session_check_fixed(uint32_t n_fixed, uint32_t budget, base_err *err)
     const uint32_t least = kv_session_least_budget(n_fixed);
     if (budget >= least) return 0;
     return base_fail(err, BASE_E_LIMIT,
-        "the fixed prompt and instructions take %u rows; a cache budget of %u is too small for them, give at "
-        "least "
-        "%u",
+        "the fixed prompt and instructions take %u rows; a cache "
+        "budget of %u is too small for them, give at least %u",
         n_fixed, budget, least);
 }
 

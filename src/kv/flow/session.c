@@ -50,8 +50,8 @@ static int load_residual(kv_session *s, base_err *err)
     int rc = kv_residual_load(path, s->compute.hash, s->compute.shape.head_dim, &s->residual, err);
     if (rc == BASE_E_NOT_FOUND)
         rc = base_fail(err, BASE_E_USAGE,
-            "residual=on needs what `kvist learn` trains on your own sessions with this model; there is no "
-            "%s",
+            "residual=on needs what `kvist learn` trains on "
+            "your own sessions with this model; there is no %s",
             path);
     else if (rc == BASE_E_FORMAT)
         base_err_prefix(err, "%s (`kvist learn` writes it anew)", path);

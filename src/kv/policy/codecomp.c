@@ -279,8 +279,8 @@ static int score(kv_pass *pass, base_err *err)
 
 const kv_policy kv_policy_codecomp = {
     .info = {"codecomp",
-        "excerpts computed each by itself; budgets and spans by program structure, the rest by mass, a set a "
-        "layer (CodeComp, 2026)",
+        "excerpts computed each by itself; budgets and spans by program "
+        "structure, the rest by mass, a set a layer (CodeComp, 2026)",
         "low sinks window hard w kernel span merge alloc fill local",
         "CodeComp, sections 4.2 to 4.5; what the paper does not give: docs/kv.md"},
     .score = score,

@@ -49,8 +49,8 @@ static int score(kv_pass *pass, base_err *err)
 
 const kv_policy kv_policy_kvist = {
     .info = {"kvist",
-        "hard, then request and session memory by rank, with soft=.75 in code behind them program structure; "
-        "repairs at every pause",
+        "hard, then request and session memory by rank, with soft=.75 "
+        "in code behind them program structure; repairs at every pause",
         "low sinks window hard soft w kernel memory queries hysteresis order grow pick lanes heads signal "
         "again message visit rest open",
         "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads, lines, signal "

@@ -3,8 +3,8 @@
 
 const kv_policy kv_policy_sentkv = {
     .info = {"sentkv",
-        "evicts nothing; what the model writes reads the sentences that its queries bound highest "
-        "(SentKVCompress, 2026)",
+        "evicts nothing; what the model writes reads the sentences "
+        "that its queries bound highest (SentKVCompress, 2026)",
         "decode usage least_read dense length reach slack even syntax kept ahead sinks",
         "SentKVCompress, sections 4.1, 4.2 and 5.1.2; its weights of endings stand in a figure: docs/kv.md; "
         "the bound is Quest's; least_read and syntax: ours"},

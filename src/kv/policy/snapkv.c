@@ -8,8 +8,8 @@
 const kv_policy kv_policy_snapkv = {
     .info = {"snapkv", "mean mass under the request's last queries, pooled, per lane (Li et al., 2024)",
         "low sinks window hard w kernel",
-        "w=32 kernel=7, maximum: its LongBench configuration; mean over a group of heads: KVCache-Factory, "
-        "docs/gqa_cache_layout.md"},
+        "w=32 kernel=7, maximum: its LongBench configuration; mean over "
+        "a group of heads: KVCache-Factory, docs/gqa_cache_layout.md"},
     .score = kv_pass_asked,
     .defaults = {KV_USUAL_DEFAULTS},
 };

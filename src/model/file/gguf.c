@@ -322,8 +322,8 @@ static int parse_tensors(gguf_file *f, cursor *c)
         c->which = i;
         if (start > f->n || offset > f->n - start || t->n_bytes > f->n - start - offset) {
             return base_fail(c->err, BASE_E_FORMAT,
-                "GGUF: tensor %.*s ends behind the file's last byte; the file is cut short or its sizes are "
-                "wrong",
+                "GGUF: tensor %.*s ends behind the file's last "
+                "byte; the file is cut short or its sizes are wrong",
                 (int)t->name.len, t->name.ptr);
         }
         t->data = f->bytes + start + offset;

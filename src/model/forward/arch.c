@@ -307,8 +307,8 @@ static int read_experts(const reader *r, model_hyper *h)
     /* 3 is a softmax over the chosen: the shares that 1 has once they are made to add up to 1. */
     if (get_count(r, "expert_gating_func", &value) && value > 1 && value != 3)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
-            "%s.expert_gating_func is %llu; 1 and 3, softmaxes over all and over the chosen, are what kvist "
-            "computes",
+            "%s.expert_gating_func is %llu; 1 and 3, softmaxes "
+            "over all and over the chosen, are what kvist computes",
             r->arch, (unsigned long long)value);
     double scale = get_number(r, "expert_weights_scale", 1);
     if (scale != 0 && scale != 1)
@@ -361,8 +361,8 @@ static int refuse_arch(base_str name, base_err *err)
     for (size_t i = 0; (r = model_arch_refused_at(i)); i++)
         if (base_str_equal(name, r->name))
             return base_fail(err, BASE_E_UNSUPPORTED,
-                "architecture \"%s\" (%s) is not built: it needs %s. Use %s instead; `kvist model list "
-                "--all` shows what runs",
+                "architecture \"%s\" (%s) is not built: it needs %s. Use "
+                "%s instead; `kvist model list --all` shows what runs",
                 r->name, r->families, r->lacks, r->instead);
     for (size_t i = 0; i < N_ARCHITECTURES; i++)
         base_buf_printf(&known, "%s%s (%s)", i ? ", " : "", architectures[i].name, architectures[i].families);

@@ -151,9 +151,8 @@ static int check_memory(const model *m, uint64_t weights, base_err *err)
     uint64_t need = weights + scratch + rows + REST_BYTES;
     if (need > available)
         return base_fail(err, BASE_E_NOMEM,
-            "%s needs %.2f GB (weights %.2f, work space %.2f, %d rows of cache %.2f) and %.2f GB are free; "
-            "close something or "
-            "take a smaller model",
+            "%s needs %.2f GB (weights %.2f, work space %.2f, %d rows of cache "
+            "%.2f) and %.2f GB are free; close something or take a smaller model",
             m->path, need / 1e9, weights / 1e9, (scratch + REST_BYTES) / 1e9, ROWS_AT_LEAST, rows / 1e9,
             available / 1e9);
     return 0;

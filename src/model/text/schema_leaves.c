@@ -283,8 +283,8 @@ int schema_leaves_fill(schema_leaves *g, const base_schema *schema, base_err *er
     find_costs(g);
     if (g->all[0].height > SCHEMA_MOST_NESTING)
         return base_fail(err, BASE_E_FORMAT,
-            "no value fits the schema: what it requires never ends, excludes itself, or is nested more "
-            "than %d levels deep",
+            "no value fits the schema: what it requires never ends, "
+            "excludes itself, or is nested more than %d levels deep",
             SCHEMA_MOST_NESTING);
     return BASE_OK;
 }

@@ -255,8 +255,8 @@ void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out)
 {
     if (s->landlock_abi) {
         base_buf_printf(out,
-            "Landlock: ABI %d; commands see the tree, the system and toolchains, and write to the tree and a "
-            "private tmp only%s%s\n",
+            "Landlock: ABI %d; commands see the tree, the system and "
+            "toolchains, and write to the tree and a private tmp only%s%s\n",
             s->landlock_abi, s->landlock_abi >= 4 ? ", no TCP" : "",
             s->landlock_abi >= 6 ? ", signal only each other" : "");
         if (s->landlock_abi < 2)

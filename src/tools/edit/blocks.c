@@ -214,9 +214,8 @@ static bool replace_part(const char *path, base_buf *text, const lines *payload,
         if (loose_words[how]) base_buf_printf(note, "Block %zu: %s. ", number, loose_words[how]);
     } else if (!n) {
         base_buf_printf(why,
-            "Block %zu has no old lines: nothing says where it goes. Nothing was changed. Give the line "
-            "before it as "
-            "OLD and both as NEW.\n",
+            "Block %zu has no old lines: nothing says where it goes. Nothing "
+            "was changed. Give the line before it as OLD and both as NEW.\n",
             number);
     } else if (found) {
         base_buf_printf(why, "The old lines of block %zu stand at several places: lines", number);

@@ -227,8 +227,9 @@ static void refuse_block(const code_file *b, const base_buf *file, const code_de
     else
         base_buf_printf(why, "The block does not define %s. ", old->name);
     base_buf_printf(why,
-        "Nothing was changed. Next: the same call with the whole definition in the fenced block, beginning "
-        "with\n%.*s\n",
+        "Nothing was changed. Next: the same call with the "
+        "whole definition in the fenced block, beginning with\n"
+        "%.*s\n",
         (int)(end - from < 200 ? end - from : 200), file->data + from);
 }
 

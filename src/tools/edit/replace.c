@@ -77,8 +77,9 @@ bool tool__syntax_holds(
         size_t from = tool__line_start(new_text->data, new_text->len, line),
                end = tool__line_end(new_text->data, new_text->len, from);
         base_buf_printf(why,
-            "With this text the file does not parse (%s): near line %zu,\n%.*s\nNothing was changed. Next: "
-            "the same call with the syntax corrected.\n",
+            "With this text the file does not parse (%s): near line %zu,\n"
+            "%.*s\n"
+            "Nothing was changed. Next: the same call with the syntax corrected.\n",
             after->language, line, (int)(end - from < 200 ? end - from : 200), new_text->data + from);
     }
     code_file_free(before);

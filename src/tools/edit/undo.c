@@ -479,8 +479,8 @@ static int foreign_error(const undo_step *s, base_err *err)
     base_buf shown = {0};
     tool__path_show(&shown, s->first->path);
     base_fail(err, BASE_E_STATE,
-        "%.200s was changed after kvist wrote it (by hand or by a command); undoing would lose that. "
-        "Nothing was undone",
+        "%.200s was changed after kvist wrote it (by hand or by "
+        "a command); undoing would lose that. Nothing was undone",
         shown.data);
     base_buf_free(&shown);
     return BASE_E_STATE;

@@ -48,8 +48,8 @@ bool tool__git_set_aside(tool_git_check *c, const char *path, const char *what, 
     bool done = !tool__aside_move(c->w, path, &where);
     tool__git_tell(c, path, what, done ? where.data : NULL,
         done ? behind
-             : ", which git or kvist would obey later, and it could not be moved aside. Look at it before "
-               "going on here.");
+             : ", which git or kvist would obey later, and it could "
+               "not be moved aside. Look at it before going on here.");
     base_buf_free(&where);
     return done;
 }
@@ -124,8 +124,8 @@ static void restore_mode(tool_git_check *c, const char *path, dev_t dev, ino_t i
     if (!fstat(fd, &st) && st.st_dev == dev && st.st_ino == ino && st.st_mode != mode)
         tool__git_tell(c, path, "changed the mode of", NULL,
             tool__path_chmod(fd, mode)
-                ? ", a folder of what git runs or obeys, and it could not be given back. Do that "
-                  "before using git here."
+                ? ", a folder of what git runs or obeys, and it could "
+                  "not be given back. Do that before using git here."
                 : ", a folder of what git runs or obeys: it has the one again that it had.");
     close(fd);
 }

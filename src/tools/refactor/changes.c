@@ -92,8 +92,8 @@ bool tool__changes_hold(tool_workspace *w, const tool_changes *c, tool_result *r
             now.st.st_nlink > 1) {
             tool__path_show(&r->text, one->path);
             tool__say(r, TOOL_REFUSED,
-                " has %lu hard links: writing it would change a file that may lie elsewhere. Nothing was "
-                "changed.\n",
+                " has %lu hard links: writing it would change a "
+                "file that may lie elsewhere. Nothing was changed.\n",
                 (unsigned long)now.st.st_nlink);
         } else if (has_conflict(&one->old_text)) {
             tool__path_show(&r->text, one->path);

@@ -174,9 +174,8 @@ static bool python_heads(mover *m)
     const bool is_back = used_behind(m, true) != NULL;
     if (is_good && needs.len && is_back)
         is_good = refuse_needs(m, &needs,
-            "they stay, and what stays uses it, so the two modules would import each other; move these "
-            "first, or all of "
-            "them");
+            "they stay, and what stays uses it, so the two modules "
+            "would import each other; move these first, or all of them");
     if (is_good && needs.len) {
         char *module = module_name(m, m->to, m->from->path);
         base_buf_clear(&line);
@@ -187,8 +186,8 @@ static bool python_heads(mover *m)
     const char *star = is_good ? taken_by_star(m) : NULL;
     if (star) {
         tool__say(m->x->result, TOOL_REFUSED,
-            "%s takes %s with an import of * from %s, and would have it no more: name there what it takes. "
-            "Nothing was changed.\n",
+            "%s takes %s with an import of * from %s, and would have it "
+            "no more: name there what it takes. Nothing was changed.\n",
             star, m->x->name, m->from->path);
         is_good = false;
     }

@@ -59,8 +59,8 @@ static bool is_free(refactor *x, const char *to)
             base_buf_printf(&x->result->text, "\"%s\" is taken: ", to);
             say_place(&x->result->text, f->path, taken->line);
             tool__say(x->result, TOOL_REFUSED,
-                " uses it already, and the two would be mixed up. Nothing was changed. Next: another "
-                "name.\n");
+                " uses it already, and the two would be mixed "
+                "up. Nothing was changed. Next: another name.\n");
         }
         code_uses_free(news);
         if (taken) return false;
@@ -168,9 +168,8 @@ bool refactor__rename(refactor *x, const refactor_request *q, tool_changes *ret,
     if (t->in->is_foreign && !x->takes_unsure) {
         tool__path_show(&x->result->text, t->in->path);
         tool__say(x->result, TOOL_REFUSED,
-            " is generated or vendored: a change there is lost when it is made again. Nothing was changed. "
-            "Next: ask "
-            "the person; \"unsure\": true does it all the same.\n");
+            " is generated or vendored: a change there is lost when it is made again. Nothing "
+            "was changed. Next: ask the person; \"unsure\": true does it all the same.\n");
         return false;
     }
     if (!refactor__resolve(x) || !is_free(x, q->to)) return false;

@@ -360,9 +360,8 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
     *c = (change){.order_words = q->parameter, .done_in = SIZE_MAX};
     if (!q->parameter || !refactor__read_list(x, own, &l)) {
         tool__say(x->result, TOOL_FAILED,
-            "signature needs \"parameter\": one to add as it is declared, the name of one to remove, or "
-            "their new order "
-            "(2,1). Nothing was changed.\n");
+            "signature needs \"parameter\": one to add as it is declared, the name "
+            "of one to remove, or their new order (2,1). Nothing was changed.\n");
         return false;
     }
     bool is_good = true;

@@ -116,9 +116,8 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
     free(start);
     if (!is_tree && !is_bare) {
         free(obstacle);
-        base_buf_puts(&w->notes,
-            "Not a git tree: files are found by walking the folder (.gitignore is not read), the git tool is "
-            "off. /undo works.\n");
+        base_buf_puts(&w->notes, "Not a git tree: files are found by walking the folder "
+                                 "(.gitignore is not read), the git tool is off. /undo works.\n");
         return BASE_OK;
     }
     if (!is_opened) {
@@ -140,8 +139,8 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
         return BASE_OK;
     }
     if (git_repository_is_bare(w->repo)) {
-        base_buf_puts(&w->notes, "git's configuration calls this repository bare though it has a working "
-                                 "tree: that is ignored.\n");
+        base_buf_puts(&w->notes, "git's configuration calls this repository bare "
+                                 "though it has a working tree: that is ignored.\n");
     }
     /* Only when it differs: libgit2 1.5 loses a buffer when it does not. */
     const char *chosen = git_repository_workdir(w->repo);

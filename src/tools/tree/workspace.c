@@ -54,8 +54,8 @@ void tool_workspace_notes(const tool_workspace *w, base_buf *out)
     }
     if (w->is_behind)
         base_buf_printf(out,
-            "%zu files: the index for questions holds %zu of them by now and is read on in the background; "
-            "search reads all.\n",
+            "%zu files: the index for questions holds %zu of them by "
+            "now and is read on in the background; search reads all.\n",
             w->listing.n, indexed);
     else if (w->listing.n > TOOL_MAX_FILES_CODE && known)
         base_buf_printf(out,

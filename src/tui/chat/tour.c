@@ -58,9 +58,8 @@ static void put_strip(tui_ui *u, base_buf *out)
     char x1[32], x2[32], x3[32];
     const uint32_t active = active_rows(r);
     if (r->n == 0) {
-        base_buf_puts(out,
-            "This panel (Tab or F2) is what the model remembers. It is empty until the model has "
-            "read something.");
+        base_buf_puts(out, "This panel (Tab or F2) is what the model remembers. "
+                           "It is empty until the model has read something.");
         return;
     }
     base_buf_printf(out, "This panel (Tab or F2) is what the model remembers: %s tokens so far, ",
@@ -76,8 +75,8 @@ static void put_strip(tui_ui *u, base_buf *out)
             tui_thousands(u->state.budget, x1), tui_state_unit(&u->state));
     else
         base_buf_printf(out,
-            "/budget 4096 would hold it to 4,096 %s: answers stay fast, and what your request "
-            "needs least goes aside.",
+            "/budget 4096 would hold it to 4,096 %s: answers stay "
+            "fast, and what your request needs least goes aside.",
             tui_state_unit(&u->state));
 }
 
@@ -97,10 +96,10 @@ static void put_cost(tui_ui *u, base_buf *out)
 
 static void put_decisions(tui_ui *u, base_buf *out)
 {
-    base_buf_puts(out, "This is the text as the model got it, line by line. The mark in front says what it "
-                       "still sees: P stays by a rule, k 62% in part, E set aside, + came back. Calls, "
-                       "signatures and conditions of code stay longer than the rest. On any line ? explains "
-                       "it, w tells its story.");
+    base_buf_puts(out, "This is the text as the model got it, line by line. The mark in front "
+                       "says what it still sees: P stays by a rule, k 62% in part, E set "
+                       "aside, + came back. Calls, signatures and conditions of code stay "
+                       "longer than the rest. On any line ? explains it, w tells its story.");
 }
 
 static void put_hand(tui_ui *u, base_buf *out)
@@ -109,8 +108,8 @@ static void put_hand(tui_ui *u, base_buf *out)
                        "/undo-evict takes the last decision back. ");
     if (u->state.session)
         base_buf_printf(out,
-            "This session is kept: kvist --resume %s goes on with nothing read again, kvist replay %s shows "
-            "it. ",
+            "This session is kept: kvist --resume %s goes on "
+            "with nothing read again, kvist replay %s shows it. ",
             u->state.session, u->state.session);
     base_buf_puts(out, "/help lists all keys and commands; F1 on the panel explains its words.");
 }

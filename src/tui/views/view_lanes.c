@@ -71,7 +71,6 @@ const tui_view tui_view_lanes = {.name = "lanes",
     .unit = tui_strip_unit,
     .move = tui_strip_move,
     .enter = TUI_VIEW_why,
-    .reads =
-        "A line is one lane, or a few: a lane is what one head of one layer remembers. Left to right is the "
-        "session: the darker a cell, the more of it they still see. The number is the share of the whole "
-        "session."};
+    .reads = "A line is one lane, or a few: a lane is what one head of one layer "
+             "remembers. Left to right is the session: the darker a cell, the more "
+             "of it they still see. The number is the share of the whole session."};

@@ -185,7 +185,8 @@ static void explain_ledger(tui_ui *u, base_buf *out)
             tui_thousands(l->budget, x2), tui_state_unit(&u->state));
     if (says_structure(l))
         base_buf_printf(out,
-            "\n\nOf the lines that hold the code together (signatures, calls, returns) it sees %.0f%% "
+            "\n\n"
+            "Of the lines that hold the code together (signatures, calls, returns) it sees %.0f%% "
             "(structure); as many rows drawn by chance would have %.0f%%, well chosen ones at most %.0f%%.",
             l->structure * 100, l->chance * 100, l->ceiling * 100);
 }
