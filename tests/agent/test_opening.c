@@ -595,6 +595,30 @@ static void test_opening__lists_and_members_are_read(void **state)
     free_host(&h);
 }
 
+/* "Call it" in front of a name is a renaming; in front of a place it asks for a call. */
+static void test_opening__what_is_called_there_keeps_its_name(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request;
+        bool is_renaming;
+    } cases[] = {{"The name add says little. Call it total.", true}, {"Call it total, instead of add", true},
+        {"Change add so that it gives 2. Also call it in other.py.", false},
+        {"Change add so that it gives 2, and call it there.", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("shop.py", "def add():\n    return 1\n");
+        put_file("other.py", "import shop\n");
+        host h = new_host();
+        agent_session *s =
+            open_session(&h, "opens 1\nanswer }}</tools>\n" NO NO NO, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        if (told(&h, "refactor") != cases[i].is_renaming) fail_msg("%s", cases[i].request);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* Rust's tests stand in the file itself, in a module; JavaScript's are calls, so a new one gets a file. */
 static void test_opening__a_new_test_finds_its_place(void **state)
 {
@@ -773,6 +797,7 @@ int main(void)
         TEST_CASE(test_opening__a_qualifier_is_not_what_goes),
         TEST_CASE(test_opening__a_new_parameter_is_to_be_used),
         TEST_CASE(test_opening__lists_and_members_are_read),
+        TEST_CASE(test_opening__what_is_called_there_keeps_its_name),
         TEST_CASE(test_opening__a_new_test_finds_its_place),
         TEST_CASE(test_opening__a_scripts_new_test_is_written_again_by_its_lines),
     };

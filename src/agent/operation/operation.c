@@ -21,12 +21,14 @@
 static const struct operation {
     const char *name;
     const char *const verbs[6];
-    const char *to;    /* what its second argument is */
-    bool needs_symbol; /* the verb alone is too common: a name of the tree has to follow */
+    const char *to; /* what its second argument is */
+    /* What has to follow, since the verb alone is too common: a name of the tree, or a name that might be a new one. */
+    enum { NOTHING, A_SYMBOL, A_NAME } needs;
 } operations[] = {
-    {"rename", {"rename", "call it", "name it", NULL}, "new name", false},
-    {"move", {"move", NULL}, "file", true},
-    {"delete", {"delete", "remove", "drop", NULL}, "what stands in place of its calls", true},
+    {"rename", {"rename", NULL}, "new name", NOTHING},
+    {"rename", {"call it", "name it", NULL}, "new name", A_NAME},
+    {"move", {"move", NULL}, "file", A_SYMBOL},
+    {"delete", {"delete", "remove", "drop", NULL}, "what stands in place of its calls", A_SYMBOL},
 };
 
 static const char *const other_things[] = {
@@ -107,6 +109,15 @@ static char *read_destination(const char *behind, size_t at, bool is_file)
                                                                                 : NULL;
 }
 
+/* "Call it total" does, "call it in b.sh" and "call it there" do not. */
+static bool gives_name(const char *behind)
+{
+    char *name = read_destination(behind, 0, false);
+    const bool is_so = name && agent__is_content_word(name, strlen(name));
+    free(name);
+    return is_so;
+}
+
 /*
  * "X to Y", "X from a.py to b.py": does the request say that it is X by what stands behind it? *ret_to: Y or the file, as
  * far as it says it; *ret_from: the file where X stands. Both may stay NULL, the caller frees them.
@@ -169,7 +180,9 @@ static const struct operation *asked_operation(const agent *a, const char *reque
             const char *behind = request + to;
             if (!to || is_other_thing(behind)) continue;
             *ret_behind = behind;
-            if (!operations[i].needs_symbol || names_symbol(a, behind)) return &operations[i];
+            if (operations[i].needs == A_SYMBOL && !names_symbol(a, behind)) continue;
+            if (operations[i].needs == A_NAME && !gives_name(behind)) continue;
+            return &operations[i];
         }
     return NULL;
 }
