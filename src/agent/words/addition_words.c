@@ -111,9 +111,8 @@ static bool is_added_alone(const char *s, agent_word w)
     static const char *const verbs[] = {"add", "implement", "write", "create", "introduce", "define", NULL};
     static const char *const fillers[] = {
         "and", "export", "a", "an", "the", "new", "missing", "public", "exported", "static", NULL};
-    static const char *const relative[] = {"which", "that", "it", NULL}, *const giving[] = {"returns",
-                                                                             "gives", "tells", "says", "is",
-                                                                             "does", NULL};
+    static const char *const relative[] = {"which", "that", "it", NULL};
+    static const char *const giving[] = {"returns", "gives", "tells", "says", "is", "does", NULL};
     agent_word before = w, next, verb;
     bool is_behind = false;
     while (!is_behind && agent__word_before(s, before.from, &before)) {
