@@ -32,7 +32,8 @@ static void find_part(const char *request, size_t at, size_t *ret_from, size_t *
 
 void agent__wish_files(agent *a, const char *request)
 {
-    static const char *const before[] = {"also", NULL}, *const behind[] = {"too", "as well", "also", NULL};
+    static const char *const before[] = {"also", NULL};
+    static const char *const behind[] = {"too", "as well", "also", NULL};
     agent_asked *x = &a->asked;
     agent_word m;
     if (!x->change || x->is_operation || x->test_alone || a->fix.wanted) return;

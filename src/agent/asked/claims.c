@@ -46,8 +46,8 @@ void agent__put_unfounded(const agent *a, base_buf *out)
 {
     const agent_asked *x = &a->asked;
     const char *s = x->said ? x->said : "";
-    static const char *const tests[] = {"test", "tests", NULL}, *const passing[] = {"pass", "passes",
-                                                                    "passed", "passing", NULL};
+    static const char *const tests[] = {"test", "tests", NULL};
+    static const char *const passing[] = {"pass", "passes", "passed", "passing", NULL};
     const bool has_run = a->test.command && !a->test.words && (a->fix.passed || a->fix.failing);
     base_buf paths = {0};
     uint32_t n = 0;

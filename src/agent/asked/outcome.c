@@ -250,12 +250,11 @@ static bool is_deletion(const agent_asked *x, const char *request)
 static bool begins_with_test(const char *request)
 {
     enum { NEAR = 6 };
-    static const char *const verbs[] = {"add", "write", "create", NULL},
-                             *const tests[] = {"test", "tests", NULL},
-                             *const breaks[] = {"that", "for", "which", "and", "to", "in", "function",
-                                 "method", NULL},
-                             *const others[] = {
-                                 "fix", "implement", "change", "refactor", "make", "repair", NULL};
+    static const char *const verbs[] = {"add", "write", "create", NULL};
+    static const char *const tests[] = {"test", "tests", NULL};
+    static const char *const breaks[] = {
+        "that", "for", "which", "and", "to", "in", "function", "method", NULL};
+    static const char *const others[] = {"fix", "implement", "change", "refactor", "make", "repair", NULL};
     const char *from = first_word(request);
     agent_word w;
     if (!agent__next_word(from, 0, &w) || !agent__is_any_word(from, w, verbs)) return false;

@@ -31,9 +31,9 @@ bool agent__read_wording(const agent *a, const char *request, agent_operation_wo
 char *agent__with_its_type(const agent *a, const char *request, char *name)
 {
     static const char *const kinds[] = {"method", "function", "member", "field", NULL};
-    static const char *const links[] = {"of", "in", "from", "on", NULL}, *const fillers[] = {"the", "class",
-                                                                             "struct", "type", "interface",
-                                                                             "trait", "module", NULL};
+    static const char *const links[] = {"of", "in", "from", "on", NULL};
+    static const char *const fillers[] = {
+        "the", "class", "struct", "type", "interface", "trait", "module", NULL};
     code_index *index = tool_workspace_index(a->workspace);
     code_place *places = NULL;
     const uint32_t n = strpbrk(name, ".:") ? 0 : code_index_define(index, name, &places);

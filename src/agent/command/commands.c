@@ -416,7 +416,8 @@ static int run_move(agent *a, const char *arguments, base_err *err)
 
 static int run_delete(agent *a, const char *arguments, base_err *err)
 {
-    static const char *const with[] = {"name", "to", NULL}, *const alone[] = {"name", NULL};
+    static const char *const with[] = {"name", "to", NULL};
+    static const char *const alone[] = {"name", NULL};
     const bool is_alone = !strpbrk(arguments, " \t");
     return operate(a, "delete", arguments, is_alone ? alone : with,
         "/delete takes a definition, and what stands in place "

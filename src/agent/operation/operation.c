@@ -124,8 +124,9 @@ static bool gives_name(const char *behind)
  */
 static bool read_way(const char *behind, const char *name, bool is_move, char **ret_to, char **ret_from)
 {
-    static const char *const leads[] = {"to", "into", "from", "in", "out", "of", NULL},
-                             *const to[] = {"to", "into", NULL}, *const from[] = {"from", "in", "of", NULL};
+    static const char *const leads[] = {"to", "into", "from", "in", "out", "of", NULL};
+    static const char *const to[] = {"to", "into", NULL};
+    static const char *const from[] = {"from", "in", "of", NULL};
     agent_word w = {0}, next;
     const size_t n = strlen(name);
     do

@@ -596,8 +596,8 @@ static bool is_file_of(const char *path, const char *word, size_t n)
 char *agent__home_of_addition(const agent *a, const char *request)
 {
     static const char *const verbs[] = {"add", "create", "implement", "introduce", "write", NULL};
-    static const char *const in_front[] = {"to", "in", "into", NULL}, *const fillers[] = {
-                                                                          "the", "module", "file", NULL};
+    static const char *const in_front[] = {"to", "in", "into", NULL};
+    static const char *const fillers[] = {"the", "module", "file", NULL};
     if (!agent__has_any_word(request, verbs)) return NULL;
     char **paths = code_index_paths(tool_workspace_index(a->workspace)), *home = NULL;
     bool expects = false;
