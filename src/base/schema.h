@@ -51,8 +51,8 @@ typedef struct base_schema_node {
     uint32_t *prefix, n_prefix;     /* the first items */
     uint32_t items;                 /* the others; NONE: there are none */
     int64_t min_items, max_items;   /* -1: none */
-    base_schema_property
-        *properties; /* [n_properties] in the order of the file, then what is only required */
+    /* [n_properties] in the order of the file, then what is only required */
+    base_schema_property *properties;
     uint32_t n_properties;
     uint32_t additional; /* other members; NONE: there are none */
     bool is_open;        /* other members are not spoken of, so any may stand there */

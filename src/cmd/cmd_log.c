@@ -278,8 +278,8 @@ static bool export_event(
 
 typedef struct live_sets {
     uint32_t n, n_lanes, turn, wanted; /* wanted: stop behind this turn; 0: the last */
-    char *
-        windows; /* as in the session's event: a letter a layer, 'w' for one that reads the newest `window` tokens */
+    /* as in the session's event: a letter a layer, 'w' for one that reads the newest `window` tokens */
+    char *windows;
     uint32_t window;
     uint64_t **live; /* [n_lanes] -> bits */
     uint64_t *barred;

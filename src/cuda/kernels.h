@@ -189,8 +189,8 @@ typedef struct k_route {
  */
 typedef struct k_matmul {
     gpu_columns x;
-    const uint64_t
-        *only; /* bits of the outputs that will be read; 16 of which none is are left alone. NULL: all are */
+    /* bits of the outputs that will be read; 16 of which none is are left alone. NULL: all are */
+    const uint64_t *only;
     const gpu_cohort *cohorts;           /* NULL: columns in order, GPU_COLUMNS (or a tile's) together */
     const uint32_t *n_cohorts, *row_of;  /* row_of NULL: column i is row i */
     uint32_t n, n_parts, n_most, unused; /* n_most: cohorts there can be */
@@ -241,8 +241,8 @@ typedef struct k_attention {
     gpu_mat q, out;
     gpu_mat sums;       /* [n][n_head][2] largest score, sum; NULL: not asked for */
     const float *sinks; /* [n_head] a score in each head's denominator, of no row; NULL: none */
-    float
-        *states; /* split: [lane][query row][tile][2 + head_dim]; NULL: a block of threads walks all tiles */
+    /* split: [lane][query row][tile][2 + head_dim]; NULL: a block of threads walks all tiles */
+    float *states;
     uint32_t n, n_head, window, n_splits, max_tiles;
     float scale;
     gpu_columns quantised; /* merge: the output as activations too; q NULL: not */

@@ -18,8 +18,8 @@ enum {
 typedef struct learn_gatherer {
     const kv_compute *compute;
     const atomic_bool *cancel;
-    kv_session
-        *session; /* of the session before: what the next has in common with it is not computed again */
+    /* of the session before: what the next has in common with it is not computed again */
+    kv_session *session;
 } learn_gatherer;
 
 /*

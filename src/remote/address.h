@@ -12,9 +12,9 @@
 
 typedef struct remote_address {
     char *base; /* "https://host:8000/prefix": what a path like "/v1/models" is put behind */
-    char
-        *origin; /* "https://host:8000": scheme, host, port; two addresses share a key when these are equal */
-    char *host;  /* without brackets */
+    /* "https://host:8000": scheme, host, port; two addresses share a key when these are equal */
+    char *origin;
+    char *host; /* without brackets */
     bool is_https;
     bool is_literal;  /* the host is a number, no name */
     bool is_loopback; /* ... of this machine, or "localhost" */

@@ -29,16 +29,16 @@ typedef struct remote_endpoint {
     uint32_t n_alike; /* tokens that were the same in the local vocabulary; 0: none was given */
     model_ids start, begin[REMOTE_N_ROLES], end[REMOTE_N_ROLES];
     model_tool_style tools;
-    char *
-        differs; /* where its template writes a history in another way than message by message; NULL: nowhere */
+    /* where its template writes a history in another way than message by message; NULL: nowhere */
+    char *differs;
 } remote_endpoint;
 
 typedef struct remote_endpoint_options {
     remote_http_options http;
     const char *model;  /* NULL: the one that it serves */
     const char *events; /* where it publishes what its cache holds (remote/events.h); NULL: not told */
-    const char *
-        vocabulary; /* a GGUF file whose tokenizer it has to have (remote/vocab_compare.h); NULL: none is here */
+    /* a GGUF file whose tokenizer it has to have (remote/vocab_compare.h); NULL: none is here */
+    const char *vocabulary;
     bool thinking; /* answers may begin with a thought, where its template has a switch for that */
 } remote_endpoint_options;
 

@@ -14,8 +14,8 @@ typedef struct remote_form {
     char *start;                 /* before the first message, or "" */
     char *begin[REMOTE_N_ROLES]; /* begin of ASSISTANT opens an answer */
     char *end[REMOTE_N_ROLES];
-    char
-        *differs; /* where the template writes a whole history otherwise than piece by piece; NULL: nowhere */
+    /* where the template writes a whole history otherwise than piece by piece; NULL: nowhere */
+    char *differs;
 } remote_form;
 
 /* A history as the template writes it, appended to out; open: up to where an answer begins. */

@@ -22,8 +22,8 @@ typedef struct remote_limits {
     uint32_t first_ms;   /* from the request to the first byte of the answer's body */
     uint32_t silence_ms; /* between two pieces of it */
     uint32_t alive_ms;   /* a stream that is waited for and says nothing that counts (remote_http_progress) */
-    uint32_t
-        give_up_ms; /* a request that is sent again and again; a Retry-After above this is told at once */
+    /* a request that is sent again and again; a Retry-After above this is told at once */
+    uint32_t give_up_ms;
 } remote_limits;
 #define REMOTE_LIMITS_DEFAULTS                                                                               \
     (remote_limits)                                                                                          \

@@ -27,8 +27,8 @@ typedef struct remote_request {
     const char *grammar; /* GBNF (remote/gbnf.h), of the kind that the engine takes; NULL: none */
     const char *const
         *triggers; /* patterns, NULL-terminated, from which on it holds; NULL: from the first byte on */
-    const char
-        *schema; /* a JSON Schema that the whole answer has to fit, where there is no grammar; NULL: none */
+    /* a JSON Schema that the whole answer has to fit, where there is no grammar; NULL: none */
+    const char *schema;
     uint32_t reuse; /* stretches of at least this many tokens may be moved behind a cut; 0: none */
 } remote_request;
 
@@ -109,8 +109,8 @@ struct remote_wire {
         const char *model, const remote_message *m, uint32_t n, bool open, bool thinking, base_buf *out);
     const char *rendered;
     bool renders_open; /* always with what begins an answer */
-    const remote_wire
-        *by_chat; /* how it is asked where its template cannot be taken apart; NULL: as any chat endpoint */
+    /* how it is asked where its template cannot be taken apart; NULL: as any chat endpoint */
+    const remote_wire *by_chat;
 };
 
 extern const remote_wire remote_wire_llama, remote_wire_vllm, remote_wire_sglang, remote_wire_sglang_chat,

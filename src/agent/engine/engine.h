@@ -66,8 +66,8 @@ typedef struct engine_info {
      */
     uint32_t n_all_lanes, window;
     const char *windows;
-    kv_limit
-        measured; /* what `auto` takes where memory allows, found out on this machine (pace.h); {0}: not yet */
+    /* what `auto` takes where memory allows, found out on this machine (pace.h); {0}: not yet */
+    kv_limit measured;
     uint32_t model_n_ctx;    /* what the model was made for; n_ctx may be less (--ctx) */
     model_sampling sampling; /* as opened */
     int repair;              /* as kv_options; -1: the policy's own */

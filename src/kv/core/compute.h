@@ -32,8 +32,8 @@ typedef struct kv_compute {
     /* as model_window; NULL: every layer reads everything */
     uint32_t (*window)(void *user, uint32_t layer);
     uint64_t state_bytes; /* of a state beside the rows (core/states.h); 0: the model keeps none */
-    bool
-        gathers; /* reads rows where they lie, so that those lying together are read faster (read/gather.h) */
+    /* reads rows where they lie, so that those lying together are read faster (read/gather.h) */
+    bool gathers;
     kv_device device;
 } kv_compute;
 

@@ -108,8 +108,8 @@ struct kv_session {
     struct kv_visit *visit;     /* evicted rows that a token reads (visit.h); NULL: none so far */
     struct kv_reading *reading; /* what a decoded token reads (reading.h); NULL: everything so far */
     uint32_t n_lanes;
-    uint32_t
-        n_whole; /* lanes of layers that read everything: budgets, passes, repairs and counts are theirs */
+    /* lanes of layers that read everything: budgets, passes, repairs and counts are theirs */
+    uint32_t n_whole;
     uint32_t window; /* tokens that the widest of the other layers reads; 0: there is none */
     uint32_t n_ctx;  /* the session ends there; KV_NO_END: it goes on behind the model's context (fold.h) */
     uint32_t asked_ctx;     /* kv_options.n_ctx */

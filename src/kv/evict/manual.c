@@ -18,8 +18,8 @@ typedef struct order {
     kv_reason reason;
     unsigned rows;
     bool spares_pinned; /* pinned tokens are not meant */
-    bool
-        spares_windows; /* lanes of layers with a window keep their rows: they are not what a budget bounds */
+    /* lanes of layers with a window keep their rows: they are not what a budget bounds */
+    bool spares_windows;
     int pin, bar, stale; /* 1 set, -1 clear, 0 leave */
 } order;
 

@@ -36,8 +36,8 @@ typedef struct tile_rows {
     bool asked;    /* for its keys */
     const uint16_t *keys[TILE], *values[TILE];
     uint32_t n;
-    uint32_t
-        groups[TILE]; /* of each row's token (MODEL_ROWS_GROUP), where the view folds any; NO_GROUP: a copy */
+    /* of each row's token (MODEL_ROWS_GROUP), where the view folds any; NO_GROUP: a copy */
+    uint32_t groups[TILE];
     uint16_t *unpacked; /* scoring: [TILE][head_dim] for keys that are in 8 bits */
     model_f16_row_fn *f16_row;
 } tile_rows;

@@ -52,8 +52,8 @@ typedef struct model_arch {
     /* a feed-forward that all tokens go to, beside the experts where the file has some, each between norms */
     bool beside;
     bool per_layer; /* a token has an embedding for each layer, where the file has those */
-    uint32_t
-        wide_layers; /* a model of so many layers scales scores by n_embd / n_head, not by the head's size */
+    /* a model of so many layers scales scores by n_embd / n_head, not by the head's size */
+    uint32_t wide_layers;
 } model_arch;
 
 const model_arch *model_arch_at(size_t i); /* those that are built; NULL behind the last */
@@ -71,8 +71,8 @@ typedef struct model_hyper {
     uint32_t n_ff;                      /* of one expert, where there are experts */
     uint32_t n_experts, n_experts_used; /* 0: no mixture */
     uint32_t n_ff_shared;               /* of the expert of all tokens; 0: there is none */
-    uint32_t
-        n_blocks; /* what the file calls layers: those behind n_layer predict tokens ahead, and are left out */
+    /* what the file calls layers: those behind n_layer predict tokens ahead, and are left out */
+    uint32_t n_blocks;
     /*
      * Layers that keep a state: bit per layer, and what it is made of. Heads of queries and keys, heads of
      * values, all of state_dim; a convolution over n_taps tokens before them.

@@ -46,8 +46,8 @@ typedef struct forward_scratch {
     ops_buffer *mixed;   /* [FORWARD_BATCH][n_q or a state's values] */
     ops_buffer *sums;    /* [FORWARD_BATCH][n_head][2], attention's largest scores and sums */
     ops_buffer *gate_up; /* [FORWARD_BATCH][2 n_ff], of the expert of all tokens where there is a mixture */
-    ops_buffer
-        *branch; /* [FORWARD_BATCH][n_embd], what a half adds to x, where it is normalised first; else NULL */
+    /* [FORWARD_BATCH][n_embd], what a half adds to x, where it is normalised first; else NULL */
+    ops_buffer *branch;
     ops_buffer *chosen, *shares; /* [FORWARD_BATCH][n_experts_used], a mixture's: ids, weights; else NULL */
     ops_buffer *share_all;       /* [FORWARD_BATCH] how much the expert of all tokens counts; else NULL */
     ops_buffer *logits;          /* [FORWARD_HEADS][n_vocab] */

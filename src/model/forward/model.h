@@ -132,8 +132,8 @@ typedef struct model_batch {
     const uint32_t *want; /* places in the batch whose logits are wanted, ascending; NULL with n_want 0 */
     uint32_t n_want;
     float *logits; /* [n_want][n_vocab] */
-    const uint64_t
-        *only; /* bits of the ids whose logits will be read, the others' are -INFINITY; NULL: all */
+    /* bits of the ids whose logits will be read, the others' are -INFINITY; NULL: all */
+    const uint64_t *only;
     const model_capture *capture; /* may be NULL */
     const model_reader *reader;   /* of at most 512 tokens; NULL: lists are read in full */
     /*

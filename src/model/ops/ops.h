@@ -253,8 +253,8 @@ typedef struct ops_route_args {
     ops_mat x;                /* [n][width] */
     const ops_buffer *router; /* [n_experts][width] */
     const ops_buffer *bias;   /* [n_experts]; NULL: none */
-    const ops_buffer
-        *scales; /* [n_experts] each weight is multiplied by its expert's in the end; NULL: by nothing */
+    /* [n_experts] each weight is multiplied by its expert's in the end; NULL: by nothing */
+    const ops_buffer *scales;
     uint32_t n, width, n_experts, n_used;
     ops_buffer *chosen;  /* [n][n_used] uint32_t */
     ops_buffer *weights; /* [n][n_used] */

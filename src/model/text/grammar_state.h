@@ -114,8 +114,8 @@ struct model_grammar {
     tool tools[MAX_TOOLS];
     grammar_list paths, words; /* words: false, true */
     bool any_path, is_xml, is_harmony;
-    bool
-        is_bare; /* Gemma: no blanks, keys without quotes in any order, and text as it is between two marks */
+    /* Gemma: no blanks, keys without quotes in any order, and text as it is between two marks */
+    bool is_bare;
     uint8_t quote;                     /* around text: a character or a mark */
     uint8_t n_marks;                   /* 0: its calls are text */
     grammar_list heads;                /* harmony: what may stand between a tool's name and its arguments */

@@ -35,8 +35,8 @@ typedef struct piece_table {
     uint8_t *types;      /* [n] */
     uint32_t *words;     /* piece to id + 1, normal pieces only; open addressing */
     size_t n_words;
-    uint32_t
-        byte_ids[256]; /* the piece that is this byte and nothing else; n where the vocabulary has none */
+    /* the piece that is this byte and nothing else; n where the vocabulary has none */
+    uint32_t byte_ids[256];
 } piece_table;
 
 int piece_table_load(piece_table *t, const gguf_file *g, piece_alphabet alphabet, base_err *err);

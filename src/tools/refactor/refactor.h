@@ -33,8 +33,8 @@ typedef struct refactor_target {
     bool is_rival;         /* the tree defines the name elsewhere too, at the same level */
     bool is_parent_shared; /* several files define a type named as the member's */
     bool is_nameless;      /* a member of what has no name: a literal, an unnamed struct */
-    bool
-        has_twin; /* its file has a second field of this name in the type: one is of an unnamed type within */
+    /* its file has a second field of this name in the type: one is of an unnamed type within */
+    bool has_twin;
     bool is_default; /* JavaScript: what its module gives as a whole */
     bool is_adrift;  /* several variables of the name in a file that does not parse: they may be locals */
     /* Of a member whose type stands in a function: the bytes of that function; 0, 0: none. */

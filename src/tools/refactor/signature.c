@@ -16,8 +16,8 @@ typedef enum change_kind { ADD, REMOVE, ORDER } change_kind;
 typedef struct change {
     change_kind kind;
     base_buf declared; /* ADD: as the definition has it */
-    char *
-        value; /* ADD: what callers give, NULL: nothing; REMOVE: what the body has instead, NULL: it may not */
+    /* ADD: what callers give, NULL: nothing; REMOVE: what the body has instead, NULL: it may not */
+    char *value;
     const char *order_words; /* ORDER: as the request says it */
     size_t at;               /* ADD, REMOVE: 0-based among those that a caller sees */
     size_t order[REFACTOR_MAX_ITEMS],
