@@ -189,79 +189,123 @@ static void print_indented(const char *text)
     }
 }
 
+static void show_line(const char *before, const char *text)
+{
+    fputs(before, stdout);
+    print_text(text);
+    putchar('\n');
+}
+
+static void show_session(const agent_event *e, uint32_t turn)
+{
+    printf("session %s  %s  %s\n", e->session.id, e->session.model, e->session.root);
+}
+
+static void show_user(const agent_event *e, uint32_t turn)
+{
+    printf("\nturn %u\n", turn);
+    show_line("you> ", e->user.text);
+}
+
+static void show_tool_call(const agent_event *e, uint32_t turn)
+{
+    printf("> ");
+    if (e->tool_call.headline) print_clean(e->tool_call.headline, strlen(e->tool_call.headline), false);
+    putchar('\n');
+}
+
+static void show_approval(const agent_event *e, uint32_t turn)
+{
+    printf("  approval: %s\n", e->approval.decision ? e->approval.decision : "");
+}
+
+static void show_tool_result(const agent_event *e, uint32_t turn)
+{
+    printf("  %s, %lld bytes\n", e->tool_result.status ? e->tool_result.status : "",
+        (long long)e->tool_result.bytes);
+    print_indented(e->tool_result.diff ? e->tool_result.diff : e->tool_result.text);
+}
+
+static void show_answer(const agent_event *e, uint32_t turn)
+{
+    show_line("", e->answer.text);
+}
+
+static void show_plan(const agent_event *e, uint32_t turn)
+{
+    if (e->plan.evicted || e->plan.promoted)
+        printf("  cache: %s, evicted %lld, promoted %lld\n", e->plan.cause, (long long)e->plan.evicted,
+            (long long)e->plan.promoted);
+}
+
+static void show_ledger(const agent_event *e, uint32_t turn)
+{
+    printf("  ledger: new %lld reused %lld generated %lld evicted %lld promoted %lld active %lld host "
+           "%lld of %lld tokens%s%s\n",
+        (long long)e->ledger.new, (long long)e->ledger.reused, (long long)e->ledger.generated,
+        (long long)e->ledger.evicted, (long long)e->ledger.promoted, (long long)e->ledger.active,
+        (long long)e->ledger.host, (long long)e->ledger.n, e->ledger.why ? "; " : "",
+        e->ledger.why ? e->ledger.why : "");
+}
+
+static void show_notice(const agent_event *e, uint32_t turn)
+{
+    show_line("  note: ", e->notice.text);
+}
+
+static void show_error(const agent_event *e, uint32_t turn)
+{
+    show_line("  error: ", e->error.text);
+}
+
+static void show_what_if(const agent_event *e, uint32_t turn)
+{
+    printf("what if %s  of session %s\noriginal: %s\nchanged:  %s\n", e->what_if.session, e->what_if.parent,
+        e->what_if.original, e->what_if.changed);
+}
+
+static void show_what_if_turn(const agent_event *e, uint32_t turn)
+{
+    printf("turn %lld: KL %.4f, %lld of %lld tokens would have been another one\n",
+        (long long)e->what_if_turn.turn, e->what_if_turn.kl, (long long)e->what_if_turn.differ,
+        (long long)e->what_if_turn.tokens);
+}
+
+static void show_what_if_end(const agent_event *e, uint32_t turn)
+{
+    show_line("", e->what_if_end.text);
+}
+
+static void show_turn_end(const agent_event *e, uint32_t turn)
+{
+    if (e->turn_end.status && strcmp(e->turn_end.status, "closed")) printf("  (%s)\n", e->turn_end.status);
+}
+
+/* What a reader wants to see of a session; other events are left out. */
+static void (*const shown[])(const agent_event *e, uint32_t turn) = {
+    [AGENT_EVENT_session] = show_session,
+    [AGENT_EVENT_user] = show_user,
+    [AGENT_EVENT_tool_call] = show_tool_call,
+    [AGENT_EVENT_approval] = show_approval,
+    [AGENT_EVENT_tool_result] = show_tool_result,
+    [AGENT_EVENT_answer] = show_answer,
+    [AGENT_EVENT_plan] = show_plan,
+    [AGENT_EVENT_ledger] = show_ledger,
+    [AGENT_EVENT_notice] = show_notice,
+    [AGENT_EVENT_error] = show_error,
+    [AGENT_EVENT_what_if] = show_what_if,
+    [AGENT_EVENT_what_if_turn] = show_what_if_turn,
+    [AGENT_EVENT_what_if_end] = show_what_if_end,
+    [AGENT_EVENT_turn_end] = show_turn_end,
+};
+
 static bool show_event(
     void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
 {
     agent_event e;
     agent_event_doc *doc = NULL;
     if (agent_event_read(json, n, &e, &doc, NULL)) return true; /* of a later schema: not for this text */
-    switch (e.type) {
-    case AGENT_EVENT_session:
-        printf("session %s  %s  %s\n", e.session.id, e.session.model, e.session.root);
-        break;
-    case AGENT_EVENT_user:
-        printf("\nturn %u\nyou> ", turn);
-        print_text(e.user.text);
-        putchar('\n');
-        break;
-    case AGENT_EVENT_tool_call:
-        printf("> ");
-        if (e.tool_call.headline) print_clean(e.tool_call.headline, strlen(e.tool_call.headline), false);
-        putchar('\n');
-        break;
-    case AGENT_EVENT_approval:
-        printf("  approval: %s\n", e.approval.decision ? e.approval.decision : "");
-        break;
-    case AGENT_EVENT_tool_result:
-        printf("  %s, %lld bytes\n", e.tool_result.status ? e.tool_result.status : "",
-            (long long)e.tool_result.bytes);
-        print_indented(e.tool_result.diff ? e.tool_result.diff : e.tool_result.text);
-        break;
-    case AGENT_EVENT_answer:
-        print_text(e.answer.text);
-        putchar('\n');
-        break;
-    case AGENT_EVENT_plan:
-        if (e.plan.evicted || e.plan.promoted)
-            printf("  cache: %s, evicted %lld, promoted %lld\n", e.plan.cause, (long long)e.plan.evicted,
-                (long long)e.plan.promoted);
-        break;
-    case AGENT_EVENT_ledger:
-        printf("  ledger: new %lld reused %lld generated %lld evicted %lld promoted %lld active %lld host "
-               "%lld of %lld tokens%s%s\n",
-            (long long)e.ledger.new, (long long)e.ledger.reused, (long long)e.ledger.generated,
-            (long long)e.ledger.evicted, (long long)e.ledger.promoted, (long long)e.ledger.active,
-            (long long)e.ledger.host, (long long)e.ledger.n, e.ledger.why ? "; " : "",
-            e.ledger.why ? e.ledger.why : "");
-        break;
-    case AGENT_EVENT_notice:
-        printf("  note: ");
-        print_text(e.notice.text);
-        putchar('\n');
-        break;
-    case AGENT_EVENT_error:
-        printf("  error: ");
-        print_text(e.error.text);
-        putchar('\n');
-        break;
-    case AGENT_EVENT_what_if:
-        printf("what if %s  of session %s\noriginal: %s\nchanged:  %s\n", e.what_if.session, e.what_if.parent,
-            e.what_if.original, e.what_if.changed);
-        break;
-    case AGENT_EVENT_what_if_turn:
-        printf("turn %lld: KL %.4f, %lld of %lld tokens would have been another one\n",
-            (long long)e.what_if_turn.turn, e.what_if_turn.kl, (long long)e.what_if_turn.differ,
-            (long long)e.what_if_turn.tokens);
-        break;
-    case AGENT_EVENT_what_if_end:
-        print_text(e.what_if_end.text);
-        putchar('\n');
-        break;
-    case AGENT_EVENT_turn_end:
-        if (e.turn_end.status && strcmp(e.turn_end.status, "closed")) printf("  (%s)\n", e.turn_end.status);
-        break;
-    default: break;
-    }
+    if ((size_t)e.type < sizeof shown / sizeof *shown && shown[e.type]) shown[e.type](&e, turn);
     agent_event_doc_free(doc);
     return true;
 }

@@ -302,6 +302,85 @@ static void remember(kv_session *s, const work *w)
     }
 }
 
+/* The session's memory of requests for this pass; once the session is folded, turned to the newest phase. */
+static int take_memory(const kv_session *s, work *w, kv_pass *pass, base_err *err)
+{
+    if (!s->memory) return BASE_OK;
+    pass->memory = s->memory->sum;
+    pass->message = s->memory->message;
+    if (!s->fold.n) return BASE_OK;
+    float *sum = kv_work_take(&w->memory, kv__memory_floats(s), sizeof *sum);
+    float *message = kv_work_take(&w->memory, kv__memory_floats(s), sizeof *message);
+    if (w->memory.failed) return base_fail(err, BASE_E_NOMEM, "no memory for what was asked so far");
+    kv__memory_now(s, sum, message);
+    pass->memory = sum;
+    pass->message = message;
+    return BASE_OK;
+}
+
+/* The last answer: the last segments that the model wrote, as far as they are neighbours. */
+static void find_answer(const kv_session *s, kv_pass *pass)
+{
+    for (size_t i = s->n_segments; i-- > 0;) {
+        if (!kv_origin_is_written(s->segments[i].origin)) continue;
+        if (pass->answer_to && s->segments[i].to < pass->answer_from) break;
+        pass->answer_from = s->segments[i].from;
+        if (!pass->answer_to) pass->answer_to = s->segments[i].to;
+    }
+}
+
+/* Protects and scores: w has every lane's scores then. */
+static int score(kv_session *s, work *w, const kv_lists *lists, uint32_t budget, const uint64_t *keep,
+    const atomic_bool *cancel, base_err *err)
+{
+    kv__protect(s, w->hard);
+    for (uint32_t i = 0; keep && i < s->n; i++)
+        if (kv_bits_get(keep, i) && !w->hard[i]) w->hard[i] = KV_HARD_KEPT;
+    const model_rows_view rows = kv__view_of(s, lists->view);
+    kv_pass pass = {
+        .compute = &s->compute,
+        .lists = lists,
+        .rows = &rows,
+        .parameters = &s->parameters,
+        .request = &s->request,
+        .previous = w->previous,
+        .residual = s->residual,
+        .cancel = cancel,
+        .ranker = &s->ranker,
+        .segments = s->segments,
+        .n_segments = s->n_segments,
+        .hard = w->hard,
+        .budget = budget,
+        .kept = w->kept_soft,
+        .kept_reason = w->soft_reason,
+        .heavy = s->heavy,
+        .heavy_stride = s->cap,
+        .score = w->score,
+        .attention = w->attention,
+        .recall = w->recall,
+    };
+    const int rc = take_memory(s, w, &pass, err);
+    if (rc) return rc;
+    find_answer(s, &pass);
+    return s->policy->score(&pass, err);
+}
+
+/* What goes and what stays, by the scores; NULL without memory. */
+static kv_plan *plan_from_scores(kv_session *s, work *w, uint32_t budget)
+{
+    kv_plan *plan = kv_plan_new(s->epoch, KV_CAUSE_EVICT, s->n, s->n_lanes);
+    if (!plan) return NULL;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (!kv__window(s, lane) &&
+            select_lane(s, w, lane, budget, plan->flips + (size_t)lane * kv_plan_words(plan)))
+            plan->cause = KV_CAUSE_PRESSURE;
+    remember(s, w);
+    describe_protected(s, w, plan);
+    kv__describe_flips(s, plan, NULL,
+        plan->cause == KV_CAUSE_PRESSURE ? KV_REASON_PRESSURE : KV_REASON_BUDGET, KV_REASON_MANUAL);
+    return plan;
+}
+
 /*
  * One pass over the lists as they are: what it sees is kept, and the plan that it comes to is the caller's.
  */
@@ -310,85 +389,21 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
 {
     work w;
     kv_lists lists; /* lanes with a window stay as they are */
-    kv_plan *plan = NULL;
     int rc = work_init(&w, s, &lists, err);
     if (!rc && kv_ranker_reserve(&s->ranker, s->n))
         rc = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
-    if (rc) goto out;
-    uint64_t start = base_clock_ns();
-    kv__protect(s, w.hard);
-    for (uint32_t i = 0; keep && i < s->n; i++)
-        if (kv_bits_get(keep, i) && !w.hard[i]) w.hard[i] = KV_HARD_KEPT;
-    const model_rows_view rows = kv__view_of(s, lists.view);
-    float *sum = NULL, *message = NULL;
-    if (s->memory && s->fold.n) {
-        sum = kv_work_take(&w.memory, kv__memory_floats(s), sizeof *sum);
-        message = kv_work_take(&w.memory, kv__memory_floats(s), sizeof *message);
-        if (w.memory.failed) {
-            rc = base_fail(err, BASE_E_NOMEM, "no memory for what was asked so far");
-            goto out;
-        }
-        kv__memory_now(s, sum, message);
+    const uint64_t start = base_clock_ns();
+    if (!rc) rc = score(s, &w, &lists, budget, keep, cancel, err);
+    const uint64_t scored = base_clock_ns();
+    kv_plan *plan = rc ? NULL : plan_from_scores(s, &w, budget);
+    if (!rc && !plan) rc = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+    if (plan) {
+        plan->score_ms = (double)(scored - start) / 1e6;
+        plan->plan_ms = (double)(base_clock_ns() - scored) / 1e6;
+        s->score_ms += plan->score_ms;
+        s->plan_ms += plan->plan_ms;
+        *ret = plan;
     }
-    kv_pass pass = {
-        .compute = &s->compute,
-        .lists = &lists,
-        .rows = &rows,
-        .parameters = &s->parameters,
-        .request = &s->request,
-        .memory = sum         ? sum
-                  : s->memory ? s->memory->sum
-                              : NULL,
-        .message = sum         ? message
-                   : s->memory ? s->memory->message
-                               : NULL,
-        .previous = w.previous,
-        .residual = s->residual,
-        .cancel = cancel,
-        .ranker = &s->ranker,
-        .segments = s->segments,
-        .n_segments = s->n_segments,
-        .hard = w.hard,
-        .budget = budget,
-        .kept = w.kept_soft,
-        .kept_reason = w.soft_reason,
-        .heavy = s->heavy,
-        .heavy_stride = s->cap,
-        .score = w.score,
-        .attention = w.attention,
-        .recall = w.recall,
-    };
-    for (size_t i = s->n_segments; i-- > 0;) {
-        if (!kv_origin_is_written(s->segments[i].origin)) continue;
-        if (pass.answer_to && s->segments[i].to < pass.answer_from) break;
-        pass.answer_from = s->segments[i].from;
-        if (!pass.answer_to) pass.answer_to = s->segments[i].to;
-    }
-    rc = s->policy->score(&pass, err);
-    if (rc) goto out;
-    const double score_ms = (double)(base_clock_ns() - start) / 1e6;
-    start = base_clock_ns();
-    plan = kv_plan_new(s->epoch, KV_CAUSE_EVICT, s->n, s->n_lanes);
-    if (!plan) {
-        rc = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
-        goto out;
-    }
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        if (!kv__window(s, lane) &&
-            select_lane(s, &w, lane, budget, plan->flips + (size_t)lane * kv_plan_words(plan)))
-            plan->cause = KV_CAUSE_PRESSURE;
-    remember(s, &w);
-    describe_protected(s, &w, plan);
-    kv__describe_flips(s, plan, NULL,
-        plan->cause == KV_CAUSE_PRESSURE ? KV_REASON_PRESSURE : KV_REASON_BUDGET, KV_REASON_MANUAL);
-    plan->score_ms = score_ms;
-    plan->plan_ms = (double)(base_clock_ns() - start) / 1e6;
-    s->score_ms += plan->score_ms;
-    s->plan_ms += plan->plan_ms;
-    *ret = plan;
-    plan = NULL;
-out:
-    kv_plan_free(plan);
     kv_work_free(&w.memory);
     return rc;
 }
