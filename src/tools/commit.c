@@ -136,15 +136,20 @@ static int put_staged(tool_workspace *w, git_index *index, tool_staged *ret, bas
     git_diff_options options = GIT_DIFF_OPTIONS_INIT;
     options.flags = GIT_DIFF_INDENT_HEURISTIC;
     options.max_size = (git_off_t)TOOL_MAX_FILE;
-    tool_git_bound bound = {0};
+    tool_git_bound bound = {0}, *before = tool__git_bound_begin(&bound);
     tool__git_bound(&bound, &options);
     const bool is_first = git_repository_head_unborn(w->repo) == 1;
     int failed = is_first ? 0 : git_revparse_single(&tree, w->repo, "HEAD^{tree}");
     if (!failed) failed = git_diff_tree_to_index(&diff, w->repo, (git_tree *)tree, index, &options);
     if (!failed) failed = git_diff_find_similar(diff, NULL);
     if (!failed) put_patches(diff, ret);
+    tool__git_bound_end(before);
     git_diff_free(diff);
     git_object_free(tree);
+    if (bound.is_large)
+        return base_fail(err, BASE_E_LIMIT,
+            "what is staged, or the last commit, has an object of which more than %zu MiB would be unpacked",
+            TOOL_GIT_MOST_BYTES >> 20);
     if (bound.is_over)
         return base_fail(err, BASE_E_LIMIT, "more than %d files differ from the last commit", TOOL_MAX_FILES);
     return failed ? fail_git(err, "what is staged cannot be read") : 0;
@@ -230,7 +235,11 @@ int tool_commit_look(tool_workspace *w, size_t style_bytes, tool_staged *ret, ba
         rc = base_fail(err, BASE_E_STATE,
             "nothing is staged: `git add FILE` (or `git add -p` "
             "for parts of files) chooses what the commit holds");
-    if (!rc) put_style(w, style_bytes, &ret->style);
+    if (!rc) {
+        tool_git_bound bound = {0}, *before = tool__git_bound_begin(&bound);
+        put_style(w, style_bytes, &ret->style); /* what is too large is left out */
+        tool__git_bound_end(before);
+    }
     if (rc) tool_staged_free(ret);
     return rc;
 }

@@ -86,7 +86,7 @@ static void put_diff(view *v, git_diff *diff)
     size_t before = v->r->text.len;
     git_diff_print(diff, GIT_DIFF_FORMAT_PATCH, put_line, v);
     v->r->status = TOOL_OK;
-    if (v->r->text.len == before) base_buf_puts(&v->r->text, "No differences.\n");
+    if (v->r->text.len == before && !v->bound.is_large) base_buf_puts(&v->r->text, "No differences.\n");
     if (v->r->text.len > MAX_DIFF) base_buf_puts(&v->r->text, "\n[the rest is left out; give \"path\"]\n");
 }
 
@@ -270,7 +270,7 @@ static void op_log(view *v)
         if (!v->r->text.len) tool__say(v->r, TOOL_FAILED, "There is no commit here yet.\n");
     } else {
         if (more) base_buf_puts(&v->r->text, "[older commits left out; give \"rev\"]\n");
-        if (!shown) base_buf_puts(&v->r->text, "No commits.\n");
+        if (!shown && !v->bound.is_large) base_buf_puts(&v->r->text, "No commits.\n");
         v->r->status = TOOL_OK;
     }
     git_revwalk_free(walk);
@@ -378,6 +378,16 @@ static const struct {
     {"blame", op_blame, true},
 };
 
+/* Whatever an op made of it: behind what is shown something is missing, or it is why there is nothing. */
+static void say_large(tool_result *r)
+{
+    static const char words[] =
+        "An object is not read: unpacking it (or what it is made from) takes more than %zu MiB, or all of "
+        "them together more than kvist unpacks at once. The person's own git can show it.\n";
+    if (r->status != TOOL_OK) base_buf_clear(&r->text);
+    base_buf_printf(&r->text, words, TOOL_GIT_MOST_BYTES >> 20);
+}
+
 static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
     tool_result *ret, base_err *err)
 {
@@ -418,7 +428,10 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
         .limits = limits,
         .bound = {.cancel = limits->cancel},
         .r = ret};
+    tool_git_bound *before = tool__git_bound_begin(&v.bound);
     ops[at].run(&v);
+    tool__git_bound_end(before);
+    if (v.bound.is_large) say_large(ret);
     tool__cap(w, ret, limits, 6);
     if (ret->status == TOOL_OK) tool__trace_output(w, ret, NULL, 0);
     free(path);

@@ -4,6 +4,7 @@
  */
 #include "tools/edit/change.h"
 #include "tools/file/safe_path.h"
+#include "tools/tree/git_bound.h"
 #include "tools/tree/workspace.h"
 
 #include <string.h>
@@ -33,7 +34,7 @@ void tool__diff(base_buf *out, const char *path, const base_buf *old_text, const
     if (old_text && new_text && old_text->len == new_text->len &&
         (!old_text->len || !memcmp(old_text->data, new_text->data, old_text->len)))
         return;
-    git_libgit2_init(); /* a diff may come before any repository */
+    tool__git_start(); /* a diff may come before any repository */
     git_patch *patch = NULL;
     git_buf text = {0};
     git_diff_options options = GIT_DIFF_OPTIONS_INIT;

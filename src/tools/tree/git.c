@@ -7,12 +7,12 @@
  * core.worktree in the repository's configuration cannot move us elsewhere.
  */
 #include "tools/file/safe_path.h"
+#include "tools/tree/git_bound.h"
 #include "tools/tree/git_obstacles.h"
 #include "tools/tree/workspace.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,16 +69,9 @@ static void note_state(tool_workspace *w)
             &w->notes, "In the middle of %s: files may hold conflict marks.\n", state_words[state]);
 }
 
-/* Never shut down: libgit2 counts, and its per-thread state is lost each time the count reaches zero. */
-static void start_git(void)
-{
-    git_libgit2_init();
-}
-
 int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, start_git);
+    tool__git_start();
     char *at = realpath(dir, NULL), *start;
     if (!at) return base_fail_sys(err, "%s", dir);
     struct stat st;
@@ -323,5 +316,7 @@ void tool_workspace_branch(const tool_workspace *w, base_buf *out)
         base_buf_puts(out, git_reference_shorthand(head));
     }
     git_reference_free(head);
+    tool_git_bound bound = {0}, *before = tool__git_bound_begin(&bound);
     if (!w->root.is_bare && is_dirty(w->repo, w->root.path)) base_buf_putc(out, '*');
+    tool__git_bound_end(before);
 }
