@@ -14,9 +14,11 @@ static const struct {
     [MODEL_TOOLS_HERMES]    = {"\"<tool_call>\" ws object ws \"</tool_call>\" rest", "<tool_call>", {"(?:^|\\n)(<tool_call>)"}},
     [MODEL_TOOLS_XML]       = {"\"<tool_call>\" ws \"<function=\" call \"</function>\" ws \"</tool_call>\" rest", "<tool_call>", {"(?:^|\\n)(<tool_call>)"}},
     [MODEL_TOOLS_HARMONY]   = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}}, /* no endpoint is of it */
-    [MODEL_TOOLS_MISTRAL]   = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}}, /* nor of these three */
+    [MODEL_TOOLS_MISTRAL]   = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}}, /* nor of these five */
     [MODEL_TOOLS_MISTRAL_IDS] = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
     [MODEL_TOOLS_GEMMA]     = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
+    [MODEL_TOOLS_GRANITE]   = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
+    [MODEL_TOOLS_NEMO]      = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
     [MODEL_TOOLS_JSON]      = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
 };
 /* clang-format on */

@@ -90,6 +90,11 @@ static void check_mistral(const char *const *tokens, const char *words, const ch
     check_tokens(MODEL_TOOLS_MISTRAL, tokens, words, thought, 0); /* none of its thoughts leaves */
 }
 
+static void check_list(const char *const *tokens, const char *words)
+{
+    check_tokens(MODEL_TOOLS_GRANITE, tokens, words, "", 0);
+}
+
 static void check_gemma(const char *const *tokens, const char *words, const char *thought, uint32_t leave)
 {
     check_tokens(MODEL_TOOLS_GEMMA, tokens, words, thought, leave);
@@ -126,6 +131,26 @@ static void test_channels__read_what_gemma_writes(void **state)
     check_gemma((const char *[]){"<|channel>", "thought\ncut", "<|tool_call>", "call:a{}", "<tool_call|>",
                     "<|channel>", "thought", NULL},
         "{\"name\": \"a\", \"arguments\": {}}", "cut", 2);
+}
+
+static void test_channels__read_lists_of_calls(void **state)
+{
+    check_list((const char *[]){"Hel", "lo [{}].", "<|end_of_text|>", NULL}, "Hello [{}].");
+    check_list((const char *[]){"I look.", "<|tool_call|>", " [{\"name\": \"read\", ",
+                   "\"arguments\": {\"path\": ", "\"a}\\\"]\\\\\"", "}}]", "<|end_of_text|>", NULL},
+        "I look.\n{\"name\": \"read\", \"arguments\": {\"path\": \"a}\\\"]\\\\\"}}");
+    /* An object is not over before another begins or the message ends: its list is. */
+    check_list((const char *[]){"<|tool_call|>", " [{\"name\": \"now\"}", "]", NULL}, "{\"name\": \"now\"");
+    /* Several in a list, several lists, and marks that are missing or out of place. */
+    check_list((const char *[]){"<|tool_call|>", " [{\"name\": \"a\"},", " {\"name\": \"b\"}]",
+                   "<|end_of_text|>", NULL},
+        "{\"name\": \"a\"}\n{\"name\": \"b\"}");
+    check_list((const char *[]){"<|tool_call|>", "{\"name\": \"a\"}", "<|tool_call|>", "{\"name\": \"b\"}",
+                   "<|end_of_text|>", "x", NULL},
+        "{\"name\": \"a\"}\n{\"name\": \"b\"}x");
+    check_list((const char *[]){"<|tool_call|>", "none", "<|end_of_text|>", NULL}, "");
+    check_list(
+        (const char *[]){"<|tool_call|>", "{\"cut\": \"", "<|end_of_text|>", "x", NULL}, "{\"cut\": \"x");
 }
 
 static void test_channels__read_what_mistral_writes(void **state)
@@ -345,6 +370,35 @@ static void test_channels__a_turn_of_mistral_keeps_the_ids_of_its_calls(void **s
     free_host(&h);
 }
 
+/* The same of a list: its object is what is run, and the list stays as it was written. */
+static void check_turn_of_lists(const char *script, const char *want)
+{
+    put_file("notes.txt", "remember the milk\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, script, AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "what does notes.txt say?"), 0);
+    assert_true(told(&h, "\"text\":\"It says to remember the milk.\""));
+    assert_outline_has(&h, "tool_call read:ok");
+    base_buf active = {0};
+    put_active(agent_session_agent(s), &active);
+    assert_non_null(strstr(active.data, want));
+    base_buf_free(&active);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_channels__turns_of_granite_and_nemo_call_and_answer(void **state)
+{
+    check_turn_of_lists(
+        "channels 6\nanswer I look.<|tool_call|>[{\"name\": \"read\", \"arguments\": {\"path\": \"notes.txt\"}}]\n"
+        "answer It says to remember the milk.\n",
+        "I look.<|tool_call|>[{\"name\": \"read\", \"arguments\": {\"path\": \"notes.txt\"}}]");
+    check_turn_of_lists(
+        "channels 7\nanswer [TOOL_CALLS][{\"name\": \"read\", \"arguments\": {\"path\": \"notes.txt\"}, "
+        "\"id\": \"a1B2c3D4e\"}]\nanswer It says to remember the milk.\n",
+        "[TOOL_CALLS][{\"name\": \"read\", \"arguments\": {\"path\": \"notes.txt\"}, \"id\": \"a1B2c3D4e\"}]");
+}
+
 /* What a script of a form of marks is asked once more, and how the call is shown to it: as text, not as marks. */
 static void check_asked_once_more(const char *script, const char *shown)
 {
@@ -368,6 +422,8 @@ static void test_channels__an_unreadable_call_is_asked_for_in_the_models_form(vo
         "on one line, like\n[TOOL_CALLS]read[CALL_ID]");
     check_asked_once_more("channels 5\nanswer <|tool_call>call:read{[[}<tool_call|>\nanswer Then not.\n",
         "on one line, like\n<|tool_call>call:read{path:" QUOTE "FILE" QUOTE "}<tool_call|>\nor");
+    check_asked_once_more("channels 6\nanswer <|tool_call|>read\nanswer Then not.\n",
+        "on one line, like\n<|tool_call|>[{\"name\": \"read\", \"arguments\": {\"path\": \"FILE\"}}]\nor");
     check_asked_once_more("channels 1\nanswer <|channel|>commentary to=functions.read<|message|>]<|call|>\n"
                           "answer <|channel|>final<|message|>Then not.\n",
         "on one line, like\n"
@@ -477,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_channels__tell_answers_calls_and_thoughts_apart),
         cmocka_unit_test(test_channels__know_where_thoughts_stand),
         cmocka_unit_test(test_channels__read_what_mistral_writes),
+        cmocka_unit_test(test_channels__read_lists_of_calls),
         cmocka_unit_test(test_channels__read_what_gemma_writes),
         cmocka_unit_test(test_channels__read_what_qwen3_thinks),
         cmocka_unit_test_setup_teardown(
@@ -493,6 +550,8 @@ int main(void)
             test_channels__an_unreadable_call_is_asked_for_in_the_models_form, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(
             test_channels__tell_all_of_an_answer_that_ends_like_a_stop_string, make_folders, drop_folders),
+        cmocka_unit_test_setup_teardown(
+            test_channels__turns_of_granite_and_nemo_call_and_answer, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(test_channels__a_long_thought_is_ended, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(test_channels__new_text_is_an_argument, make_folders, drop_folders),
     };

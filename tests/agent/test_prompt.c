@@ -148,6 +148,70 @@ static void test_prompt__gives_calls_of_mistral_an_id(void **state)
     base_buf_free(&again);
 }
 
+/* The same as the last member of an object in Nemo's list; Granite's has none. */
+static void test_prompt__writes_calls_in_lists(void **state)
+{
+    static const char json[] = "{\"name\": \"read\", \"arguments\": {\"path\": \"a.c\"}}";
+    static const char granite[] = "<|tool_call|>[{\"name\": \"read\", \"arguments\": {\"path\": \"a.c\"}}]",
+                      nemo[] =
+                          "[TOOL_CALLS][{\"name\": \"read\", \"arguments\": {\"path\": \"a.c\"}, \"id\": \"";
+    base_buf out = {0}, want = {0};
+    agent_prompt_call(MODEL_TOOLS_GRANITE, json, &out);
+    assert_string_equal(out.data, granite);
+    base_buf_clear(&out);
+    agent_prompt_call(MODEL_TOOLS_NEMO, json, &out);
+    assert_memory_equal(out.data, nemo, sizeof nemo - 1);
+    for (size_t i = 0; i < 9; i++) assert_true(isalnum((unsigned char)out.data[sizeof nemo - 1 + i]));
+    assert_string_equal(out.data + sizeof nemo - 1 + 9, "\"}]");
+    base_buf_clear(&out);
+    agent_prompt_open_payload(MODEL_TOOLS_NEMO, json, "c", &out);
+    base_buf_printf(&want,
+        "%c[TOOL_CALLS]%c[{\"name\": \"read\", \"arguments\": {\"path\": \"a.c\", \"content\": \"",
+        AGENT_PROMPT_MARK, AGENT_PROMPT_MARK);
+    assert_string_equal(out.data, want.data);
+    base_buf_free(&out);
+    base_buf_free(&want);
+}
+
+/* What json.dumps(.., indent=4) makes of them, which Granite 3's template has; and where Nemo's stand. */
+static void test_prompt__lists_the_functions_of_granite_and_nemo(void **state)
+{
+    static const char begins[] =
+        "[\n    {\n        \"type\": \"function\",\n        \"function\": {\n            \"name\": \"",
+                      path[] =
+                          "                    \"path\": {\n                        \"type\": \"string\",\n",
+                      ends[] = "                \"required\": [\n                    \"";
+    agent_prompt g, n, m;
+    agent_prompt_build(MODEL_TOOLS_GRANITE, true, &g);
+    agent_prompt_build(MODEL_TOOLS_NEMO, true, &n);
+    agent_prompt_build(MODEL_TOOLS_MISTRAL, true, &m);
+    assert_int_equal(g.n, 2);
+    assert_int_equal(g.parts[1].role, MODEL_ROLE_TOOLS);
+    assert_memory_equal(g.parts[1].text, begins, sizeof begins - 1);
+    assert_non_null(strstr(g.parts[1].text, path));
+    assert_non_null(strstr(g.parts[1].text, ends));
+    assert_non_null(strstr(g.parts[0].text, "respond only with"));
+    assert_int_equal(n.n, 2);
+    assert_int_equal(n.parts[0].role, MODEL_ROLE_TOOLS);
+    assert_int_equal(n.parts[1].role, MODEL_ROLE_SYSTEM);
+    assert_string_equal(n.parts[0].text, m.parts[1].text);
+    /* Without its blanks outside of strings, what Granite is told is what the others are. */
+    base_json_doc *one = NULL, *other = NULL;
+    base_buf a = {0}, b = {0};
+    assert_int_equal(base_json_parse(g.parts[1].text, strlen(g.parts[1].text), &one, NULL), 0);
+    assert_int_equal(base_json_parse(m.parts[1].text, strlen(m.parts[1].text), &other, NULL), 0);
+    base_json_put(&a, base_json_root(one));
+    base_json_put(&b, base_json_root(other));
+    assert_string_equal(a.data, b.data);
+    base_json_free(one);
+    base_json_free(other);
+    base_buf_free(&a);
+    base_buf_free(&b);
+    agent_prompt_free(&g);
+    agent_prompt_free(&n);
+    agent_prompt_free(&m);
+}
+
 /* What json.dumps makes of the functions, which Devstral's template sets between its marks. */
 static void test_prompt__lists_the_functions_of_mistral(void **state)
 {
@@ -296,6 +360,8 @@ int main(void)
         cmocka_unit_test(test_prompt__writes_the_functions_of_gpt_oss),
         cmocka_unit_test(test_prompt__gives_calls_of_mistral_an_id),
         cmocka_unit_test(test_prompt__lists_the_functions_of_mistral),
+        cmocka_unit_test(test_prompt__writes_calls_in_lists),
+        cmocka_unit_test(test_prompt__lists_the_functions_of_granite_and_nemo),
         cmocka_unit_test(test_prompt__writes_the_functions_of_gemma),
         cmocka_unit_test(test_prompt__offers_eight_tools_at_most),
         cmocka_unit_test(test_prompt__stays_within_1500_tokens),

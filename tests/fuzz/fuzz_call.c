@@ -1,6 +1,6 @@
 /*
  * What a model writes: any bytes are safe in the call parser and the JSON repair, whole and cut short; and read as
- * tokens of harmony, of Mistral, of Gemma and of Qwen3 (bytes from 1 on are their marks).
+ * tokens of harmony, of Mistral, of Gemma, of Granite and of Qwen3 (bytes from 1 on are their marks).
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,11 +23,12 @@ static void read_channels(model_tool_style style, const char *text, size_t n)
     static const char *const all[][7] = {{"<think>", "</think>", "\n", " ", "<|im_end|>", "x", "<tools>"},
         {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|end|>", "<|return|>"},
         {"[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]", "</s>", "[INST]"},
-        {"<|tool_call>", "<tool_call|>", "<|\"|>", "<|channel>", "<channel|>", "<turn|>",
-            "<|tool_response>"}};
+        {"<|tool_call>", "<tool_call|>", "<|\"|>", "<|channel>", "<channel|>", "<turn|>", "<|tool_response>"},
+        {"<|tool_call|>", "<|end_of_text|>", "[TOOL_CALLS]", "</s>", "<|start_of_role|>", "\n", "<think>"}};
     const char *const *marks = all[style == MODEL_TOOLS_HARMONY   ? 1
                                    : style == MODEL_TOOLS_MISTRAL ? 2
                                    : style == MODEL_TOOLS_GEMMA   ? 3
+                                   : style == MODEL_TOOLS_GRANITE ? 4
                                                                   : 0];
     agent_channels c = {.head_from = 0};
     base_buf words = {0}, thought = {0};
@@ -63,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     read_channels(MODEL_TOOLS_HARMONY, text, n);
     read_channels(MODEL_TOOLS_MISTRAL, text, n);
     read_channels(MODEL_TOOLS_GEMMA, text, n);
+    read_channels(MODEL_TOOLS_GRANITE, text, n);
     read_channels(MODEL_TOOLS_HERMES, text, n);
     base_buf strict = {0};
     bool complete;

@@ -1,5 +1,5 @@
 /*
- * An answer's tokens, in one of four forms of marks: thoughts do not overlap and lie within the answer, and a call is
+ * An answer's tokens, in one of five forms of marks: thoughts do not overlap and lie within the answer, and a call is
  * what can be read as one. The first byte says the form; then a token each: a byte for its length and whether it is a
  * control token, and its bytes.
  */
@@ -15,17 +15,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static const model_tool_style styles[] = {
-        MODEL_TOOLS_HARMONY, MODEL_TOOLS_MISTRAL, MODEL_TOOLS_HERMES, MODEL_TOOLS_GEMMA};
+        MODEL_TOOLS_HARMONY, MODEL_TOOLS_MISTRAL, MODEL_TOOLS_HERMES, MODEL_TOOLS_GEMMA, MODEL_TOOLS_GRANITE};
     static const char *const marks[] = {"<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|call|>",
         "<|return|>", "<|constrain|>", "[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]", "</s>", "<think>",
         "</think>", "<|im_end|>", "[CALL_ID]", "<|tool_call>", "<tool_call|>", "<|\"|>", "<|channel>",
-        "<channel|>", "<turn|>", "<|tool_response>", "<|tool>"};
+        "<channel|>", "<turn|>", "<|tool_response>", "<|tool>", "<|tool_call|>"};
     enum { FROM = 10, N_MARKS = sizeof marks / sizeof *marks };
     agent_channels c = {0};
     base_buf words = {0}, thought = {0};
     uint32_t index = FROM;
     if (!n || n > 1 << 14) return 0;
-    agent_channels_begin(&c, styles[*data % 4]);
+    agent_channels_begin(&c, styles[*data % 5]);
     c.head_from = FROM;
     if (*data & 64) agent_channels_open_thought(&c, FROM - 1);
     for (size_t at = 1; at < n; index++) {

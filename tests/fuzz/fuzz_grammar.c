@@ -22,14 +22,18 @@ static const model_tokenizer *vocabulary(model_tool_style style, int32_t of_byte
         gguf_file *g;
         model_tokenizer *t;
         int32_t ids[256];
-    } kinds[4];
-    enum { PLAIN, HARMONY, MISTRAL, GEMMA, MOST_MARKS = 7 };
+    } kinds[6];
+    enum { PLAIN, HARMONY, MISTRAL, GEMMA, GRANITE, NEMO, MOST_MARKS = 7 };
     static const char *const marks[][MOST_MARKS] = {[HARMONY] = {"<|start|>", "<|channel|>", "<|constrain|>",
                                                         "<|message|>", "<|call|>", "<|end|>", "<|return|>"},
         [MISTRAL] = {"[TOOL_CALLS]", "[ARGS]", "</s>", "[CALL_ID]"},
-        [GEMMA] = {"<|tool_call>", "<|\"|>", "<tool_call|>", "<turn|>"}};
+        [GEMMA] = {"<|tool_call>", "<|\"|>", "<tool_call|>", "<turn|>"},
+        [GRANITE] = {"<|tool_call|>", "<|end_of_text|>"},
+        [NEMO] = {"[TOOL_CALLS]", "</s>"}};
     const int kind = style == MODEL_TOOLS_HARMONY     ? HARMONY
                      : style == MODEL_TOOLS_GEMMA     ? GEMMA
+                     : style == MODEL_TOOLS_GRANITE   ? GRANITE
+                     : style == MODEL_TOOLS_NEMO      ? NEMO
                      : model_tools_are_mistral(style) ? MISTRAL
                                                       : PLAIN;
     model_tokenizer *t = kinds[kind].t;
@@ -37,7 +41,8 @@ static const model_tokenizer *vocabulary(model_tool_style style, int32_t of_byte
     if (!t) {
         base_buf *file = &kinds[kind].file;
         tiny_gguf spec = kind == HARMONY ? TINY_GGUF_GPT_OSS : TINY_GGUF_QWEN2;
-        spec.mistral_marks = kind == MISTRAL;
+        spec.mistral_marks = kind == MISTRAL || kind == NEMO;
+        spec.granite_marks = kind == GRANITE;
         spec.gemma_marks = kind == GEMMA;
         tiny_gguf_write(&spec, file);
         if (gguf_parse(&kinds[kind].g, file->data, file->len, NULL) != 0 ||

@@ -113,6 +113,12 @@ static const family families[] = {
             "</s>", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]",
             "[TOOL_CONTENT]"},
         7},
+    {"granite", "refact", "<|start_of_role|><|tool_call|>", "granite3",
+        {"<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>", "<|tool_call|>"}, 3},
+    {"llama", "tekken", "\"[INST]\" + system_message [TOOL_CALLS][", "nemo",
+        {"[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]",
+            "[/TOOL_RESULTS]", "</s>"},
+        8},
     {"gpt-oss", "gpt-4o", "<|channel|><|call|>", "harmony",
         {"<|start|>", "<|channel|>", "<|message|>", "<|call|>", "<|end|>", "<|return|>", "<|constrain|>"}, 5},
 };

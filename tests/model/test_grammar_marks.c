@@ -1,5 +1,5 @@
 /*
- * The grammar of tool calls where marks are tokens of their own (gpt-oss, Devstral, Gemma 4) and where a thought stands in front: what it
+ * The grammar of tool calls where marks are tokens of their own (gpt-oss, Devstral, Gemma 4, Granite 3, Nemo) and where a thought stands in front: what it
  * lets through and what it stops.
  */
 #include <setjmp.h>
@@ -204,6 +204,68 @@ static void test_grammar_marks__holds_calls_of_mistral_with_ids(void **state)
     check_calls(&spec, MODEL_TOOLS_MISTRAL_IDS, good, bad, places);
 }
 
+/* Granite 3: a list of one object. */
+static void test_grammar_marks__holds_calls_of_granite(void **state)
+{
+    static const char *const good[] = {
+        "I look.<|tool_call|>[{\"name\": \"read\", \"arguments\": {\"path\": \"src/a.c\", \"line\": 3}}]<|end_of_text|>",
+        "<|tool_call|> [ {\"name\": \"now\",\n\"arguments\": {}} ] <|end_of_text|>",
+        "[{\"name\": 1}] <tool_call> <|end_of_text|>",
+        NULL,
+    };
+    static const char *const bad[] = {
+        /* the last token is wrong */
+        "<|tool_call|>{",
+        "<|tool_call|>[]",
+        "<|tool_call|>[{\"a",
+        "<|tool_call|>[{\"name\": \"x",
+        "<|tool_call|>[{\"name\": \"<|tool_call|>",
+        "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}]",
+        "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}<|end_of_text|>",
+        "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}},",
+        "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}]<|tool_call|>",
+        "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}]<|end_of_text|><|tool_call|>",
+        NULL,
+    };
+    static const char *const places[] = {"<|tool_call|>", "<|tool_call|>[{\"name\": \"",
+        "<|tool_call|>[{\"name\": \"read\", \"arguments\": {",
+        "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}",
+        "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}]", NULL};
+    tiny_gguf spec = TINY_GGUF_QWEN2;
+    spec.granite_marks = true;
+    check_calls(&spec, MODEL_TOOLS_GRANITE, good, bad, places);
+}
+
+/* Mistral Nemo: the same with an id as the object's last member. */
+static void test_grammar_marks__holds_calls_of_nemo(void **state)
+{
+    static const char *const good[] = {
+        "I look.[TOOL_CALLS][{\"name\": \"read\", \"arguments\": {\"path\": \"src/a.c\", \"line\": 3}, \"id\": "
+        "\"a1B2c3D4e\"}]</s>",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}, \"id\": \"000000000\"}]</s>",
+        "[{\"name\": 1}] [ARGS]</s>",
+        NULL,
+    };
+    static const char *const bad[] = {
+        /* the last token is wrong */
+        "[TOOL_CALLS]n",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}}",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}, \"x",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}, \"id\": \"a1B2c3D4\"",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}, \"id\": \"a1B2c3D4ef",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}, \"id\": \"a1_",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}, \"id\": \"a1B2c3D4e\"}</s>",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}, \"id\": \"a1B2c3D4e\"}][TOOL_CALLS]",
+        NULL,
+    };
+    static const char *const places[] = {"[TOOL_CALLS]", "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}, \"id\": \"a1B2c3D4",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}, \"id\": \"a1B2c3D4e\"}]", NULL};
+    tiny_gguf spec = TINY_GGUF_QWEN2;
+    spec.mistral_marks = true;
+    check_calls(&spec, MODEL_TOOLS_NEMO, good, bad, places);
+}
+
 /* What would be a call, a wrong one at that, is none inside a thought; behind it calls are held as ever. */
 static void test_grammar_marks__holds_nothing_inside_a_thought(void **state)
 {
@@ -250,6 +312,8 @@ int main(void)
         cmocka_unit_test(test_grammar_marks__holds_calls_of_harmony),
         cmocka_unit_test(test_grammar_marks__holds_calls_of_mistral),
         cmocka_unit_test(test_grammar_marks__holds_calls_of_mistral_with_ids),
+        cmocka_unit_test(test_grammar_marks__holds_calls_of_granite),
+        cmocka_unit_test(test_grammar_marks__holds_calls_of_nemo),
         cmocka_unit_test(test_grammar_marks__holds_calls_of_gemma),
         cmocka_unit_test(test_grammar_marks__holds_nothing_inside_a_thought),
     };

@@ -432,7 +432,8 @@ static void test_template__writes_granite(void **state)
                     : "{{'<|start_of_role|>' + role}} <|tool_call|>",
             tokens);
         assert_string_equal(model_template_name(c.template), is_four ? "granite" : "granite3");
-        assert_int_equal(model_template_tools(c.template), is_four ? MODEL_TOOLS_HERMES : MODEL_TOOLS_JSON);
+        assert_int_equal(
+            model_template_tools(c.template), is_four ? MODEL_TOOLS_HERMES : MODEL_TOOLS_GRANITE);
         base_buf_printf(&want,
             "%s<|start_of_role|>%s<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>", before,
             is_four ? "user<|end_of_role|>\n<tool_response>\nresult\n</tool_response>"
@@ -441,22 +442,6 @@ static void test_template__writes_granite(void **state)
         base_buf_free(&want);
         close_chat(&c);
     }
-}
-
-static void test_template__writes_gemma(void **state)
-{
-    static const char *const tokens[] = {"<bos>", "<start_of_turn>", "<end_of_turn>", NULL};
-    chat c = open_chat("gemma3", "Gemma", "{{'<start_of_turn>' + role}}", tokens);
-    assert_string_equal(model_template_name(c.template), "gemma");
-    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
-    check_conversation(&c,
-        "<start_of_turn>user\nBe brief.<end_of_turn>\n"
-        "<start_of_turn>user\n<|im_end|>hi<|eot_id|><end_of_turn>\n"
-        "<start_of_turn>model\ncall<end_of_turn>\n"
-        "<start_of_turn>user\nResult:\nresult<end_of_turn>\n"
-        "<start_of_turn>model\n",
-        9);
-    close_chat(&c);
 }
 
 /* The pieces of ids, and how many of them are control tokens. */
@@ -473,6 +458,122 @@ static void check_ids(const chat *c, const model_ids *ids, const char *want, int
     assert_string_equal(text.data, want);
     assert_int_equal(controls, want_controls);
     base_buf_free(&text);
+}
+
+/* What jinja2 makes of ibm-granite-granite-3.3-2B-Instruct.jinja with one function, a call and its result. */
+static void test_template__writes_calls_of_granite(void **state)
+{
+    static const char *const tokens[] = {
+        "<|end_of_text|>", "<|start_of_role|>", "<|end_of_role|>", "<|tool_call|>", NULL};
+    static const char jinja[] = "{{'<|start_of_role|>' + role}} <|tool_call|>";
+    static const char want[] =
+        "<|start_of_role|>system<|end_of_role|>Be brief.<|end_of_text|>\n"
+        "<|start_of_role|>available_tools<|end_of_role|>[\n    {\n        \"type\": \"function\"\n    }\n]"
+        "<|end_of_text|>\n<|start_of_role|>user<|end_of_role|><|tool_call|>hi<|end_of_text|>\n"
+        "<|start_of_role|>assistant<|end_of_role|><|tool_call|>[{\"name\": \"shell\", \"arguments\": {\"command\": "
+        "\"ls\"}}]<|end_of_text|>\n<|start_of_role|>tool<|end_of_role|>result<|end_of_text|>\n"
+        "<|start_of_role|>assistant<|end_of_role|>There.<|end_of_text|>\n"
+        "<|start_of_role|>user<|end_of_role|>Thanks.<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>";
+    chat c = open_chat("granite", "Granite 3.3", jinja, tokens);
+    model_ids ids = {0};
+    model_template_start(c.template, &ids);
+    put_message(&c, MODEL_ROLE_SYSTEM, "Be brief.", false, true, &ids);
+    put_message(
+        &c, MODEL_ROLE_TOOLS, "[\n    {\n        \"type\": \"function\"\n    }\n]", false, true, &ids);
+    put_message(&c, MODEL_ROLE_USER, "<|tool_call|>hi", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT,
+        "<|tool_call|>[{\"name\": \"shell\", \"arguments\": {\"command\": \"ls\"}}]", true, true, &ids);
+    put_message(&c, MODEL_ROLE_TOOL, "result", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "There.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_USER, "Thanks.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "", false, false, &ids);
+    check_ids(&c, &ids, want, 24); /* the mark that the user wrote is none */
+    model_ids_free(&ids);
+    close_chat(&c);
+    /* The words without their token. */
+    static const char *const fewer[] = {"<|end_of_text|>", "<|start_of_role|>", "<|end_of_role|>", NULL};
+    c = open_chat("granite", "Granite 3.3", jinja, fewer);
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+    close_chat(&c);
+}
+
+/*
+ * What jinja2 makes of mistralai-Mistral-Nemo-Instruct-2407.jinja with one function and a request: its system text begins that
+ * one. Behind it a call and its result as the template writes them; with a second request it would move tools and system text
+ * in front of that, here they stay.
+ */
+static void test_template__writes_calls_of_nemo(void **state)
+{
+    static const char *const tokens[] = {"<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]",
+        "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CALLS]", NULL};
+    static const char first[] =
+        "<s>[AVAILABLE_TOOLS][{\"type\": \"function\"}][/AVAILABLE_TOOLS][INST]Be brief.\n\n"
+        "[INST]hi[/INST]";
+    static const char rest[] =
+        "[TOOL_CALLS][{\"name\": \"shell\", \"arguments\": {\"command\": \"ls\"}, \"id\": \"a1B2c3D4e\"}]</s>"
+        "[TOOL_RESULTS]{\"content\": [/INST]result, \"call_id\": \"a1B2c3D4e\"}[/TOOL_RESULTS]There.</s>"
+        "[INST]Thanks.[/INST]";
+    base_buf want = {0};
+    chat c = open_chat(
+        "llama", "Mistral Nemo", "{{- \"[INST]\" + system_message }}{{- \"[TOOL_CALLS][\" }}", tokens);
+    model_ids ids = {0};
+    assert_string_equal(model_template_name(c.template), "nemo");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_NEMO);
+    model_template_start(c.template, &ids);
+    put_message(&c, MODEL_ROLE_TOOLS, "[{\"type\": \"function\"}]", false, true, &ids);
+    put_message(&c, MODEL_ROLE_SYSTEM, "Be brief.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_USER, "[INST]hi", false, true, &ids);
+    check_ids(&c, &ids, first, 5); /* the [INST] that the user wrote is none */
+    put_message(&c, MODEL_ROLE_ASSISTANT,
+        "[TOOL_CALLS][{\"name\": \"shell\", \"arguments\": {\"command\": \"ls\"}, \"id\": \"a1B2c3D4e\"}]",
+        true, true, &ids);
+    put_message(&c, MODEL_ROLE_TOOL, "[/INST]result", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "There.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_USER, "Thanks.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "", false, false, &ids);
+    /* An end and a beginning may be made at once. */
+    const size_t n_ids = ids.n;
+    model_ids both = {0};
+    model_template_begin_behind(c.template, MODEL_ROLE_USER, ids.ids, ids.n, &ids);
+    model_template_end_behind(c.template, MODEL_ROLE_USER, ids.ids, ids.n, &both);
+    model_template_begin_behind(c.template, MODEL_ROLE_USER, ids.ids, ids.n, &both);
+    check_ids(&c, &both, "[/INST][INST]", 2);
+    ids.n = n_ids;
+    model_ids_free(&both);
+    base_buf_printf(&want, "%s%s", first, rest);
+    check_ids(&c, &ids, want.data, 12);
+    /* A result whose call has no id, or what is none. */
+    static const char *const called[] = {"[TOOL_CALLS][{\"name\": \"ls\"}]", "{\"id\": \"a1B2c3D4e\"}",
+        "[TOOL_CALLS][{\"id\": \"a b\"}]", "[TOOL_CALLS][{\"id\": \"a1B2c3D4ef\"}]",
+        "[TOOL_CALLS][{\"id\": \"a1"};
+    for (size_t i = 0; i < sizeof called / sizeof *called; i++) {
+        ids.n = 0;
+        base_buf_clear(&want);
+        put_message(&c, MODEL_ROLE_ASSISTANT, called[i], true, true, &ids);
+        put_message(&c, MODEL_ROLE_TOOL, "x", false, true, &ids);
+        base_buf_printf(&want,
+            "%s</s>[TOOL_RESULTS]{\"content\": x, \"call_id\": \"000000000\"}[/TOOL_RESULTS]", called[i]);
+        check_ids(&c, &ids, want.data, 3 + (called[i][0] == '['));
+    }
+    base_buf_free(&want);
+    model_ids_free(&ids);
+    close_chat(&c);
+}
+
+static void test_template__writes_gemma(void **state)
+{
+    static const char *const tokens[] = {"<bos>", "<start_of_turn>", "<end_of_turn>", NULL};
+    chat c = open_chat("gemma3", "Gemma", "{{'<start_of_turn>' + role}}", tokens);
+    assert_string_equal(model_template_name(c.template), "gemma");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+    check_conversation(&c,
+        "<start_of_turn>user\nBe brief.<end_of_turn>\n"
+        "<start_of_turn>user\n<|im_end|>hi<|eot_id|><end_of_turn>\n"
+        "<start_of_turn>model\ncall<end_of_turn>\n"
+        "<start_of_turn>user\nResult:\nresult<end_of_turn>\n"
+        "<start_of_turn>model\n",
+        9);
+    close_chat(&c);
 }
 
 /*
@@ -682,6 +783,8 @@ int main(void)
         cmocka_unit_test(test_template__writes_gemma),
         cmocka_unit_test(test_template__writes_gemma4),
         cmocka_unit_test(test_template__writes_granite),
+        cmocka_unit_test(test_template__writes_calls_of_granite),
+        cmocka_unit_test(test_template__writes_calls_of_nemo),
         cmocka_unit_test(test_template__lets_a_model_think_or_not),
         cmocka_unit_test(test_template__falls_back_or_refuses),
         cmocka_unit_test(test_template__chooses_the_form_of_calls),

@@ -175,16 +175,19 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
         "<|return|>", "<|start|>", "<|end|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>"};
     static const char *const mistral[] = {"<s>", "[TOOL_CALLS]", "</s>", "[ARGS]", "[CALL_ID]"};
     static const char *const gemma[] = {"<bos>", "<|tool_call>", "<turn|>", "<tool_call|>", "<|\"|>"};
+    static const char *const granite[] = {"<|endoftext|>", "<|tool_call|>", "<|end_of_text|>"};
     static const char *const think[] = {"<|endoftext|>", "<think>", "<|im_end|>", "</think>"};
     const bool oss = strcmp(spec->architecture, "gpt-oss") == 0;
     const char *const *special = oss                   ? harmony
                                  : spec->mistral_marks ? mistral
                                  : spec->gemma_marks   ? gemma
+                                 : spec->granite_marks ? granite
                                  : spec->think_marks   ? think
                                                        : chatml;
     const unsigned n_special = oss                   ? sizeof harmony / sizeof *harmony
                                : spec->mistral_marks ? sizeof mistral / sizeof *mistral
                                : spec->gemma_marks   ? sizeof gemma / sizeof *gemma
+                               : spec->granite_marks ? sizeof granite / sizeof *granite
                                : spec->think_marks   ? sizeof think / sizeof *think
                                                      : sizeof chatml / sizeof *chatml;
     key_text(w, "tokenizer.ggml.model", "gpt2");

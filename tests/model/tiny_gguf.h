@@ -44,6 +44,7 @@ typedef struct tiny_gguf {
     uint32_t yarn_trained; /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
     bool mistral_marks;    /* its special tokens are Mistral's, [TOOL_CALLS] and its like */
     bool gemma_marks;      /* the same of Gemma 4's, <|tool_call> and its like */
+    bool granite_marks;    /* the same of Granite 3's, <|tool_call|> */
     bool think_marks;      /* <think> and its end are among its special tokens */
     float yarn_less;       /* mistral3: yarn_log_multiplier */
     /* granite: what embeddings, branches and scores are multiplied by, and logits divided; 0: as others do */

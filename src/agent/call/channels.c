@@ -177,11 +177,59 @@ static void take_gemma(agent_channels *c, const char *piece, size_t n, base_buf 
     }
 }
 
+/* ---- a JSON list of calls: Granite 3, Mistral Nemo ---- */
+
+static void end_object(agent_channels *c, base_buf *words)
+{
+    if (c->owes_brace) base_buf_putc(words, '}');
+    c->owes_brace = false;
+}
+
+static void take_list_mark(agent_channels *c, const char *piece, size_t n, base_buf *words)
+{
+    if (c->at == AGENT_IN_HEAD) c->n_calls++; /* a mark, and no object behind it */
+    end_object(c, words);
+    c->depth = 0;
+    c->in_text = c->is_escaped = false;
+    c->at = is(piece, n, "<|tool_call|>") || is(piece, n, "[TOOL_CALLS]") ? AGENT_IN_HEAD : AGENT_IN_WORDS;
+}
+
+/* One byte of a list: its objects are told, each on a line of its own, and what stands between them is not. */
+static void take_list_byte(agent_channels *c, char byte, base_buf *words)
+{
+    if (!c->depth) {
+        if (byte != '{') return;
+        end_object(c, words);
+        begin_line(words);
+        c->at = AGENT_IN_CALL;
+        c->n_calls++;
+    }
+    if (c->in_text) {
+        c->in_text = byte != '"' || c->is_escaped;
+        c->is_escaped = byte == '\\' && !c->is_escaped;
+    } else {
+        c->in_text = byte == '"';
+        c->depth += (byte == '{') - (byte == '}');
+    }
+    c->owes_brace = !c->depth;
+    if (c->depth) base_buf_putc(words, byte);
+}
+
+static void take_list(agent_channels *c, const char *piece, size_t n, base_buf *words)
+{
+    if (c->at == AGENT_IN_WORDS) {
+        base_buf_add(words, piece, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) take_list_byte(c, piece[i], words);
+}
+
 void agent_channels_begin(agent_channels *c, model_tool_style style)
 {
     c->form = style == MODEL_TOOLS_HARMONY     ? AGENT_OF_HARMONY
               : style == MODEL_TOOLS_GEMMA     ? AGENT_OF_GEMMA
               : model_tools_are_mistral(style) ? AGENT_OF_MISTRAL
+              : model_tools_are_lists(style)   ? AGENT_OF_LISTS
                                                : AGENT_OF_WORDS;
     c->at = c->form == AGENT_OF_HARMONY ? AGENT_IN_HEAD : AGENT_IN_WORDS;
 }
@@ -238,6 +286,13 @@ void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, s
             take_gemma_mark(c, index, piece, n, words);
         else
             take_gemma(c, piece, n, words, thought);
+        return;
+    }
+    if (c->form == AGENT_OF_LISTS) {
+        if (is_control)
+            take_list_mark(c, piece, n, words);
+        else
+            take_list(c, piece, n, words);
         return;
     }
     if (is_control && c->form == AGENT_OF_MISTRAL) {

@@ -1,6 +1,6 @@
 /*
  * What a model writes whose calls and thoughts stand between control tokens, so that no text can be taken for one: in
- * channels, message by message (gpt-oss: the harmony form, OpenAI 2025), in Mistral's form or in Gemma 4's.
+ * channels, message by message (gpt-oss: the harmony form, OpenAI 2025), in Mistral's form, in Gemma 4's, or in a JSON list.
  *
  *     <|channel|>analysis<|message|>..<|end|>              a thought
  *     <|channel|>commentary<|message|>..<|end|>            words for the person before a call
@@ -10,6 +10,7 @@
  *     <think>..</think>words, calls too                    Qwen3 and others whose calls are text
  *     [THINK]..[/THINK]words[TOOL_CALLS]NAME[ARGS]{..}</s>      with [CALL_ID]ID behind the name in Mistral Small 3.2
  *     <|channel>thought\n..<channel|>words<|tool_call>call:NAME{key:<|"|>text<|"|>,key:3}<tool_call|>      Gemma 4
+ *     words<|tool_call|>[{"name": NAME, "arguments": {..}}, ..]      Granite 3; behind [TOOL_CALLS] in Mistral Nemo
  *
  * Words become the answer's text; a call becomes the JSON object on a line of its own that agent/call/call.h reads; a thought
  * is told apart, and where it stands in the sequence is kept, because harmony's template leaves it out once the answer is
@@ -31,12 +32,15 @@ typedef struct agent_thought {
 
 typedef struct agent_channels {
     enum { AGENT_IN_HEAD, AGENT_IN_WORDS, AGENT_IN_THOUGHT, AGENT_IN_CALL } at;
-    enum { AGENT_OF_HARMONY, AGENT_OF_MISTRAL, AGENT_OF_GEMMA, AGENT_OF_WORDS } form;
+    enum { AGENT_OF_HARMONY, AGENT_OF_MISTRAL, AGENT_OF_GEMMA, AGENT_OF_LISTS, AGENT_OF_WORDS } form;
     base_buf head;      /* in a call of Gemma, outside of text: what began there */
     uint32_t head_from; /* of the message at hand: its first token behind <|start|>assistant */
     bool is_thought;    /* the message at hand, also where its text is over */
     bool is_empty;      /* a call whose arguments have not begun; Gemma: a thought whose title is not over */
-    bool in_text;       /* Gemma: between two marks of text in a call */
+    bool in_text;       /* Gemma: between two marks of text in a call; in a list: in a string */
+    bool is_escaped;    /* in a list: behind a backslash of a string */
+    bool owes_brace;    /* in a list: an object is over, and its last brace comes when its call is */
+    uint32_t depth;     /* in a list: objects that are open */
     uint32_t n_calls;   /* that were begun */
     agent_thought *thoughts;
     uint32_t n_thoughts;

@@ -34,26 +34,32 @@ static const char *const around[][2] = {
     [MODEL_TOOLS_MISTRAL] = {NULL, NULL}, /* the same */
     [MODEL_TOOLS_MISTRAL_IDS] = {NULL, NULL},
     [MODEL_TOOLS_GEMMA] = {NULL, NULL},
+    [MODEL_TOOLS_GRANITE] = {NULL, NULL},
+    [MODEL_TOOLS_NEMO] = {NULL, NULL},
     [MODEL_TOOLS_JSON] = {"", ""},
 };
 
 /*
- * What stands around the name and behind the arguments of a call between control tokens: text and marks, which begin with
- * < or [. id: the mark that a call's id stands behind; NULL: it has none.
+ * What stands around the name and behind the arguments of a call between control tokens: text and marks. id: the mark that
+ * a call's id stands behind; last: what it stands behind that is the last of a call; NULL: it has none.
  */
 static const struct {
-    const char *before[2], *id, *between[4], *behind;
+    const char *before[2], *id, *between[4], *last, *behind;
 } marked[] = {
     [MODEL_TOOLS_HARMONY] = {{"<|channel|>", "commentary to=functions."}, NULL,
-        {" ", "<|constrain|>", "json", "<|message|>"}, "<|call|>"},
-    [MODEL_TOOLS_MISTRAL] = {{"[TOOL_CALLS]"}, NULL, {"[ARGS]"}, ""},
-    [MODEL_TOOLS_MISTRAL_IDS] = {{"[TOOL_CALLS]"}, "[CALL_ID]", {"[ARGS]"}, ""},
+        {" ", "<|constrain|>", "json", "<|message|>"}, NULL, "<|call|>"},
+    [MODEL_TOOLS_MISTRAL] = {{"[TOOL_CALLS]"}, NULL, {"[ARGS]"}, NULL, ""},
+    [MODEL_TOOLS_MISTRAL_IDS] = {{"[TOOL_CALLS]"}, "[CALL_ID]", {"[ARGS]"}, NULL, ""},
+    [MODEL_TOOLS_GRANITE] = {{"<|tool_call|>", "[{\"name\": \""}, NULL, {"\", \"arguments\": "}, NULL, "}]"},
+    [MODEL_TOOLS_NEMO] = {{"[TOOL_CALLS]", "[{\"name\": \""}, NULL, {"\", \"arguments\": "}, ", \"id\": \"",
+        "\"}]"},
 };
 
 static void put_mark(const char *mark, bool is_token, base_buf *out)
 {
     if (!mark) return;
-    const bool is_mark = is_token && (*mark == '<' || *mark == '[');
+    const char last = *mark ? mark[strlen(mark) - 1] : '\0';
+    const bool is_mark = is_token && ((*mark == '<' && last == '>') || (*mark == '[' && last == ']'));
     if (is_mark) base_buf_putc(out, AGENT_PROMPT_MARK);
     base_buf_puts(out, mark);
     if (is_mark) base_buf_putc(out, AGENT_PROMPT_MARK);
@@ -90,7 +96,12 @@ static void put_marked_call(model_tool_style style, const char *json, bool is_op
     for (size_t i = 0; i < sizeof marked[0].between / sizeof *marked[0].between; i++)
         put_mark(marked[style].between[i], is_open, out);
     put_content(arguments, strlen(arguments) - !is_open, out);
-    if (!is_open) base_buf_puts(out, marked[style].behind);
+    if (is_open) return;
+    if (marked[style].last) {
+        base_buf_puts(out, marked[style].last);
+        put_id(json, out);
+    }
+    base_buf_puts(out, marked[style].behind);
 }
 
 void agent_prompt_call(model_tool_style style, const char *json, base_buf *out)
@@ -342,7 +353,31 @@ static void put_function(const tool_entry *t, bool strong, base_buf *out)
     base_buf_free(&required);
 }
 
-static char *functions_text(bool strong)
+/* JSON on one line as json.dumps writes it with indent=4. */
+static char *indented(const char *json)
+{
+    base_buf out = {0};
+    int depth = 0;
+    bool in_text = false;
+    for (const char *p = json; *p; p++) {
+        const bool is_empty = (*p == '[' && p[1] == ']') || (*p == '{' && p[1] == '}');
+        const bool opens = !in_text && strchr("[{", *p) && !is_empty;
+        const bool closes = !in_text && strchr("]}", *p) && !(p > json && strchr("[{", p[-1]));
+        const bool divides = !in_text && *p == ',';
+        depth += opens - closes;
+        if (closes) base_buf_printf(&out, "\n%*s", 4 * depth, "");
+        base_buf_putc(&out, *p);
+        if (opens || divides) base_buf_printf(&out, "\n%*s", 4 * depth, "");
+        if (divides && p[1] == ' ') p++;
+        if (in_text && *p == '\\' && p[1])
+            base_buf_putc(&out, *++p);
+        else if (*p == '"')
+            in_text = !in_text;
+    }
+    return base_buf_take(&out);
+}
+
+static char *functions_text(model_tool_style style, bool strong)
 {
     base_buf out = {0};
     uint32_t n;
@@ -353,7 +388,10 @@ static char *functions_text(bool strong)
         put_function(table[i], strong, &out);
     }
     base_buf_putc(&out, ']');
-    return base_buf_take(&out);
+    if (style != MODEL_TOOLS_GRANITE) return base_buf_take(&out);
+    char *lines = indented(out.data);
+    base_buf_free(&out);
+    return lines;
 }
 
 static void put_declarations(bool strong, base_buf *out)
@@ -373,7 +411,12 @@ static char *system_text(model_tool_style style, bool strong)
     base_buf out = {0};
     if (style == MODEL_TOOLS_HARMONY) return developer_text(strong);
     if (model_tools_are_marked(style)) {
-        put_native_rules(strong, strong, &out);
+        put_native_rules(strong, strong && !model_tools_are_lists(style), &out);
+        if (style == MODEL_TOOLS_GRANITE) { /* its template's words */
+            base_buf_puts(&out, " When a tool is required to answer the user's query, respond only with ");
+            put_mark("<|tool_call|>", true, &out);
+            base_buf_puts(&out, " followed by a JSON list of tools used.");
+        }
         if (style == MODEL_TOOLS_GEMMA) put_declarations(strong, &out);
         return base_buf_take(&out);
     }
@@ -494,8 +537,11 @@ static void add_part(agent_prompt *p, model_role role, char *text)
 void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret)
 {
     *ret = (agent_prompt){0};
+    /* Nemo's tools stand in front of the request that its system text begins. */
+    if (style == MODEL_TOOLS_NEMO) add_part(ret, MODEL_ROLE_TOOLS, functions_text(style, strong));
     add_part(ret, MODEL_ROLE_SYSTEM, system_text(style, strong));
-    if (model_tools_are_mistral(style)) add_part(ret, MODEL_ROLE_TOOLS, functions_text(strong));
+    if (model_tools_are_mistral(style) || style == MODEL_TOOLS_GRANITE)
+        add_part(ret, MODEL_ROLE_TOOLS, functions_text(style, strong));
     if (model_tools_are_marked(style)) return; /* it was taught its form, and needs no examples of ours */
     const example *examples = strong ? strong_examples : small_examples;
     size_t n = strong ? sizeof strong_examples / sizeof *examples : sizeof small_examples / sizeof *examples;

@@ -187,6 +187,9 @@ static void fake_learn(engine *e, void (*tell)(void *user, const char *what), vo
 
 static void fake_info(const engine *e, engine_info *ret)
 {
+    static const model_tool_style styles[] = {MODEL_TOOLS_TAG_TOOLS, MODEL_TOOLS_HARMONY, MODEL_TOOLS_MISTRAL,
+        MODEL_TOOLS_TAG_TOOLS, MODEL_TOOLS_MISTRAL_IDS, MODEL_TOOLS_GEMMA, MODEL_TOOLS_GRANITE,
+        MODEL_TOOLS_NEMO}; /* engine_script.h */
     const fake *f = as_fake(e);
     *ret = (engine_info){.model = f->script.model,
         .model_hash = "fake",
@@ -195,11 +198,7 @@ static void fake_info(const engine *e, engine_info *ret)
         .backend = "script",
         .repair = f->kv.repair,
         .set = f->kv.set,
-        .tools = f->script.channels == 5   ? MODEL_TOOLS_GEMMA
-                 : f->script.channels == 4 ? MODEL_TOOLS_MISTRAL_IDS
-                 : f->script.channels == 2 ? MODEL_TOOLS_MISTRAL
-                 : f->script.channels == 1 ? MODEL_TOOLS_HARMONY
-                                           : MODEL_TOOLS_TAG_TOOLS,
+        .tools = styles[f->script.channels],
         .n_ctx = f->script.n_ctx,
         .model_n_ctx = f->script.n_ctx,
         .n_layer = 1,
@@ -231,7 +230,7 @@ static void fake_set_sampling(engine *e, const model_sampling *s)
 /* Its text, and, of a script with channels, the marks in it. */
 static void encode_answer(fake *f, const char *text)
 {
-    static const char *const begins[] = {"", "<|", "[", "<", "[", "<"};
+    static const char *const begins[] = {"", "<|", "[", "<", "[", "<", "<", "["};
     const uint32_t form = f->script.channels;
     for (size_t n; *text; text += n) {
         const char *mark = form ? strstr(text, begins[form]) : NULL;

@@ -54,7 +54,7 @@ static bool parse_setting(engine_script *script, const char *word, const char *r
     } numbers[] = {{"ctx", &script->n_ctx, 64, SCRIPT_MAX_TOKENS},
         {"lanes", &script->n_lanes, 1, SCRIPT_MAX_LANES}, {"budget", &script->budget, 0, SCRIPT_MAX_TOKENS},
         {"repair", &script->repair, 0, SCRIPT_MAX_TOKENS}, {"learns", &script->learns, 0, 1},
-        {"opens", &script->opens, 0, 1}, {"channels", &script->channels, 0, 5}};
+        {"opens", &script->opens, 0, 1}, {"channels", &script->channels, 0, 7}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(numbers[i].name, word)) continue;
         unsigned long x = strtoul(rest, NULL, 10);

@@ -8,6 +8,8 @@
  *     channels 3                  answers are Qwen3's: so are <think> and its end
  *     channels 4                  answers are Mistral's with ids of calls: so is [CALL_ID]
  *     channels 5                  answers are Gemma's: so are <|channel>, <|tool_call> and its like
+ *     channels 6                  answers are Granite 3's: so is <|tool_call|>
+ *     channels 7                  answers are Nemo's: so is [TOOL_CALLS]
  *     learns 1                    in idle time there is no end of learning, until it is cancelled
  *     answer TEXT                 the next answer; \n \t \\ are unescaped
  *     answer <<WORD               ... or the lines up to one that is WORD alone

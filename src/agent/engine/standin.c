@@ -42,7 +42,8 @@ int standin_encode(engine *e, const char *text, size_t n, model_ids *out, base_e
 
 static const char *const marks[] = {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>",
     "<|end|>", "[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]", "<think>", "</think>", "[CALL_ID]",
-    "<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool>", "<tool|>", "<|\"|>"};
+    "<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool>", "<tool|>", "<|\"|>",
+    "<|tool_call|>"};
 enum { N_MARKS = sizeof marks / sizeof *marks };
 
 int32_t standin_mark(const char *text, size_t n, size_t *ret_n)

@@ -21,8 +21,8 @@ engine_hold agent__hold(const agent *a, bool calls)
     return (engine_hold){.schema = a->settings.schema,
         .text = a->settings.schema_text,
         /* Bare JSON cannot be told from a value, and a mark is no text that a value's grammar could begin with. */
-        .calls = calls && a->info.tools != MODEL_TOOLS_JSON && a->info.tools != MODEL_TOOLS_GEMMA &&
-                 !model_tools_are_mistral(a->info.tools),
+        .calls = calls && (a->info.tools == MODEL_TOOLS_HARMONY ||
+                              (a->info.tools != MODEL_TOOLS_JSON && !model_tools_are_marked(a->info.tools))),
         .n_tokens = room < a->settings.max_tokens ? room : a->settings.max_tokens};
 }
 

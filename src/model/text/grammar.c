@@ -28,9 +28,12 @@
 #define REST       "\5" /* of a head, behind the name: grammar_harmony.c */
 #define LETTER     "\6" /* or a digit */
 #define CALL_ID    LETTER LETTER LETTER LETTER LETTER LETTER LETTER LETTER LETTER
-#define BODY                                                                                                 \
-    SPACE ":" SPACE "\"" NAME "\"" SPACE "," SPACE "\"arguments\"" SPACE ":" SPACE "{" ARGUMENTS "}" SPACE "}"
-#define OBJECT SPACE "{" SPACE "\"name\"" BODY
+#define MEMBERS                                                                                              \
+    SPACE ":" SPACE "\"" NAME "\"" SPACE "," SPACE "\"arguments\"" SPACE ":" SPACE "{" ARGUMENTS "}" SPACE
+#define BODY    MEMBERS "}"
+#define NAMED   SPACE "{" SPACE "\"name\""
+#define OBJECT  NAMED BODY
+#define WITH_ID NAMED MEMBERS "," SPACE "\"id\"" SPACE ":" SPACE "\"" CALL_ID "\"" SPACE "}"
 
 /* clang-format off */
 static const struct {
@@ -43,6 +46,8 @@ static const struct {
     [MODEL_TOOLS_MISTRAL]   = {"",            NAME MISTRAL_ARGS SPACE "{" ARGUMENTS "}" SPACE MISTRAL_END},
     [MODEL_TOOLS_MISTRAL_IDS] = {"",          NAME MISTRAL_ID CALL_ID MISTRAL_ARGS SPACE "{" ARGUMENTS "}" SPACE MISTRAL_END},
     [MODEL_TOOLS_GEMMA]     = {"",            "call:" NAME "{" ARGUMENTS "}" GEMMA_END},
+    [MODEL_TOOLS_GRANITE]   = {"",            SPACE "[" OBJECT SPACE "]" SPACE LIST_END},
+    [MODEL_TOOLS_NEMO]      = {"",            SPACE "[" WITH_ID SPACE "]" SPACE LIST_END},
     [MODEL_TOOLS_JSON]      = {"{\"name\"",   BODY},
 };
 /* clang-format on */

@@ -63,7 +63,7 @@ typedef enum phase {
 } phase;
 
 /*
- * Marks of harmony, of Mistral and of Gemma are control tokens. To the steps each is a byte that no text of a call holds; scripts
+ * Marks of harmony, of Mistral, of Gemma and of Granite 3 are control tokens. To the steps each is a byte that no text of a call holds; scripts
  * name them so.
  */
 #define HARMONY_CHANNEL   "\x0e"
@@ -79,6 +79,8 @@ typedef enum phase {
 #define GEMMA_CALL        MISTRAL_CALLS
 #define GEMMA_QUOTE       "\x0f"
 #define GEMMA_END         "\x10"
+#define LIST_CALLS        MISTRAL_CALLS /* Granite 3, Nemo */
+#define LIST_END          "\x0f"
 enum { GRAMMAR_FIRST_MARK = 0x0e, GRAMMAR_MOST_MARKS = 6 };
 
 typedef struct state {

@@ -47,7 +47,7 @@ typedef struct family {
         [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = response_end "<|im_end|>\n",             \
     }
 
-/* The turns of Granite; how a tool's result begins and ends differs. */
+/* The turns of Granite; how a tool's result begins and ends differs. Only version 3 has a turn for what tools there are. */
 #define GRANITE(tool, tool_end)                                                                                \
     .tokens = {"<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"},                                     \
     .begin = {                                                                                                 \
@@ -55,10 +55,12 @@ typedef struct family {
         [MODEL_ROLE_USER]      = "<|start_of_role|>user<|end_of_role|>",                                       \
         [MODEL_ROLE_ASSISTANT] = "<|start_of_role|>assistant<|end_of_role|>",                                  \
         [MODEL_ROLE_TOOL]      = "<|start_of_role|>" tool,                                                     \
+        [MODEL_ROLE_TOOLS]     = "<|start_of_role|>available_tools<|end_of_role|>",                            \
     },                                                                                                         \
     .end = {                                                                                                   \
         [MODEL_ROLE_SYSTEM] = "<|end_of_text|>\n", [MODEL_ROLE_USER] = "<|end_of_text|>\n",                    \
         [MODEL_ROLE_ASSISTANT] = "<|end_of_text|>\n", [MODEL_ROLE_TOOL] = tool_end "<|end_of_text|>\n",       \
+        [MODEL_ROLE_TOOLS] = "<|end_of_text|>\n",                                                              \
     }
 
 #define HARMONY(effort)                                                                                        \
@@ -99,7 +101,7 @@ static const family families[] = {
         .name = "granite", .sign = "<|start_of_role|>", .also = "<tool_call>",
         GRANITE("user<|end_of_role|>\n<tool_response>\n", "\n</tool_response>"),
     },
-    {   /* Granite 3: a result is a message of its own; calls are asked for in JSON. */
+    {   /* Granite 3: a result is a message of its own, and so are the tools. */
         .name = "granite3", .sign = "<|start_of_role|>",
         GRANITE("tool<|end_of_role|>", ""),
     },
@@ -170,6 +172,26 @@ static const family families[] = {
             [MODEL_ROLE_TOOLS] = "[/AVAILABLE_TOOLS]",
         },
     },
+    {   /*
+         * Mistral Nemo (version 3 of the tokenizer, tekken). It has no system message: that text begins a request, the first
+         * one here and the newest one in its template, which puts the tools in front of that one as well.
+         */
+        .name = "nemo", .sign = "\"[INST]\" + system_message", .also = "[TOOL_CALLS][",
+        .tokens = {"[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]",
+            "[/TOOL_RESULTS]", "</s>"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "[INST]",
+            [MODEL_ROLE_USER]      = "[INST]",
+            [MODEL_ROLE_ASSISTANT] = "",
+            [MODEL_ROLE_TOOL]      = "[TOOL_RESULTS]{\"content\": ",
+            [MODEL_ROLE_TOOLS]     = "[AVAILABLE_TOOLS]",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "\n\n", [MODEL_ROLE_USER] = "[/INST]",
+            [MODEL_ROLE_ASSISTANT] = "</s>", [MODEL_ROLE_TOOL] = "\"}[/TOOL_RESULTS]",
+            [MODEL_ROLE_TOOLS] = "[/AVAILABLE_TOOLS]",
+        },
+    },
     {   /* Models without a chat form: only words mark the turns. */
         .name = "plain", .sign = "",
         .begin = {
@@ -194,10 +216,11 @@ struct model_template {
     model_ids start, begin[N_ROLES], end[N_ROLES];
     /* Harmony's marks; -1 where the family is another. */
     int32_t start_mark, message_mark, end_mark, call_mark, return_mark;
-    int32_t calls_mark, id_mark; /* of Mistral's form with ids, and the first of Gemma's; -1: another */
+    int32_t calls_mark, id_mark;  /* of Mistral's forms with ids, and the first of Gemma's; -1: another */
+    int32_t asks_mark, asked_end; /* Nemo: [INST] and [/INST]; -1: another */
     int32_t called_mark, asked_mark,
         told_mark;    /* Gemma: behind a call, in front of a result and behind it; -1: another */
-    model_ids result; /* what follows the call's name, or id, in the head of a tool's result */
+    model_ids result; /* beside a call's name or id, with a tool's result: behind it, Nemo: in front */
 };
 
 /* Of Mistral's form with ids: in front of a call's id, and behind a result's. */
@@ -246,10 +269,16 @@ static int refuse(const gguf_file *g, base_err *err)
     return BASE_E_UNSUPPORTED;
 }
 
+/* Of a list of objects with ids in them, whose results have the id behind them. */
+static bool is_nemo(const family *f)
+{
+    return strcmp(f->name, "nemo") == 0;
+}
+
 /*
  * Of Mistral's forms those with [ARGS], whose marks are all there: with ids of calls (mistral-common's InstructTokenizerV11,
- * which Mistral Small 3.2 is of), and without (V13). The list of objects (V3 and V7: Nemo, Small 3.1) is another, and not
- * built. MODEL_TOOLS_JSON: neither.
+ * which Mistral Small 3.2 is of), and without (V13). The list of objects with ids in front of results (V7: Small 3.1) is another,
+ * and not built. MODEL_TOOLS_JSON: neither.
  */
 static model_tool_style choose_mistral(base_str jinja, const model_tokenizer *t)
 {
@@ -264,8 +293,17 @@ static model_tool_style choose_mistral(base_str jinja, const model_tokenizer *t)
     return has_ids ? MODEL_TOOLS_MISTRAL_IDS : MODEL_TOOLS_MISTRAL;
 }
 
+/* Granite 3's list of objects; version 4 writes <tool_call>. */
+static bool is_granite_list(base_str jinja, const model_tokenizer *t)
+{
+    static const char mark[] = "<|tool_call|>";
+    return contains(jinja, "<|start_of_role|>") && contains(jinja, mark) && !contains(jinja, "<tool_call>") &&
+           model_tokenizer_is_control(t, model_tokenizer_find(t, mark));
+}
+
 /* Qwen2.5-Coder was hardly trained on <tool_call> and follows <tools>. */
-static model_tool_style choose_tools(const gguf_file *g, base_str jinja, const model_tokenizer *t)
+static model_tool_style choose_tools(
+    const family *f, const gguf_file *g, base_str jinja, const model_tokenizer *t)
 {
     base_str architecture = {0}, name = {0}, basename = {0};
     gguf_get_str(g, "general.architecture", &architecture);
@@ -273,6 +311,8 @@ static model_tool_style choose_tools(const gguf_file *g, base_str jinja, const m
     gguf_get_str(g, "general.basename", &basename);
     bool coder = contains_any_case(name, "coder") || contains_any_case(basename, "coder");
     if (base_str_equal(architecture, "qwen2") && coder) return MODEL_TOOLS_TAG_TOOLS;
+    if (is_nemo(f)) return MODEL_TOOLS_NEMO;
+    if (is_granite_list(jinja, t)) return MODEL_TOOLS_GRANITE;
     if (contains(jinja, "<|turn>")) return MODEL_TOOLS_GEMMA;
     if (contains(jinja, "<|channel|>") && contains(jinja, "<|call|>")) return MODEL_TOOLS_HARMONY;
     const model_tool_style mistral = choose_mistral(jinja, t);
@@ -328,6 +368,14 @@ static void load_gemma(model_template *m, const model_tokenizer *t)
     add_text(t, "{value:<|\"|>", &m->result);
 }
 
+static void load_nemo(model_template *m, const model_tokenizer *t)
+{
+    m->calls_mark = model_tokenizer_find(t, "[TOOL_CALLS]");
+    m->asks_mark = model_tokenizer_find(t, "[INST]");
+    m->asked_end = model_tokenizer_find(t, "[/INST]");
+    add_text(t, ", \"call_id\": \"", &m->result);
+}
+
 int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
     bool thinking, base_err *err)
 {
@@ -337,7 +385,7 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
     if (!f) return refuse(gguf, err);
     model_template *m = base_xcalloc(1, sizeof *m);
     m->family = f;
-    m->tools = choose_tools(gguf, jinja, t);
+    m->tools = choose_tools(f, gguf, jinja, t);
     if ((m->tools == MODEL_TOOLS_HARMONY) != is_harmony(m)) m->tools = MODEL_TOOLS_JSON;
     if (is_gemma(m) && !f->ask_to_think) m->tools = MODEL_TOOLS_JSON; /* its words without its tokens */
     m->bos = model_tokenizer_bos(t);
@@ -351,9 +399,11 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
     m->tokenizer = t;
     m->start_mark = m->message_mark = m->end_mark = m->call_mark = m->return_mark = -1;
     m->calls_mark = m->id_mark = m->called_mark = m->asked_mark = m->told_mark = -1;
+    m->asks_mark = m->asked_end = -1;
     if (is_harmony(m)) load_harmony(m, t);
     if (m->tools == MODEL_TOOLS_MISTRAL_IDS) load_ids(m, t);
     if (is_gemma(m)) load_gemma(m, t);
+    if (is_nemo(f)) load_nemo(m, t);
     const bool thinks = f->think_sign && contains(jinja, f->think_sign);
     const char *opening = !thinks ? NULL : thinking ? f->thought : f->no_thought;
     add_text(t, opening, &m->begin[MODEL_ROLE_ASSISTANT]);
@@ -396,10 +446,10 @@ void model_template_begin(const model_template *t, model_role role, model_ids *o
 
 void model_template_end(const model_template *t, model_role role, model_ids *out)
 {
-    model_ids_add_all(out, &t->end[role]);
+    model_template_end_behind(t, role, NULL, 0, out);
 }
 
-/* ---- harmony, Mistral's ids and Gemma: what hangs on what stands before ---- */
+/* ---- harmony, Mistral's ids, Nemo and Gemma: what hangs on what stands before ---- */
 
 /* The name behind "to=functions." in the newest head of a message that has one; "tool" where none has. */
 static void put_newest_call(const model_template *t, const int32_t *ids, size_t n, base_buf *name)
@@ -424,21 +474,39 @@ static void put_newest_call(const model_template *t, const int32_t *ids, size_t 
     base_buf_free(&head);
 }
 
+/* Text up to the next mark. */
+static void put_until_mark(const model_template *t, const int32_t *ids, size_t n, size_t most, base_buf *out)
+{
+    for (size_t i = 0; i < n && !model_tokenizer_is_control(t->tokenizer, ids[i]) && out->len < most; i++) {
+        size_t n_piece = 0;
+        const char *piece = model_tokenizer_piece(t->tokenizer, ids[i], &n_piece);
+        if (piece) base_buf_add(out, piece, n_piece);
+    }
+}
+
+enum { N_ID = 9 };
+
 /*
- * The id that the newest call was given, zeros where it has none: letters and digits, nine as both the model's template and
- * mistral-common (validator.py, "must be a-z, A-Z, 0-9, with a length of 9") want.
+ * The id that the newest call was given, zeros where it has none: letters and digits, nine as both the models' templates and
+ * mistral-common (validator.py, "must be a-z, A-Z, 0-9, with a length of 9") want. Behind a mark, or in Nemo's list the
+ * call's last member.
  */
 static void put_newest_id(const model_template *t, const int32_t *ids, size_t n, base_buf *id)
 {
-    static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    enum { N_ID = 9 };
+    static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+                      member[] = "\"id\": \"";
     size_t i = n;
-    while (i > 0 && ids[i - 1] != t->id_mark && ids[i - 1] != t->calls_mark) i--;
-    const bool has_one = i > 0 && ids[i - 1] == t->id_mark;
-    for (; has_one && i < n && !model_tokenizer_is_control(t->tokenizer, ids[i]) && id->len < N_ID; i++) {
-        size_t n_piece = 0;
-        const char *piece = model_tokenizer_piece(t->tokenizer, ids[i], &n_piece);
-        if (piece) base_buf_add(id, piece, n_piece);
+    while (i > 0 && (t->id_mark < 0 || ids[i - 1] != t->id_mark) && ids[i - 1] != t->calls_mark) i--;
+    if (i > 0 && t->id_mark < 0) {
+        base_buf list = {0};
+        put_until_mark(t, ids + i, n - i, SIZE_MAX, &list);
+        const char *newest = NULL;
+        for (const char *at = list.data; at && (at = strstr(at, member)); at += sizeof member - 1)
+            newest = at + sizeof member - 1;
+        if (newest) base_buf_add(id, newest, strcspn(newest, "\""));
+        base_buf_free(&list);
+    } else if (i > 0 && ids[i - 1] == t->id_mark) {
+        put_until_mark(t, ids + i, n - i, N_ID, id);
     }
     if (id->len != N_ID || strspn(id->data, characters) != N_ID) {
         base_buf_clear(id);
@@ -454,24 +522,38 @@ static void put_newest_name(const model_template *t, const int32_t *ids, size_t 
     base_buf text = {0};
     size_t i = n;
     while (i > 0 && ids[i - 1] != t->calls_mark) i--;
-    for (; i > 0 && i < n && !model_tokenizer_is_control(t->tokenizer, ids[i]) && text.len < MAX_NAME; i++) {
-        size_t n_piece = 0;
-        const char *piece = model_tokenizer_piece(t->tokenizer, ids[i], &n_piece);
-        if (piece) base_buf_add(&text, piece, n_piece);
-    }
+    if (i > 0) put_until_mark(t, ids + i, n - i, MAX_NAME, &text);
     const char *at = text.len ? strstr(text.data, call) : NULL;
     if (at) base_buf_add(name, at + strlen(call), strcspn(at + strlen(call), " {\n"));
     if (!name->len) base_buf_puts(name, "tool");
     base_buf_free(&text);
 }
 
+/* The newest [INST] or [/INST]; -1: none. */
+static int32_t newest_ask(const model_template *t, const int32_t *ids, size_t n)
+{
+    while (n > 0 && ids[n - 1] != t->asks_mark && ids[n - 1] != t->asked_end) n--;
+    return n > 0 ? ids[n - 1] : -1;
+}
+
+/* Nemo's system text stands in front of the first request, in its turn. */
+static bool is_turn_open(const model_template *t, const int32_t *ids, size_t n, const model_ids *behind)
+{
+    if (t->asks_mark < 0) return false;
+    int32_t mark = newest_ask(t, behind->ids, behind->n);
+    if (mark < 0) mark = newest_ask(t, ids, n);
+    return mark == t->asks_mark;
+}
+
 void model_template_begin_behind(
     const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out)
 {
     base_buf name = {0};
-    const bool names_call = t->result.n && role == MODEL_ROLE_TOOL;
+    const bool names_call = t->result.n && role == MODEL_ROLE_TOOL && !is_nemo(t->family);
     const int32_t last = out->n ? out->ids[out->n - 1] : n ? ids[n - 1] : -1;
     if (is_gemma(t) && role == MODEL_ROLE_ASSISTANT && last == t->told_mark) return;
+    const bool asks = role == MODEL_ROLE_SYSTEM || role == MODEL_ROLE_USER;
+    if (asks && is_turn_open(t, ids, n, out)) return;
     /* First: ids may be what out holds. */
     if (names_call && is_harmony(t)) put_newest_call(t, ids, n, &name);
     if (names_call && is_gemma(t)) put_newest_name(t, ids, n, &name);
@@ -487,8 +569,15 @@ void model_template_end_behind(
     const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out)
 {
     const int32_t call = is_harmony(t) ? t->call_mark : t->called_mark;
-    const bool called = call >= 0 && role == MODEL_ROLE_ASSISTANT && n && ids[n - 1] == call;
-    if (!called) model_template_end(t, role, out);
+    if (call >= 0 && role == MODEL_ROLE_ASSISTANT && n && ids[n - 1] == call) return;
+    if (is_nemo(t->family) && role == MODEL_ROLE_TOOL) {
+        base_buf id = {0};
+        put_newest_id(t, ids, n, &id);
+        model_ids_add_all(out, &t->result);
+        model_tokenizer_encode(t->tokenizer, id.data, id.len, false, out);
+        base_buf_free(&id);
+    }
+    model_ids_add_all(out, &t->end[role]);
 }
 
 int32_t model_template_kept_end(const model_template *t, int32_t id)

@@ -13,7 +13,7 @@ typedef enum model_role {
     MODEL_ROLE_USER,
     MODEL_ROLE_ASSISTANT,
     MODEL_ROLE_TOOL,
-    MODEL_ROLE_TOOLS, /* which tools there are, behind the system message: families with [AVAILABLE_TOOLS] only */
+    MODEL_ROLE_TOOLS, /* which tools there are: families with a place for them only, Mistral's and Granite 3 */
 } model_role;
 
 /* How this family wants tool calls written. */
@@ -26,6 +26,8 @@ typedef enum model_tool_style {
     MODEL_TOOLS_MISTRAL, /* [TOOL_CALLS]NAME[ARGS]{arguments}: Devstral, Ministral 3, Magistral 1.1 and later */
     MODEL_TOOLS_MISTRAL_IDS, /* [TOOL_CALLS]NAME[CALL_ID]ID[ARGS]{arguments}: Mistral Small 3.2 */
     MODEL_TOOLS_GEMMA,       /* <|tool_call>call:NAME{key:<|"|>text<|"|>,key:3}<tool_call|>: Gemma 4 */
+    MODEL_TOOLS_GRANITE,     /* <|tool_call|>[{"name":..,"arguments":..}]: Granite 3 */
+    MODEL_TOOLS_NEMO,        /* [TOOL_CALLS][{"name":..,"arguments":..,"id":ID}]: Mistral Nemo */
     MODEL_TOOLS_JSON,        /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
 } model_tool_style;
 
@@ -34,10 +36,17 @@ static inline bool model_tools_are_mistral(model_tool_style style)
     return style == MODEL_TOOLS_MISTRAL || style == MODEL_TOOLS_MISTRAL_IDS;
 }
 
+/* A call is an object in a JSON list behind a mark. */
+static inline bool model_tools_are_lists(model_tool_style style)
+{
+    return style == MODEL_TOOLS_GRANITE || style == MODEL_TOOLS_NEMO;
+}
+
 /* Calls are told apart by control tokens, and so are thoughts: no text of the answer can be taken for one. */
 static inline bool model_tools_are_marked(model_tool_style style)
 {
-    return style == MODEL_TOOLS_HARMONY || style == MODEL_TOOLS_GEMMA || model_tools_are_mistral(style);
+    return style == MODEL_TOOLS_HARMONY || style == MODEL_TOOLS_GEMMA || model_tools_are_mistral(style) ||
+           model_tools_are_lists(style);
 }
 
 typedef struct model_template model_template;
@@ -65,10 +74,10 @@ void model_template_start(const model_template *t, model_ids *out);
 void model_template_begin(const model_template *t, model_role role, model_ids *out);
 void model_template_end(const model_template *t, model_role role, model_ids *out);
 /*
- * The same behind the n ids of a sequence, and behind what is in `out`. In harmony, in Gemma's form and in Mistral's with
- * ids, a tool's result names the call that it answers, the newest there; in harmony a call ends a message as well as its
- * usual end does. In Gemma's form a result stands in the message that called, which then goes on: neither has an end or a
- * beginning there.
+ * The same behind the n ids of a sequence, and behind what is in `out`. In harmony, in Gemma's form, in Mistral's with
+ * ids and in Nemo's, a tool's result names the call that it answers, the newest there; in harmony a call ends a message as
+ * well as its usual end does. In Gemma's form a result stands in the message that called, which then goes on: neither has an
+ * end or a beginning there. Nemo's system text is the beginning of the first request.
  */
 void model_template_begin_behind(
     const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out);

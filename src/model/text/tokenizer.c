@@ -126,8 +126,8 @@ static void load_marks(model_tokenizer *t)
         "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]",
         "[INST]", "[/INST]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
         "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[TOOL_CONTENT]", "<s>", "</s>", "<|turn>", "<turn|>",
-        "<|channel>", "<channel|>", "<|think|>", "<|tool>", "<tool|>", "<|tool_call>", "<tool_call|>",
-        "<tool_response|>", "<|\"|>"};
+        "<|tool_call|>", "<|channel>", "<channel|>", "<|think|>", "<|tool>", "<tool|>", "<|tool_call>",
+        "<tool_call|>", "<tool_response|>", "<|\"|>"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         for (uint32_t i = 0; i < t->pieces.n; i++)
             if (t->pieces.types[i] == PIECE_USER && base_str_equal(piece_at(&t->pieces, i), names[k]))
