@@ -437,18 +437,25 @@ static void do_prompt(acp *c, const request *r)
     }
 }
 
+/* The request that runs, or waits for the model, ends; its answer says that it was cancelled. */
+static void cancel_prompt(acp *c)
+{
+    if (!c->prompt.doc) return;
+    if (c->is_loading) { /* the model is wanted for the next one */
+        acp_send_result(c->prompt.id, "{\"stopReason\":\"cancelled\"}");
+        waiting_free(&c->prompt);
+    } else {
+        c->permission = 0; /* a late yes to this question must not answer the next one */
+        agent_worker_interrupt(c->worker);
+    }
+}
+
 /* A notification in the protocol; whoever gives it an id waits for an answer, as JSON-RPC promises one. */
 static void do_cancel(acp *c, const request *r)
 {
     base_err err = {0};
     const bool is_known = is_open(c, base_json_str(r->params, "sessionId", NULL));
-    if (is_known && c->prompt.doc && c->is_loading) { /* the model is wanted for the next one */
-        acp_send_result(c->prompt.id, "{\"stopReason\":\"cancelled\"}");
-        waiting_free(&c->prompt);
-    } else if (is_known && c->prompt.doc) {
-        c->permission = 0; /* a late yes to this question must not answer the next one */
-        agent_worker_interrupt(c->worker);
-    }
+    if (is_known) cancel_prompt(c);
     if (!r->id) return;
     if (is_known) {
         acp_send_result(r->id, "null");
@@ -633,16 +640,10 @@ static void take_messages(acp *c)
     if (c->has_failed) close_session(c);
 }
 
-/* False: the client is gone. */
-static bool read_client(acp *c, base_err *err, int *ret)
+static void take_lines(acp *c)
 {
-    char bytes[65536];
     base_buf line = {0};
     bool too_long;
-    const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
-    if (n < 0 && errno != EINTR && errno != EAGAIN) *ret = base_fail_sys(err, "the standard input");
-    if (n == 0 || *ret) return false;
-    if (n > 0) base_lines_add(&c->lines, bytes, (size_t)n);
     while (base_lines_take(&c->lines, &line, &too_long)) {
         if (too_long)
             acp_send_error(NULL, ACP_INVALID_REQUEST, "a message of more than 16 MiB is refused");
@@ -650,19 +651,33 @@ static bool read_client(acp *c, base_err *err, int *ret)
             take_line(c, &line);
     }
     base_buf_free(&line);
-    return true;
+}
+
+/* False: the client has nothing more to say. */
+static bool read_client(acp *c, base_err *err, int *ret)
+{
+    char bytes[65536];
+    const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (n < 0 && errno != EINTR && errno != EAGAIN) *ret = base_fail_sys(err, "the standard input");
+    if (n == 0 || *ret) base_lines_add(&c->lines, "\n", 1); /* the last one needs no end */
+    if (n > 0) base_lines_add(&c->lines, bytes, (size_t)n);
+    take_lines(c);
+    return n && !*ret;
 }
 
 int acp_run(const acp_options *options, base_err *err)
 {
     acp c = {.options = options, .lines = {.most = ACP_MOST_LINE}};
     int rc = 0;
-    for (bool goes_on = true; goes_on;) {
-        struct pollfd fds[] = {
-            {STDIN_FILENO, POLLIN, 0}, {c.worker ? agent_worker_fd(c.worker) : -1, POLLIN, 0}};
-        if (poll(fds, 2, -1) < 0 && errno != EINTR) break;
+    for (bool is_heard = true; is_heard || c.opening->doc || c.prompt.doc;) {
+        struct pollfd fds[] = {{is_heard ? STDIN_FILENO : -1, POLLIN, 0},
+            {c.worker ? agent_worker_fd(c.worker) : -1, POLLIN, 0}, {is_heard ? -1 : STDOUT_FILENO, 0, 0}};
+        if (poll(fds, 3, -1) < 0 && errno != EINTR) break;
         take_messages(&c);
-        if (fds[0].revents) goes_on = read_client(&c, err, &rc);
+        if (fds[2].revents) break;
+        if (!fds[0].revents) continue;
+        is_heard = read_client(&c, err, &rc);
+        if (!is_heard) cancel_prompt(&c); /* nobody can say yes or stop it any more */
     }
     close_session(&c);
     for (size_t i = 0; i < ACP_MOST_OPENING; i++) waiting_free(&c.opening[i]);

@@ -19,7 +19,10 @@ typedef struct acp_options {
     const char *version; /* of kvist */
 } acp_options;
 
-/* Until the standard input ends. BASE_E_IO: it cannot be read. */
+/*
+ * Until the standard input ends; then a request that runs is cancelled, and each that waits gets its answer, unless nobody reads
+ * any more. BASE_E_IO: it cannot be read.
+ */
 int acp_run(const acp_options *options, base_err *err);
 
 #endif

@@ -30,6 +30,8 @@ struct agent_worker {
     bool stopping, waits_for_decision, has_decision;
     /* the engine thread does what nobody waits for: whoever wants something ends it by `cancel` */
     bool idling;
+    bool is_working,
+        is_next_interrupted; /* on a line; the first that waits was interrupted before it was taken */
     agent_decision decision;
     bool has_mode;
     agent_mode mode;
@@ -137,10 +139,14 @@ static bool wait_for_work(agent_worker *w, char **line)
     while (!w->stopping && !w->n_lines && !w->has_mode) pthread_cond_wait(&w->wake, &w->lock);
     *line = NULL;
     bool going = !w->stopping;
-    if (going) atomic_store(&w->cancel, false); /* an interrupt that came while idle */
-    if (going && w->n_lines && !w->has_mode) {
+    const bool takes = going && w->n_lines && !w->has_mode;
+    /* An interrupt that came while nothing waited was for nothing. */
+    if (going) atomic_store(&w->cancel, takes && w->is_next_interrupted);
+    if (takes) {
         *line = w->lines[0];
         memmove(w->lines, w->lines + 1, --w->n_lines * sizeof *w->lines);
+        w->is_working = true;
+        w->is_next_interrupted = false;
     }
     pthread_mutex_unlock(&w->lock);
     return going;
@@ -190,6 +196,9 @@ static void *run(void *user)
         if (!line) continue;
         agent_submit(w->agent, line, NULL); /* errors came as events */
         look_for_skills(w);
+        pthread_mutex_lock(&w->lock);
+        w->is_working = false;
+        pthread_mutex_unlock(&w->lock);
         post(w, (agent_worker_message){.type = AGENT_WORKER_IDLE});
         agent_settle(w->agent); /* the person sees the end of the turn before its rows are written */
         idle(w);
@@ -305,6 +314,7 @@ void agent_worker_interrupt(agent_worker *w)
 {
     pthread_mutex_lock(&w->lock);
     atomic_store(&w->cancel, true);
+    w->is_next_interrupted = !w->is_working && w->n_lines;
     pthread_cond_broadcast(&w->wake);
     pthread_mutex_unlock(&w->lock);
 }

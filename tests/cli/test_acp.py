@@ -317,6 +317,53 @@ class Acp(unittest.TestCase):
         self.assertFalse(os.path.exists(os.path.join(self.tree, "new.txt")))
         self.assertEqual(client.end(), (0, ""))
 
+    def test_a_cancel_right_behind_its_request(self):
+        """Before the engine's thread has taken it: what is cancelled is that request, and not nothing."""
+        client = self.start((call("write", {"path": "new.txt"}, "hello")) * 20)
+        session = self.new(client)
+        client.answer = lambda params: {"outcome": "selected", "optionId": "yes"}
+        for i in range(20):
+            prompt = {"jsonrpc": "2.0", "id": f"go{i}", "method": "session/prompt",
+                      "params": {"sessionId": session, "prompt": [{"type": "text", "text": "Write."}]}}
+            client.send(json.dumps(prompt) + "\n" + json.dumps({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}))
+            message = client.take()
+            self.assertEqual((message["id"], message.get("result")), (f"go{i}", {"stopReason": "cancelled"}))
+        self.assertFalse(os.path.exists(os.path.join(self.tree, "new.txt")))
+
+    def test_the_end_of_the_input_leaves_nothing_unanswered(self):
+        path = os.path.join(self.folder, "script")
+        with open(path, "w") as f:
+            f.write("answer Fine.\n")
+        sent = [{"id": 1, "method": "initialize", "params": {"protocolVersion": 1}},
+                {"id": 2, "method": "session/new", "params": {"cwd": self.tree, "mcpServers": []}},
+                {"id": 3, "method": "session/new", "params": {"cwd": self.tree, "mcpServers": []}},
+                {"id": 4, "method": "session/list", "params": {}}]  # without a line's end
+        run = subprocess.run([KVIST, "acp", "--fake-script", path], input="\n".join(json.dumps({"jsonrpc": "2.0", **m}) for m in sent), text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env, timeout=PATIENCE)
+        answers = {m["id"]: m for m in map(json.loads, run.stdout.splitlines()) if "id" in m}
+        self.assertEqual((run.returncode, sorted(answers)), (0, [1, 2, 3, 4]), run.stderr)
+        self.assertEqual(answers[2]["result"]["sessionId"], answers[3]["result"]["sessionId"])
+        for reads in (True, False):  # a request that waits for a decision; an editor that is gone altogether
+            client = self.start(call("write", {"path": "new.txt"}, "hello") + "answer Never said.\n")
+            session = self.new(client)
+            asked = threading.Event()
+
+            def leave(params):
+                asked.set()
+                client.process.stdin.close()
+                client.process.stdin = open(os.devnull, "wb")
+                return {}
+            client.answer = leave
+            client.send({"id": "go", "method": "session/prompt", "params": {"sessionId": session, "prompt": [{"type": "text", "text": "Write."}]}})
+            if reads:
+                self.assertEqual(client.take()["result"], {"stopReason": "cancelled"})
+            else:
+                client.process.stdout.close()
+                client.process.stdin.close()
+            self.assertEqual(client.process.wait(timeout=PATIENCE), 0)
+            self.assertEqual(asked.is_set(), reads)
+            self.assertFalse(os.path.exists(os.path.join(self.tree, "new.txt")))
+
     def test_a_late_yes_answers_nothing(self):
         """For a question that was cancelled, answered before, never asked, taken back by the answer itself, or of a closed session."""
         client = self.start(call("write", {"path": "new.txt"}, "hello") * 12, "--mode", "ask")

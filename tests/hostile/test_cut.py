@@ -77,6 +77,16 @@ class Cut(Hostile):
                 results = [e for e in events if e["event"] == "tool_result"]
                 self.assertEqual(len(results), n, (results, run.stderr))
                 self.assertEqual(bool(self.told(events)), not n)
+                for told in self.told(events):
+                    self.assertIn("the server ended it", told["text"])
+
+    def test_what_a_server_is_asked_for(self):
+        """As many tokens as the person allowed, so that the limit that cuts is the one that is named."""
+        for given, asked in (([], 4096), (["--max-tokens", "9000"], 9000), (["--max-tokens", "70"], 70)):
+            s = Server("chat", ["Fine."])
+            self.addCleanup(s.close)
+            self.kvist("-p", "Go.", "--json", "--mode", "plan", "--endpoint", s.url, "--ephemeral", "--ctx", "16384", *given)
+            self.assertEqual([r["max_tokens"] for r in s.requests if "max_tokens" in r][-1], asked)
 
 
 main()

@@ -16,7 +16,10 @@
 #include "remote/gbnf.h"
 #include "remote/sse.h"
 
-enum { GUESSED_CTX = 32768, ANSWER_AT_ONCE = 4096 };
+enum {
+    GUESSED_CTX = 32768,
+    ANSWER_AT_ONCE = 4096 /* tokens that are asked for where nothing else is told */
+};
 
 /* A call behind the first, gathered until the answer's end. */
 typedef struct later_call {
@@ -33,7 +36,7 @@ typedef struct chat {
     base_buf grammar;  /* rules of calls, where the endpoint takes a grammar */
     char *refused;     /* what it said of one; NULL: nothing */
     engine_hold *hold; /* this answer's; NULL: it is free */
-    uint32_t n_ctx;
+    uint32_t n_ctx, max_answer;
     int32_t *ids; /* stand-ins */
     bool *active; /* [n] */
     size_t cap_ids, cap_active;
@@ -273,7 +276,7 @@ static int send_request(chat *c, long *status, base_err *err)
         &(remote_request){.model = c->endpoint->model,
             .messages = m.all,
             .n_messages = (uint32_t)m.n,
-            .max_tokens = room < ANSWER_AT_ONCE ? room : ANSWER_AT_ONCE,
+            .max_tokens = room < c->max_answer ? room : c->max_answer,
             .sampling = c->sampling,
             .grammar = grammar.data,
             .schema = c->hold && !c->hold->calls && !with_grammar ? c->hold->text : NULL},
@@ -566,6 +569,7 @@ engine *engine_remote_chat_open(remote_endpoint *endpoint, const engine_options 
     c->cancel = options->cancel;
     c->sampling = options->sampling;
     c->n_ctx = wanted ? (told && told < wanted ? told : wanted) : told ? told : GUESSED_CTX;
+    c->max_answer = options->max_answer ? options->max_answer : ANSWER_AT_ONCE;
     base_buf text = {0};
     base_buf_printf(&text, "chat-%.200s", endpoint->model);
     c->hash = base_buf_take(&text);

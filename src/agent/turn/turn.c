@@ -95,7 +95,6 @@ static int append_request(agent *a, const char *request, base_err *err)
 
 static const char *const end_notices[] = {
     [AGENT_REPLY_REPEATS] = "the answer went round in circles and was stopped",
-    [AGENT_REPLY_TOO_LONG] = "the answer reached its limit of tokens and was cut",
     [AGENT_REPLY_CANCELLED] = "interrupted; what was answered so far is kept",
 };
 
@@ -213,13 +212,26 @@ static int check_room(agent *a, base_err *err)
 /* What stopped an answer in its middle. */
 static void tell_end(agent *a, const agent_reply *r)
 {
-    if (r->end == AGENT_REPLY_TOO_LONG && agent__reply_begins_call(r))
-        agent__notice(a,
-            "the answer was cut inside of a call, which is not whole: nothing of it was done (an answer has "
-            "%u tokens; --max-tokens N gives it more)",
+    const engine_ops *o = a->engine->ops;
+    const bool is_cut = r->end == AGENT_REPLY_TOO_LONG, is_theirs = o->answer_cut && o->answer_cut(a->engine);
+    base_buf why = {0};
+    if (is_theirs)
+        base_buf_printf(&why,
+            "the server ended it: at a limit of its own, at the end of its context or at the %u tokens that "
+            "were asked for (--max-tokens)",
             a->settings.max_tokens);
+    else
+        base_buf_printf(
+            &why, "an answer has %u tokens; --max-tokens N gives it more", a->settings.max_tokens);
+    if (is_cut && agent__reply_begins_call(r))
+        agent__notice(a,
+            "the answer was cut inside of a call, which is not whole: nothing of it was done (%s)", why.data);
+    else if (is_cut)
+        agent__notice(a, "the answer %s (%s)",
+            is_theirs ? "was cut" : "reached its limit of tokens and was cut", why.data);
     else if (end_notices[r->end])
         agent__notice(a, "%s", end_notices[r->end]);
+    base_buf_free(&why);
 }
 
 /*
