@@ -90,7 +90,7 @@ enum {
     X(recent, "recent", 0, 1, NULL, "share of what an eviction leaves that is for the newest rows") \
     X(mode, "mode", 0, 1, "query memory", "intentkv: the newest message asks, or the session's memory") \
     X(residual, "residual", 0, 1, "off on", "intentkv: what `kvist learn` trained on this user's sessions corrects the rule") \
-    X(host, "host", 0, 1048576, NULL, "MiB of rows kept in memory, evicted rows beyond it on disk only; 0: no limit") \
+    X(host, "host", 0, 1048576, NULL, "MiB of rows kept in memory, evicted rows beyond it on disk only; 0: no limit but that of a folded session") \
     X(states, "states", 0, 1048576, NULL, "MiB of kept states in memory, of models that keep one beside rows; two at least") \
     X(states_disk, "states_disk", 0, 1048576, NULL, "MiB of them on disk; the newest at least") \
     X(disk, "disk", 0, 1048576, NULL, "MiB of rows on disk, the oldest evicted ones beyond it given up; 0: no limit") \

@@ -179,6 +179,8 @@ struct kv_session {
     int tier;             /* file of blocks that are on disk only; 0: none yet */
     uint32_t tier_blocks; /* places in it that were written */
     bool keeps_windows;   /* rows behind windows stay in memory: the disk has no room for them */
+    uint64_t folded_most; /* bytes of rows in memory once some are folded, unless `host` says */
+    bool keeps_folded;    /* the disk has no room for the others */
     uint32_t *file_row;   /* [n] place in the row file; KV_NO_ROW: not written yet */
     uint64_t *row_hash;   /* [n] of those that are */
     kv_prefix prefix;

@@ -29,6 +29,7 @@ int kv__fold(kv_session *s, const atomic_bool *cancel, base_err *err);
  * rows or evicted some. Does nothing without limits.
  */
 int kv__tier(kv_session *s, base_err *err);
+uint64_t kv__folded_most(void); /* bytes: what kv_session.folded_most is on this machine */
 int kv__to_disk(kv_session *s, uint32_t b, base_err *err); /* block b, nobody else's and as it was computed */
 bool kv__block_is_computed(const kv_session *s, uint32_t b); /* not below a cut: it has rows to round */
 

@@ -12,6 +12,9 @@
  * (is_cold). They may be read again after a rewind, so they are not rounded, and where they are given up they leave
  * those lists.
  *
+ * A session that is folded goes on for ever, so where the person has set no limit it has one of its own (folded_most), on
+ * disk alone: nothing is rounded or given up for it, and where the disk is full rows stay in memory.
+ *
  * Rows behind a window are in no list's reach but a rewind's, and of most models with windows they are most of the
  * cache. So those of full blocks go to that file as well, limit or not, and are mapped where they lay: the same pages,
  * which memory need not keep (leave_windows). A device that reads blocks where they lie (pinned memory) keeps them.
@@ -34,7 +37,11 @@
 #include "kv/read/reading.h"
 #include "kv/read/visit.h"
 
-enum { LEAST_MAPPED = 1 << 20 }; /* bytes of a block: smaller ones are not worth a map */
+enum {
+    LEAST_MAPPED = 1 << 20, /* bytes of a block: smaller ones are not worth a map */
+    FOLDED_MIB = 1024,      /* a folded session's rows in memory, */
+    FOLDED_SHARE = 4,       /* and at most that part of the machine's memory */
+};
 
 static uint64_t limit_of(double mib)
 {
@@ -227,20 +234,44 @@ static int give_up(kv_session *s, uint64_t excess, base_err *err)
     return rc;
 }
 
-int kv__tier(kv_session *s, base_err *err)
+/* The oldest blocks that may leave go to the file until memory suffices. */
+static int leave_memory(kv_session *s, uint64_t have, uint64_t host, base_err *err)
 {
-    const uint64_t host = limit_of(s->parameters.host), disk = limit_of(s->parameters.disk);
-    leave_windows(s);
-    uint64_t have = host ? count_bytes(s, false) + kv__reading_bytes(s) + kv__visit_bytes(s) : 0;
-    int rc = have > host && s->row_path ? kv__reading_catch_up(s, err) : 0;
-    if (rc) return rc;
-    if (have > host && s->parameters.tier > 0 && !s->window) have = pack_cold(s, have, host);
-    for (uint32_t b = 0; b < s->table.n && have > host && s->row_path && !rc; b++) {
+    int rc = 0;
+    for (uint32_t b = 0; b < s->table.n && have > host && !rc; b++) {
         if (s->table.blocks[b]->on_disk || !may_leave(s, b)) continue;
         have -= bytes_in_memory(s, s->table.blocks[b]);
         rc = kv_table_unpack(&s->table, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK, err);
         if (!rc) rc = kv__to_disk(s, b, err);
     }
+    return rc;
+}
+
+/* The limit that a folded session has of its own. */
+static void leave_folded(kv_session *s)
+{
+    if (!s->fold.n || !s->row_path || s->keeps_folded || s->parameters.host > 0) return;
+    const uint64_t have = count_bytes(s, false) + kv__visit_bytes(s);
+    s->keeps_folded = have > s->folded_most && leave_memory(s, have, s->folded_most, NULL);
+}
+
+uint64_t kv__folded_most(void)
+{
+    const uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+                   share = memory / FOLDED_SHARE;
+    return share < limit_of(FOLDED_MIB) ? share : limit_of(FOLDED_MIB);
+}
+
+int kv__tier(kv_session *s, base_err *err)
+{
+    const uint64_t host = limit_of(s->parameters.host), disk = limit_of(s->parameters.disk);
+    leave_windows(s);
+    leave_folded(s);
+    uint64_t have = host ? count_bytes(s, false) + kv__reading_bytes(s) + kv__visit_bytes(s) : 0;
+    int rc = have > host && s->row_path ? kv__reading_catch_up(s, err) : 0;
+    if (rc) return rc;
+    if (have > host && s->parameters.tier > 0 && !s->window) have = pack_cold(s, have, host);
+    if (s->row_path) rc = leave_memory(s, have, host, err);
     if (rc) return rc;
     uint64_t excess = 0;
     if (host && !s->row_path && have > host) excess = have - host;

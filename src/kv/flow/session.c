@@ -102,6 +102,7 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     kv__set_end(s);
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
     s->row_path = base_xstrdup(options->row_file);
+    s->folded_most = kv__folded_most();
     if (options->prefix_file) kv__prefix_load(s, options->prefix_file);
     kv__heads_load(s, options->heads_file);
     s->pivot_path = base_xstrdup(options->pivot_file);
