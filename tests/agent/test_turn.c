@@ -384,6 +384,7 @@ static void test_turn__who_calls_it_is_looked_up(void **state)
     put_file("count.c",
         "int count(int n)\n{\n    return n;\n}\n\nint add_one(int n)\n{\n    return count(n) + 1;\n}\n");
     put_file("main.c", "int main(void)\n{\n    return add_one(1) + count(2);\n}\n");
+    put_file("counted.h", "struct counted {\n    int n;\n};\n");
     base_buf many = {0}; /* more than are shown */
     base_buf_puts(&many, "void tally_up(void)\n{\n}\n");
     for (int i = 0; i < 30; i++) base_buf_printf(&many, "void f%d(void)\n{\n    tally_up();\n}\n", i);
@@ -401,7 +402,9 @@ static void test_turn__who_calls_it_is_looked_up(void **state)
         {"And the callers of add_one?", "Callers of `add_one`, all 1 of the tree:\\n- `main` in main.c:3\\n"},
         {"Which function adds one to a number, and who calls it?", "Callers of `add_one`, all 1 of the tree"},
         {"What adds one? Where is it used?", "Callers of `add_one`, all 1 of the tree"},
-        {"What does add_one call?", NULL}, {"Who calls it?", NULL}, /* nothing was answered before */
+        {"Who calls main?", "Callers of `main`, none: no call of it stands in the tree.\\n"},
+        {"What does add_one call?", NULL}, {"Who calls the counted?", NULL}, /* a type */
+        {"Who calls it?", NULL},                                             /* nothing was answered before */
         {"Find the function that calls something twice", NULL},
         {"Which functions are called by add_one?", NULL},
         {"I count on you: what is called first?", NULL}, /* a word, no name */

@@ -494,9 +494,15 @@ static void add_mentions(gathering *g)
 
 /* --- who calls it --------------------------------------------------------------------------------------- */
 
+/* A function, of which "nobody calls it" says something. */
+static bool is_called_by_name(const code_place *places, uint32_t n)
+{
+    return n && (!strcmp(places[0].what, "function") || !strcmp(places[0].what, "method"));
+}
+
 /*
- * The callers of one symbol, a line each: a small model copies a list where it would miss what stands in five
- * excerpts.
+ * The callers of one symbol, a line each, or that there are none: a small model copies a list where it would miss what
+ * stands in five excerpts, and names somebody where nobody calls it.
  */
 static void add_callers(gathering *g, const char *name)
 {
@@ -510,8 +516,11 @@ static void add_callers(gathering *g, const char *name)
     const uint32_t n_places = code_index_define(index, name, &places),
                    n = code_index_callers(index, name, MAX_CALLERS, &callers),
                    kept = n < MAX_CALLERS ? n : MAX_CALLERS;
-    base_buf_printf(
-        &text, "%s %u of the tree:\n", tool_workspace_is_partial(a->workspace) ? "at least" : "all", n);
+    const bool is_partial = tool_workspace_is_partial(a->workspace);
+    if (n)
+        base_buf_printf(&text, "%s %u of the tree:\n", is_partial ? "at least" : "all", n);
+    else
+        base_buf_puts(&text, "none: no call of it stands in the tree.\n");
     for (uint32_t i = 0; i < kept; i++)
         if (*callers[i].name)
             base_buf_printf(&text, "- `%s` in %s:%u\n", callers[i].name, callers[i].path, callers[i].line);
@@ -519,10 +528,11 @@ static void add_callers(gathering *g, const char *name)
             base_buf_printf(&text, "- %s:%u, outside of all functions\n", callers[i].path, callers[i].line);
     uint32_t n_lines;
     text.len = fitting_lines(a, text.data, text.len, g->left, &n_lines);
-    if (n_places && !is_told && n_lines > 1) {
-        if (n_lines - 1 < n) base_buf_printf(&text, "- and %u more\n", n - (n_lines - 1));
+    const bool is_listed = n ? n_lines > 1 : n_lines && !is_partial && is_called_by_name(places, n_places);
+    if (!is_told && n_places && is_listed) {
+        if (n && n_lines - 1 < n) base_buf_printf(&text, "- and %u more\n", n - (n_lines - 1));
         const uint32_t tokens = agent__count(a, text.data, text.len);
-        base_buf_printf(&about, "%u caller%s of %s", n, n > 1 ? "s" : "", name);
+        base_buf_printf(&about, "%u caller%s of %s", n, n == 1 ? "" : "s", name);
         g->lists[g->n_lists++] = (excerpt){.path = base_xstrdup(places[0].path),
             .name = base_xstrdup(about.data),
             .why = base_xstrdup("the request asks who calls it"),
