@@ -15,7 +15,7 @@
 #include "base/path.h"
 #include "code/code.h"
 
-enum { DEFAULT_CAP = 12, MAX_WORD = 200, CITED_WITHIN = 90, MAX_FIELDS = 256 };
+enum { DEFAULT_CAP = 12, MAX_WORD = 200, CITED_WITHIN = 90, MAX_FIELDS = 256, LEAST_MISSPELT = 8 };
 
 typedef struct reader {
     const code_index *x;
@@ -25,6 +25,7 @@ typedef struct reader {
     uint32_t n, cap;
     uint32_t last_name; /* the last DEFINED name, for a place cited behind it; UINT32_MAX: none */
     size_t last_name_to;
+    bool is_joined; /* that name stands in a list of names */
 } reader;
 
 static bool is_lower(char c)
@@ -102,10 +103,22 @@ static bool speaks_of_use(const char *text, size_t from, size_t to)
     return false;
 }
 
+/* "`f` and `g` in a.c and b.c": which of the names stands where, the order alone does not say. */
+static bool is_joined(const char *text, size_t from, size_t to)
+{
+    while (from < to && strchr("`()", text[from])) from++;
+    while (to > from && strchr("`", text[to - 1])) to--;
+    static const char *const joints[] = {",", ", ", " and ", ", and ", " or ", ", or ", NULL};
+    for (const char *const *j = joints; *j != NULL; j++)
+        if (strlen(*j) == to - from && memcmp(*j, text + from, to - from) == 0) return true;
+    return false;
+}
+
 /* Is the last name still what the sentence is about at `from`? */
 static bool is_cited_here(const reader *r, size_t from)
 {
-    if (r->last_name == UINT32_MAX || from < r->last_name_to || from - r->last_name_to > CITED_WITHIN)
+    if (r->last_name == UINT32_MAX || from < r->last_name_to || from - r->last_name_to > CITED_WITHIN ||
+        r->is_joined)
         return false;
     for (size_t i = r->last_name_to; i + 1 < from; i++)
         if ((strchr(".!?", r->text[i]) != NULL && strchr(" \n", r->text[i + 1]) != NULL) ||
@@ -330,6 +343,44 @@ static bool is_folder(const code_index *x, const char *name)
     return found;
 }
 
+/* One letter more, less or another, or two changed places. */
+static bool is_misspelt(const char *a, size_t n, const char *b, size_t m)
+{
+    size_t front = 0, back = 0;
+    while (front < n && front < m && a[front] == b[front]) front++;
+    while (back < n - front && back < m - front && a[n - 1 - back] == b[m - 1 - back]) back++;
+    const size_t left = n - front - back, right = m - front - back;
+    if (left == 2 && right == 2) return a[front] == b[front + 1] && a[front + 1] == b[front];
+    return left + right > 0 && left <= 1 && right <= 1;
+}
+
+/* The one name that the tree defines and that differs from this one by a slip. */
+static void find_meant(const code_index *x, code_checked *c)
+{
+    const size_t n = strlen(c->name);
+    const char *found = NULL;
+    uint32_t count = 0;
+    if (n < LEAST_MISSPELT) return;
+    pthread_mutex_lock(&((code_index *)x)->lock);
+    for (uint32_t i = 0; i < x->identifiers.n && count < 2; i++) {
+        const char *name = x->identifiers.strings[i];
+        if (x->names[i].n_files == 0 || !is_misspelt(c->name, n, name, strlen(name))) continue;
+        found = x->names[i].n_refs != 0 ? name : NULL; /* a library's name: no slip */
+        count++;
+    }
+    char *meant = count == 1 && found != NULL ? base_xstrdup(found) : NULL;
+    pthread_mutex_unlock(&((code_index *)x)->lock);
+    code_place *places = NULL;
+    const uint32_t n_places = meant != NULL ? code_index_define(x, meant, &places) : 0;
+    if (n_places != 0) {
+        take_place(c, &places[0]);
+        c->meant = meant;
+    } else {
+        free(meant);
+    }
+    code_places_free(places, n_places);
+}
+
 static bool is_member(const code_place *p)
 {
     return *p->parent != '\0';
@@ -369,6 +420,8 @@ static void check_name(reader *r, const char *name, size_t from, size_t to, bool
                              is_small(places[i].what) == is_small(places[at].what);
             r->last_name = r->n - 1;
         }
+        r->is_joined =
+            r->last_name_to != 0 && r->last_name_to < from && is_joined(r->text, r->last_name_to, from);
         r->last_name_to = to;
     } else if (n_places == 0 && !english && (quoted || called || !s.scoped || knows_scope(r->x, name))) {
         const bool mentioned = is_mentioned(r->x, name);
@@ -380,6 +433,7 @@ static void check_name(reader *r, const char *name, size_t from, size_t to, bool
             c->state = mentioned ? CODE_PLACE_MENTIONED : CODE_PLACE_MISSING;
             c->what = base_xstrdup("");
             c->parent = base_xstrdup("");
+            if (!mentioned && compound && !s.qualified) find_meant(r->x, c);
         }
     }
     code_places_free(places, n_places);
@@ -480,63 +534,9 @@ void code_places_checked_free(code_checked *c, uint32_t n)
         free(c[i].path);
         free(c[i].what);
         free(c[i].parent);
+        free(c[i].meant);
     }
     free(c);
-}
-
-static int by_citation(const void *a, const void *b)
-{
-    const code_checked *x = a, *y = b;
-    return x->cited_from < y->cited_from ? -1 : x->cited_from > y->cited_from;
-}
-
-/* The tree has one definition of the name and no other, of whatever kind. */
-static bool is_sole(const code_index *x, const char *name)
-{
-    code_place *places;
-    const uint32_t n = code_index_define(x, name, &places);
-    uint32_t real = 0;
-    for (uint32_t i = 0; i < n; i++) real += !places[i].is_declaration;
-    code_places_free(places, n);
-    return real == 1;
-}
-
-/* A place that the answer writes lies in one of these files. */
-static bool is_in_any(const char *place, size_t n, char *const *files, size_t n_files)
-{
-    for (size_t i = 0; i < n_files; i++) {
-        const char *name = base_path_name(files[i]);
-        if (memmem(place, n, name, strlen(name))) return true;
-    }
-    return false;
-}
-
-uint32_t code_places_correct(const code_index *x, const char *answer, size_t n, char *const *changed,
-    size_t n_changed, base_buf *out, base_buf *what)
-{
-    enum { MOST = 64 };
-    code_checked *checked;
-    const uint32_t count = code_places_check(x, answer, n, MOST, &checked);
-    uint32_t corrected = 0;
-    size_t at = 0;
-    qsort(checked, count, sizeof *checked, by_citation);
-    for (uint32_t i = 0; i < count; i++) {
-        const code_checked *c = &checked[i];
-        if (c->state != CODE_PLACE_DEFINED || c->cited_to <= c->cited_from || c->cited_from < at ||
-            c->cited_to > n || !is_sole(x, c->name) ||
-            is_in_any(answer + c->cited_from, c->cited_to - c->cited_from, changed, n_changed))
-            continue;
-        const int length = (int)(c->cited_to - c->cited_from);
-        base_buf_add(out, answer + at, c->cited_from - at);
-        base_buf_printf(out, "%s:%u [corrected from %.*s]", c->path, c->line, length, answer + c->cited_from);
-        base_buf_printf(what, "%s%s: %s:%u, not %.*s", corrected ? "\n" : "", c->name, c->path, c->line,
-            length, answer + c->cited_from);
-        at = c->cited_to;
-        corrected++;
-    }
-    if (corrected) base_buf_add(out, answer + at, n - at);
-    code_places_checked_free(checked, count);
-    return corrected;
 }
 
 void code_places_line(const code_checked *c, base_buf *out)
@@ -555,7 +555,12 @@ void code_places_line(const code_checked *c, base_buf *out)
     case CODE_PLACE_MENTIONED:
         base_buf_printf(out, "%s: used in this tree, defined elsewhere", c->name);
         break;
-    case CODE_PLACE_MISSING: base_buf_printf(out, "no %s in this tree", c->name); break;
+    case CODE_PLACE_MISSING:
+        base_buf_printf(out, "no %s in this tree", c->name);
+        if (c->meant != NULL)
+            base_buf_printf(out, "; %s: %s:%u (%s%s%s)", c->meant, c->path, c->line, c->what,
+                c->parent[0] != '\0' ? " of " : "", c->parent);
+        break;
     case CODE_PLACE_BAD_LINE:
         base_buf_printf(out, "%s: %s has only %u lines", c->name, c->path, c->line);
         break;

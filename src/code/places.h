@@ -23,7 +23,8 @@ typedef enum code_place_state {
 typedef struct code_checked {
     char *name; /* as the answer wrote it: "freeReplyObject", "hiredis.h:89" */
     code_place_state state;
-    char *path; /* the full path in the tree; NULL for MENTIONED and MISSING */
+    char *meant; /* MISSING: the one name of the tree that this is a slip of, with its place; NULL: none */
+    char *path;  /* the full path in the tree; NULL for MENTIONED, and for MISSING that means nothing */
     uint32_t line, line_end;
     char *what;                    /* "function", ...; "file" for paths */
     char *parent;                  /* "" at the top */
@@ -40,14 +41,6 @@ typedef struct code_checked {
 uint32_t code_places_check(
     const code_index *x, const char *answer, size_t n, uint32_t cap, code_checked **ret);
 void code_places_checked_free(code_checked *c, uint32_t n);
-
-/*
- * The answer with the places put right that it gives a name wrongly, each marked as corrected; only where the
- * tree has exactly one definition of the name, and not those in the n_changed files of `changed`: "a test for f in
- * test_a.py" is no place of f. *what: a line each ("gcd: a.py:3, not b.py:9"). Returns how many; 0: out stays empty.
- */
-uint32_t code_places_correct(const code_index *x, const char *answer, size_t n, char *const *changed,
-    size_t n_changed, base_buf *out, base_buf *what);
 
 /* One line for a person: "freeReplyObject: hiredis.c:91 (function)", "no src/reply.py in this tree". */
 void code_places_line(const code_checked *c, base_buf *out);

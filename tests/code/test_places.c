@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include "base/buf.h"
+#include "code/corrections.h"
 #include "code/places.h"
 
 static code_index *tree(code_grammars *g)
@@ -158,7 +159,7 @@ static void correct(const char *answer, const char *expected, const char *said)
 {
     code_index *x = tree(NULL);
     base_buf out = {0}, what = {0};
-    const uint32_t n = code_places_correct(x, answer, strlen(answer), NULL, 0, &out, &what);
+    const uint32_t n = code_correct_answer(x, answer, strlen(answer), NULL, 0, true, &out, &what);
     assert_int_equal(n != 0, expected != NULL);
     assert_string_equal(out.data != NULL ? out.data : "", expected != NULL ? expected : "");
     if (said != NULL) assert_string_equal(what.data, said);
@@ -188,9 +189,9 @@ static void test_places__files_of_this_turn_are_left_alone(void **state)
     char file[] = "src/reply.py", *changed[] = {file};
     code_index *x = tree(NULL);
     base_buf out = {0}, what = {0};
-    assert_int_equal(code_places_correct(x, answer, strlen(answer), changed, 1, &out, &what), 0);
+    assert_int_equal(code_correct_answer(x, answer, strlen(answer), changed, 1, true, &out, &what), 0);
     base_buf_clear(&out);
-    assert_int_equal(code_places_correct(x, answer, strlen(answer), NULL, 0, &out, &what), 1);
+    assert_int_equal(code_correct_answer(x, answer, strlen(answer), NULL, 0, true, &out, &what), 1);
     base_buf_free(&out);
     base_buf_free(&what);
     code_index_free(x);

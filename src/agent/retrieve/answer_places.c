@@ -10,6 +10,7 @@
 #include "agent/words/callers_question.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
+#include "code/corrections.h"
 #include "code/places.h"
 
 enum { MAX_TOLD_CALLERS = 8 };
@@ -93,8 +94,10 @@ static void check_places(agent *a, const char *text, size_t n)
         code_places_line(c, line);
         if (is_partial && c->state == CODE_PLACE_MISSING)
             base_buf_puts(line, " as far as it is indexed (not all of it is)");
-        items[count++] = (agent_place_row){c->name, words[c->state], c->path, c->line,
-            c->line ? c->line_end : 0, line->data ? line->data : ""};
+        const bool is_slip = c->meant && !is_partial;
+        items[count++] =
+            (agent_place_row){is_slip ? c->meant : c->name, words[is_slip ? CODE_PLACE_DEFINED : c->state],
+                c->path, c->line, c->line ? c->line_end : 0, line->data ? line->data : ""};
     }
     char *before = a->answered;
     a->answered = NULL;
@@ -115,12 +118,12 @@ static void check_places(agent *a, const char *text, size_t n)
 }
 
 /* The answer's event keeps what the model said; what is put right in it is told by itself. */
-static void correct_places(agent *a, const char *text, size_t n)
+static void correct_answer(agent *a, const char *text, size_t n)
 {
     base_buf corrected = {0}, what = {0};
     const agent_asked *asked = &a->asked;
-    if (code_places_correct(
-            tool_workspace_index(a->workspace), text, n, asked->changed, asked->n_changed, &corrected, &what))
+    if (code_correct_answer(tool_workspace_index(a->workspace), text, n, asked->changed, asked->n_changed,
+            !tool_workspace_is_partial(a->workspace), &corrected, &what))
         agent__emit(a, &(agent_event){.type = AGENT_EVENT_correction,
                            .correction = {.turn = a->turn, .text = corrected.data, .what = what.data}});
     base_buf_free(&corrected);
@@ -129,6 +132,6 @@ static void correct_places(agent *a, const char *text, size_t n)
 
 void agent__tell_places(agent *a, const char *text, size_t n)
 {
-    if (!a->asked.n_operations) correct_places(a, text, n);
+    if (!a->asked.n_operations) correct_answer(a, text, n);
     check_places(a, text, n);
 }
