@@ -251,7 +251,7 @@ static int eval_logprobs(eval *e, const char *path, base_err *err)
     int rc = cmd_open_model_file(path, &options, &e->model, err);
     if (rc) return rc;
     e->info = model_get_info(e->model);
-    rc = model_check_room(e->model, (uint32_t)e->common.ctx, 0, err);
+    rc = model_check_room(e->model, (uint32_t)e->common.ctx, 0, false, err);
     e->logits = base_xcalloc((size_t)AT_ONCE * e->info->n_vocab, sizeof *e->logits);
     e->ranks = base_xcalloc((size_t)e->top + 1, sizeof *e->ranks);
     if (!rc) rc = each_line(logprobs_line, e, err);

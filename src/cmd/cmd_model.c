@@ -144,7 +144,8 @@ static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *
     const gguf_tensor *embedding = gguf_find_tensor(f, "token_embd.weight");
     bool own_head = gguf_find_tensor(f, "output.weight") != NULL;
     uint64_t weights = 0,
-             row = (uint64_t)h->n_rows_layers * h->n_head_kv * h->head_dim * 2 * sizeof(uint16_t);
+             row = (uint64_t)h->n_rows_layers * h->n_head_kv * h->head_dim * 2 * sizeof(uint16_t),
+             windows = model_window_bytes(h);
     for (uint64_t i = 0; i < gguf_n_tensors(f); i++) {
         const gguf_tensor *t = gguf_tensor_at(f, i);
         if ((own_head && t == embedding) || model_arch_is_left_out(h, t)) continue;
@@ -170,10 +171,16 @@ static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *
     base_buf_puts(out, " of weights\n  one row           ");
     model_files_put_bytes(out, row);
     base_buf_puts(out, " (K and V of a token in all lanes, F16)\n");
+    if (windows) {
+        base_buf_puts(out, "    of layers with a window ");
+        model_files_put_bytes(out, windows);
+        base_buf_printf(
+            out, ": behind %" PRIu32 " tokens these lie on disk, and are left out below\n", h->window);
+    }
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         if (lengths[i] > h->n_ctx) break;
         base_buf_printf(out, "  %6" PRIu32 " rows active  ", lengths[i]);
-        model_files_put_bytes(out, row * lengths[i]);
+        model_files_put_bytes(out, model_rows_memory(row, windows, h->window, lengths[i]));
         base_buf_puts(out, lengths[i] == 4096 ? " (the default budget)\n" : "\n");
     }
 }

@@ -15,10 +15,14 @@
 #include "model/forward/model.h"
 #include "model/forward/packed.h"
 
-/* Of one file: bytes in GB (0: not known to us), K and V of a token in all lanes in KiB, one state in MiB. */
+/*
+ * Of one file: bytes in GB (0: not known to us), K and V of a token in all lanes in KiB, one state in MiB; of the KiB
+ * those of layers that read the newest `window` tokens.
+ */
 typedef struct known_model {
     const char *name, *architecture, *format;
-    double gb, row_kib, state_mib;
+    double gb, row_kib, state_mib, window_kib;
+    uint32_t window;
 } known_model;
 
 /* clang-format off */
@@ -29,11 +33,11 @@ static const known_model models[] = {
     {"Qwen3-Coder-30B-A3B",  "qwen3moe",     "Q4_K_M",  18.6,  96,   0},
     {"Qwen3.5-9B",           "qwen35",       "Q4_K_M",   5.7,  32,  50.3},
     {"Muse-Glimmer-30B",     "muse-glimmer", "Q4_K_M",  18,     0,   0},
-    {"gemma-4-31B QAT",      "gemma4",       "Q4_0",    17.5, 960,   0},
-    {"gpt-oss-20b",          "gpt-oss",      "MXFP4",   12.1,  48,   0},
-    {"gemma-4-E4B",          "gemma4",       "Q4_K_M",   5,    96,   0},
-    {"gemma-4-12B QAT",      "gemma4",       "Q4_0",     7,   384,   0},
-    {"gemma-4-26B-A4B QAT",  "gemma4",       "Q4_0",    14.2, 240,   0},
+    {"gemma-4-31B QAT",      "gemma4",       "Q4_0",    17.5, 960,   0, 800, 1024},
+    {"gpt-oss-20b",          "gpt-oss",      "MXFP4",   12.1,  48,   0, 24, 128},
+    {"gemma-4-E4B",          "gemma4",       "Q4_K_M",   5,    96,   0, 80, 512},
+    {"gemma-4-12B QAT",      "gemma4",       "Q4_0",     7,   384,   0, 320, 1024},
+    {"gemma-4-26B-A4B QAT",  "gemma4",       "Q4_0",    14.2, 240,   0, 200, 1024},
     {"North-Mini-Code-30B",  "cohere2moe",   "Q4_K_M",   0,     0,   0},
     {"Qwen3-Coder-Next-80B", "qwen3next",    "Q4_K_M",  48.5,  24,  75.4},
     {"granite-4.2-30b",      "granite",      "Q4_K_M",   0,     0,   0},
@@ -52,8 +56,11 @@ enum { N_CONTEXTS = sizeof contexts / sizeof *contexts, N_STATES = 4 };
 /* As a model that is opened asks for it: weights packed, rows, the newest states, and work space. */
 static double need_gb(const known_model *m, uint32_t n_rows)
 {
+    const uint64_t row = (uint64_t)(m->row_kib * 1024), windows = (uint64_t)(m->window_kib * 1024);
     return m->gb * model_packed_share(m->format) +
-           (n_rows * m->row_kib * 1024 + N_STATES * m->state_mib * 0x1p20) / 1e9 + .4;
+           ((double)model_rows_memory(row, windows, m->window, n_rows) + N_STATES * m->state_mib * 0x1p20) /
+               1e9 +
+           .4;
 }
 
 static bool is_built(const char *architecture)
@@ -118,7 +125,9 @@ void model_known_print(void)
         " rows of cache; on this machine, where %.1f are free:\n",
         contexts[0], contexts[1], free_gb);
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) put_model(&models[i], free_gb, &out);
-    base_buf_puts(&out, "A budget (--kv-budget) holds fewer rows than the context has tokens.\n");
+    base_buf_puts(&out,
+        "A budget (--kv-budget) holds fewer rows than the context has tokens. Rows behind a window "
+        "(gpt-oss, Gemma) lie on disk.\n");
     fputs(out.data, stdout);
     base_buf_free(&out);
 }

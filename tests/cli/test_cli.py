@@ -306,7 +306,9 @@ class Configuration(Case):
         run = self.run_kvist("model", "list", "--all")
         self.assertEqual(run.returncode, 0, run.stderr)
         # Weights as they are packed (MXFP4 as in the file, Q4_K 1.028 times), rows, .4 GB of work space.
-        self.assertRegex(run.stdout, r"\n  gpt-oss-20b +MXFP4 +12\.1 +12\.9 +14\.1  ")
+        # Half of gpt-oss' layers read 128 tokens, 800 of 960 KiB of gemma-4-31B's 1,024: what lies behind is on disk.
+        self.assertRegex(run.stdout, r"\n  gpt-oss-20b +MXFP4 +12\.1 +12\.7 +13\.3  ")
+        self.assertRegex(run.stdout, r"\n  gemma-4-31B QAT +Q4_0 +17\.5 +20\.9 +24\.9  ")
         self.assertRegex(run.stdout, r"\n  Qwen2\.5-Coder-7B +Q4_K_M +4\.7 +5\.7 +7\.1  ")
 
     def test_the_tour_needs_a_screen(self):

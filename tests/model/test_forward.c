@@ -507,6 +507,17 @@ static void test_forward__a_cancelled_batch_says_so_and_the_next_one_is_fine(voi
     little_close(&l);
 }
 
+/* What `info` and the check of a session's room count: rows behind a window leave memory, where there is a file for them. */
+static void test_model_rows_memory__counts_what_a_window_keeps(void **state)
+{
+    const uint32_t kept = 128 + 512 + 2 * MODEL_ROWS_BLOCK;
+    assert_int_equal(model_rows_memory(100, 0, 0, 1000000), 100000000);
+    assert_int_equal(model_rows_memory(100, 60, 128, kept), 100 * kept);
+    assert_int_equal(model_rows_memory(100, 60, 128, kept + 1000), 100 * kept + 40 * 1000);
+    assert_int_equal(model_rows_memory(1 << 20, 1 << 19, 128, UINT32_MAX),
+        ((uint64_t)UINT32_MAX << 19) + ((uint64_t)kept << 19));
+}
+
 static void test_model_open__describes(void **state)
 {
     little l = little_open(&specs[0]), other;
@@ -642,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_score_rows__is_the_mass_of_a_softmax),
         cmocka_unit_test(test_forward__refuses_what_it_cannot_do),
         cmocka_unit_test(test_forward__a_cancelled_batch_says_so_and_the_next_one_is_fine),
+        cmocka_unit_test(test_model_rows_memory__counts_what_a_window_keeps),
         cmocka_unit_test(test_model_open__describes),
         cmocka_unit_test(test_model_open__refuses_with_the_reason),
         cmocka_unit_test(test_model_open__reports_and_can_be_cancelled),

@@ -748,7 +748,7 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
         l->kv.budget = limit.rows;
         l->kv.until = limit.until;
         uint32_t n_rows = l->kv.budget && l->kv.budget < n_ctx ? l->kv.budget : l->kv.n_ctx;
-        if (!rc) rc = model_check_room(l->model, l->kv.n_ctx, n_rows, err);
+        if (!rc) rc = model_check_room(l->model, l->kv.n_ctx, n_rows, l->row_file != NULL, err);
     }
     kv_observer observer = engine_observer(&l->base);
     if (!rc && options->resume && l->row_file) {

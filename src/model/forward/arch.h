@@ -115,6 +115,9 @@ static inline bool model_layer_has_window(const model_hyper *h, uint32_t layer)
     return h->window && h->windowed[layer / 64] >> layer % 64 & 1;
 }
 
+/* Bytes of a token's rows in layers with a window; 0 where all have one: then none is outside of policy (docs/kv.md). */
+uint64_t model_window_bytes(const model_hyper *h);
+
 static inline bool model_layer_is_recurrent(const model_hyper *h, uint32_t layer)
 {
     return h->recurrent[layer / 64] >> layer % 64 & 1;

@@ -468,9 +468,26 @@ const model_template *model_get_template(const model *m)
     return m->template;
 }
 
-int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, base_err *err)
+uint64_t model_rows_memory(uint64_t row_bytes, uint64_t window_bytes, uint32_t window, uint32_t n)
 {
-    uint64_t need = (uint64_t)n_rows * m->info.row_bytes, available = model_memory_available();
+    enum { BATCH = 512 }; /* of tokens that are computed at once */
+    /* The window may end inside a block, and its tile inside the one before. */
+    const uint32_t kept = window + BATCH + 2 * MODEL_ROWS_BLOCK;
+    return (row_bytes - window_bytes) * n + window_bytes * (window && kept < n ? kept : n);
+}
+
+uint64_t model_window_bytes(const model_hyper *h)
+{
+    uint64_t n = 0;
+    for (uint32_t layer = 0; layer < h->n_rows_layers; layer++) n += model_layer_has_window(h, layer);
+    return n == h->n_rows_layers ? 0 : n * h->n_head_kv * h->head_dim * 2 * sizeof(uint16_t);
+}
+
+int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, bool has_file, base_err *err)
+{
+    const uint64_t windows = has_file ? model_window_bytes(&m->hyper) : 0,
+                   available = model_memory_available(),
+                   need = model_rows_memory(m->info.row_bytes, windows, m->hyper.window, n_rows);
     if (n_ctx > m->info.n_ctx)
         return base_fail(err, BASE_E_LIMIT, "--ctx %u is more than %s was made for: its context is %u tokens",
             n_ctx, m->name, m->info.n_ctx);

@@ -71,10 +71,15 @@ uint32_t model_window(
  */
 uint64_t model_memory_available(void);
 /*
- * Whether a session of n_ctx tokens with n_rows active rows is possible: within the model's context, and in
- * free memory.
+ * Bytes of memory that the rows of n tokens take, row_bytes each, of which window_bytes are of layers that read the newest
+ * `window` tokens: where a session has a file of rows, it keeps those behind the window on disk (kv/evict/tier.c).
  */
-int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, base_err *err);
+uint64_t model_rows_memory(uint64_t row_bytes, uint64_t window_bytes, uint32_t window, uint32_t n);
+/*
+ * Whether a session of n_ctx tokens with n_rows active rows is possible: within the model's context, and in
+ * free memory. has_file: rows behind windows may leave it.
+ */
+int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, bool has_file, base_err *err);
 
 /*
  * Query vectors kept while a batch runs: post-RoPE, F32, [n_layer][n_head][n][head_dim]. `tokens` are places
