@@ -62,14 +62,56 @@ static bool names_symbol(const agent *a, const char *behind)
     return found;
 }
 
-/* "A and B", "the functions A, B and C": the names of the tree in the list behind the verb; returns how many. */
-static uint32_t list_names(const agent *a, const char *behind, char **ret, uint32_t most)
+/* "X. Rename it": the word behind the verb that stands for what is in front of it; false: it is none. */
+static bool read_pronoun(const char *behind, agent_word *ret)
+{
+    static const char *const pronouns[] = {"it", "this", "that", NULL};
+    return agent__next_word(behind, 0, ret) && agent__is_any_word(behind, *ret, pronouns);
+}
+
+/* Does the sentence speak of the word itself: no parameter of it, no check in it? */
+static bool is_spoken_of(const char *request, agent_word w)
+{
+    static const char *const owning[] = {"of", "in", "from", NULL};
+    static const char *const own[] = {
+        "name", "form", "spelling", "case", "prefix", NULL}; /* "the name of X" */
+    static const char *const using[] = {"call", "calls", "called", "use", "uses", "needs", "function",
+        "method", "class", "helper", "macro", "type", "struct", NULL};
+    agent_word before = {0}, owned;
+    const bool has_before = agent__word_before(request, w.from, &before);
+    if (has_before && agent__is_any_word(request, before, owning))
+        return agent__word_before(request, before.from, &owned) && agent__is_any_word(request, owned, own);
+    const bool is_written =
+        agent__looks_like_name(request, w) || (w.from && agent__is_mark(request[w.from - 1]));
+    return is_written || !has_before || agent__is_any_word(request, before, using);
+}
+
+/* What "it" behind the verb is: the last definition that the request speaks of before. The caller frees; NULL: none. */
+static char *find_meant_by_it(const agent *a, const char *request, const char *behind)
+{
+    agent_word w = {0}, best = {0};
+    while (agent__next_word(request, w.to, &w) && request + w.to < behind)
+        if (is_defined(a, request, w) && is_spoken_of(request, w)) best = w;
+    return best.to ? agent__copy_word(request, best) : NULL;
+}
+
+/*
+ * "A and B", "the functions A, B and C": the names of the tree in the list behind the verb, or the one that "it" is there;
+ * returns how many.
+ */
+static uint32_t list_names(const agent *a, const struct operation *o, const char *request, const char *behind,
+    char **ret, uint32_t most)
 {
     static const char *const fillers[] = {"the", "both", "function", "functions", "method", "methods",
-        "class", "classes", "helper", "helpers", "macro", "macros", "type", "types", "struct", "unused",
-        "static", "definition", "definitions", "of", "and", NULL};
+        "class", "classes", "helper", "helpers", "macro", "macros", "type", "types", "struct", "structs",
+        "trait", "traits", "alias", "aliases", "constant", "constants", "variable", "variables", "enum",
+        "enums", "interface", "interfaces", "wrapper", "wrappers", "unused", "old", "deprecated", "obsolete",
+        "static", "private", "public", "definition", "definitions", "of", "and", NULL};
     agent_word w = {0};
     uint32_t n = 0;
+    const bool is_it = o->needs == A_NAME || read_pronoun(behind, &w);
+    if (most && is_it && (ret[0] = find_meant_by_it(a, request, behind))) return 1;
+    w = (agent_word){0};
     while (n < most && agent__next_word(behind, w.to, &w)) {
         if (agent__is_any_word(behind, w, fillers)) continue;
         agent_word member = w; /* Range.contains, Range::contains */
@@ -522,7 +564,15 @@ static bool put_way(const agent *a, const struct operation *o, const char *name,
     const char *request, base_buf *json)
 {
     char *to = NULL, *from = NULL;
-    const bool is_known = read_way(behind, code_last_name(name), !strcmp(o->name, "move"), &to, &from);
+    agent_word it;
+    char *said =
+        read_pronoun(behind, &it) ? agent__copy_word(behind, it) : base_xstrdup(code_last_name(name));
+    bool is_known = o->needs == A_NAME; /* "call it Y" */
+    if (is_known)
+        to = read_destination(behind, 0, false);
+    else
+        is_known = read_way(behind, said, !strcmp(o->name, "move"), &to, &from);
+    free(said);
     char *path = from ? code_index_path(tool_workspace_index(a->workspace), from) : NULL;
     if (is_known)
         base_buf_printf(json,
@@ -586,7 +636,7 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
     if (!is_signature && !is_wording && o) {
         agent_asked *x = &a->asked; /* what is deleted stands in the list still */
         if (!done && !x->n_listed) {
-            x->n_listed = list_names(a, behind, x->listed, AGENT_MAX_WISHES);
+            x->n_listed = list_names(a, o, request, behind, x->listed, AGENT_MAX_WISHES);
             if (x->n_listed == 1) x->listed[0] = agent__with_its_type(a, request, x->listed[0]);
         }
         const uint32_t n = x->n_listed;
