@@ -345,7 +345,7 @@ static void test_opening__an_addition_is_begun(void **state)
             "def is_top(s, t):\n    return s == t\n"},
         {"Add a function is_top to the stack module", "s):\n    return s", "stack.py",
             "def is_top(s):\n    return s\n"},
-        {"Add a static method pop_all to Stack", "@staticmethod\ndef pop_all():\n    return []", "stack.py",
+        {"Add a static method pop_all to Stack", "):\n    return []", "stack.py",
             "        return x\n\n    @staticmethod\n    def pop_all():\n        return []\n"},
         {"Add a function twice_more and declare it in twice.h",
             "static int twice_more(int a)\n{\n    return a;\n}", "twice.h",
@@ -402,6 +402,8 @@ static void test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_mode
         {"Move `twice` into coder.py", "", "coder.py", "def twice(n):"},
         {"Rename twice to doubled everywhere", "", "signer.py", "def doubled(n):"},
         {"Rename the function twice in signer.py to `doubled`", "", "signer.py", "def doubled(n):"},
+        {"The name of twice says too little. Rename it to doubled.", "", "signer.py", "def doubled(n):"},
+        {"Nobody calls twice; it is a number's double. Call it doubled.", "", "signer.py", "def doubled(n):"},
         /* What it does not say the model writes. */
         {"Rename twice to something better", "doubled\"", "signer.py", "def doubled(n):"},
     };
@@ -500,6 +502,36 @@ static void test_opening__a_function_of_a_type_is_begun(void **state)
             "function isValid", " (s) {\n  return true\n}\n```",
             "exports.parse = parse\nexports.isValid = isValid\n\nfunction parse (s) {\n  return s\n}\n\n"
             "function isValid (s) {\n  return true\n}\n"},
+        /* Another type's method of that name is another thing. */
+        {"queue.go",
+            "package q\n\ntype Queue struct{ n int }\n\nfunc (q *Queue) Pop() {\n\tq.n--\n}\n\ntype Stack struct{ n "
+            "int }\n",
+            "q: add the missing Pop() to Stack", "func (s *Stack) Pop", "() {\n\ts.n--\n}\n```",
+            "package q\n\n"
+            "type Queue struct{ n int }\n\n"
+            "func (q *Queue) Pop() {\n"
+            "\tq.n--\n"
+            "}\n\n"
+            "type Stack struct{ n int }\n\n"
+            "func (s *Stack) Pop() {\n"
+            "\ts.n--\n"
+            "}\n"},
+        {"queue.py",
+            "from contextlib import contextmanager\n\n\nclass Queue:\n    @contextmanager\n    def held(self):\n     "
+            "   yield\n",
+            "Add a `muted` context manager to Queue", "@contextmanager\ndef muted(self",
+            "):\n    yield 1\n```",
+            "from contextlib import contextmanager\n\n\nclass Queue:\n    @contextmanager\n    def held(self):\n     "
+            "   yield\n\n    @contextmanager\n    def muted(self):\n        yield 1\n"},
+        /* Where nothing says the place: beside the function that it is compared with. */
+        {"split.go", "package q\n\nfunc Split(s string) []string {\n\treturn nil\n}\n",
+            "Add a function MustSplit(s string) that splits like Split and panics on an error",
+            "func MustSplit(s string)", " []string {\n\treturn Split(s)\n}\n```",
+            "package q\n\nfunc Split(s string) []string {\n\treturn nil\n}\n\n"
+            "func MustSplit(s string) []string {\n\treturn Split(s)\n}\n"},
+        {"sum.c", "static int twice(int a)\n{\n    return 2 * a;\n}\n",
+            "Add a function int half(int a) to sum.c", "int half(int a)", "\n{\n    return a / 2;\n}\n```",
+            "static int twice(int a)\n{\n    return 2 * a;\n}\n\nint half(int a)\n{\n    return a / 2;\n}\n"},
         {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n",
             "Add a method pop to Queue, if it has none", NULL, "None is needed.", NULL}, /* it has one */
         {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n", "Add a method reset to Stack",
@@ -707,6 +739,81 @@ static void test_opening__a_new_test_finds_its_place(void **state)
     }
 }
 
+/* Where tests stand in a "describe", a new one stands behind its nearest; one that a block of its own surrounds needs another. */
+static void test_opening__a_new_test_stands_in_its_describe(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request, *tests, *answers, *after;
+    } cases[] = {
+        {"Nothing tests that nothing is ended by nothing: halfOf(0) is 0. Add a test for halfOf.",
+            "describe('halves', function () {\n"
+            "  it('should halve', function () {\n"
+            "    assert(m.halfOf(4) === 2)\n"
+            "  })\n\n"
+            "  it('should double', function () {\n"
+            "    assert(m.twice(4) === 8)\n"
+            "  })\n"
+            "})\n",
+            "answer <<X\n0) === 0)\n  })\n```\nX\n",
+            "  })\n\n"
+            "  it('nothing is ended by nothing', function () {\n"
+            "    assert(m.halfOf(0) === 0)\n"
+            "  })\n\n"
+            "  it('should double', function () {\n"},
+        /* The second attempt takes the place of the first. */
+        {"Add a test that the half of zero is zero: halfOf(0) is 0.",
+            "it('should halve', () => {\n"
+            "  assert(m.halfOf(4) === 2)\n"
+            "})\n",
+            "answer <<X\n0) === 1)\n})\n```\nX\nanswer <<X\n0) === 0)\n})\n```\nX\n",
+            "it('should halve', () => {\n"
+            "  assert(m.halfOf(4) === 2)\n"
+            "})\n\n"
+            "it('the half of zero is zero', () => {\n"
+            "  assert(m.halfOf(0) === 0)\n"
+            "})\n"},
+        {"Add a test for halfOf of zero",
+            "describe('halves', () => {\n"
+            "  given(4, () => {\n"
+            "    it('is 2', () => {\n"
+            "      assert(m.halfOf(value) === 2)\n"
+            "    })\n"
+            "  })\n"
+            "})\n",
+            "answer <<X\n0, () => {\n    it('is 0', () => {\n      assert(m.halfOf(value) === 0)\n    })\n  })\n```\nX\n",
+            "  })\n\n"
+            "  given(0, () => {\n"
+            "    it('is 0', () => {\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf path = {0}, tests = {0}, script = {0};
+        base_buf_printf(&path, "%s/test", tree);
+        assert_int_equal(base_fs_mkdirs(path.data, NULL), 0);
+        base_buf_printf(&tests,
+            "const assert = require('assert')\nconst m = require('../half')\n"
+            "const it = (name, f) => f(), describe = it\nlet value = 0\n"
+            "function given(n, f) {\n  value = n\n  f()\n}\n\n%s",
+            cases[i].tests);
+        put_file("half.js", "exports.halfOf = halfOf\n\nfunction halfOf(n) {\n  return n / 2\n}\n");
+        put_file("test/half.js", tests.data);
+        put_file("package.json", "{\"name\": \"half\", \"scripts\": {\"test\": \"node test/half.js\"}}\n");
+        base_buf_printf(&script, "%s" NO NO NO NO, cases[i].answers);
+        host h = new_host();
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        char *text = get_file("test/half.js");
+        if (!strstr(text, cases[i].after)) fail_msg("%s\n%s\n%s", cases[i].request, text, h.json.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&path);
+        base_buf_free(&tests);
+        base_buf_free(&script);
+    }
+}
+
 /* A test of JavaScript is a file of its own: once it is there, the attempt behind a failure writes its lines, not a second file. */
 static void test_opening__a_scripts_new_test_is_written_again_by_its_lines(void **state)
 {
@@ -799,6 +906,7 @@ int main(void)
         TEST_CASE(test_opening__lists_and_members_are_read),
         TEST_CASE(test_opening__what_is_called_there_keeps_its_name),
         TEST_CASE(test_opening__a_new_test_finds_its_place),
+        TEST_CASE(test_opening__a_new_test_stands_in_its_describe),
         TEST_CASE(test_opening__a_scripts_new_test_is_written_again_by_its_lines),
     };
     find_grammars();

@@ -205,12 +205,31 @@ static void test_operation_words__say_a_new_function(void **state)
     const struct {
         const char *request, *name, *parameters, *holder;
         bool is_plain;
+        const char *declared, *returns, *decorator;
     } cases[] = {
+        {"Add a function double sum(const int *v, int n) to sum.c", "sum", "const int *v, int n", NULL, true,
+            "double sum(const int *v, int n)"},
+        {"Add a method public List head(int n) to Lists", "head", "int n", NULL, true,
+            "public List head(int n)"},
+        {"Add a function that calls sum(a, b)", NULL, NULL, NULL, false},
+        {"Add a function is_odd(n: u32) -> bool which tells", "is_odd", "n: u32", NULL, true, NULL,
+            "-> bool"},
+        {"Add a function is_odd(n: u32) -> bool.", "is_odd", "n: u32", NULL, true, NULL, "-> bool"},
+        {"Add a `muted` context manager to Signal for tests", "muted", NULL, NULL, false, NULL, NULL,
+            "contextmanager"},
+        {"Add a property is_empty to Queue", "is_empty", NULL, NULL, false, NULL, NULL, "property"},
+        {"Add a cached property size to Queue", "size", NULL, NULL, false},
+        {"Add a class method of(x) to Queue", "of", "x", NULL, false, NULL, NULL, "classmethod"},
+        {"Add a context manager to Signal", NULL, NULL, NULL, false},
+        {"Add a manager `pool` to Signal", NULL, NULL, NULL, false},
+        {"Add a property to Queue which is empty", NULL, NULL, NULL, false},
+        {"Add a decorator to the function parse", NULL, NULL, NULL, false},
         {"Add a method add_key to class Signer", "add_key", NULL, NULL, true},
         {"Add a function is_slug(text, sep='-') to slugify.py that ...", "is_slug", "text, sep='-'", NULL,
             true},
         {"write a helper called odd in numbers.py", "odd", NULL, NULL, true},
-        {"Please create a static method `Stack.pop()`", "pop", NULL, "Stack", false},
+        {"Please create a static method `Stack.pop()`", "pop", NULL, "Stack", false, NULL, NULL,
+            "staticmethod"},
         {"Implement a method INIReader::GetFloat(const char *s)", "GetFloat", "const char *s", "INIReader",
             true},
         {"Add a GetFloat method to INIReader", "GetFloat", NULL, NULL, true},
@@ -247,6 +266,9 @@ static void test_operation_words__say_a_new_function(void **state)
         same(cases[i].request, "the name", w.name, cases[i].name);
         same(cases[i].request, "the parameters", w.parameters, cases[i].parameters);
         same(cases[i].request, "the holder", w.holder, cases[i].holder);
+        same(cases[i].request, "the declaration", w.declared, cases[i].declared);
+        same(cases[i].request, "what it returns", w.returns, cases[i].returns);
+        same(cases[i].request, "the decorator", w.decorator, cases[i].decorator);
         if (cases[i].name && w.is_plain != cases[i].is_plain) fail_msg("%s: plain", cases[i].request);
         agent_addition_words_free(&w);
     }

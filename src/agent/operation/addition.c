@@ -14,6 +14,13 @@
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "code/rank.h"
+
+/* Says what is defined elsewhere, and defines nothing: "x.pyi", "x.d.ts". */
+static bool is_stub(const char *path)
+{
+    return base_ends_with(path, ".pyi") || base_ends_with(path, ".d.ts");
+}
 
 /* The tree's only type of that name that has members; NULL: none, or several. */
 static char *holder_path(const agent *a, const char *name)
@@ -27,7 +34,9 @@ static char *holder_path(const agent *a, const char *name)
         bool is_type = false;
         for (size_t k = 0; k < sizeof types / sizeof *types; k++)
             is_type |= !strcmp(places[i].what, types[k]);
-        if (!is_type || places[i].is_declaration || code_path_is_test(places[i].path)) continue;
+        if (!is_type || places[i].is_declaration || code_path_is_test(places[i].path) ||
+            is_stub(places[i].path))
+            continue;
         only = &places[i];
         n_types++;
     }
@@ -146,8 +155,7 @@ static char *find_described_holder(const agent *a, const char *request, agent_ad
     return NULL;
 }
 
-/* Does a path stand for code that others call: no header, example, build script or list of modules? */
-static bool is_source(const char *path)
+bool agent__is_source(const char *path)
 {
     static const char *const folders[] = {"example", "examples", "bench", "benches", "benchmark",
         "benchmarks", "doc", "docs", "scripts", "tools", "fuzz", "node_modules", NULL};
@@ -165,6 +173,86 @@ static bool is_source(const char *path)
     return true;
 }
 
+/* Is it a function that others stand beside, and what does it belong to? `ret_holder` "": to its file. The caller frees both. */
+static bool take_relative(const code_place *p, char **ret_path, char **ret_holder)
+{
+    const bool is_one = !p->is_declaration && agent__is_source(p->path) && !is_stub(p->path) &&
+                        (!strcmp(p->what, "function") || !strcmp(p->what, "method"));
+    if (!is_one) return false;
+    *ret_path = base_xstrdup(p->path);
+    *ret_holder = base_xstrdup(p->parent);
+    return true;
+}
+
+/* "... that splits like Split", "as ToKebab does", "beside get_key": the first function that the request writes by its name. */
+static bool find_named_relative(
+    const agent *a, const char *request, const char *name, char **ret_path, char **ret_holder)
+{
+    agent_named named;
+    bool found = false;
+    agent__find_named(a, request, &named);
+    for (uint32_t i = 0; i < named.n && !found && named.items[i].score >= AGENT_NAMED_SURE; i++) {
+        code_place *places = NULL;
+        const uint32_t n =
+            code_index_define(tool_workspace_index(a->workspace), named.items[i].name, &places);
+        for (uint32_t k = 0; k < n && !found && strcmp(named.items[i].name, name) != 0; k++)
+            found = take_relative(&places[k], ret_path, ret_holder);
+        code_places_free(places, n);
+    }
+    agent_named_free(&named);
+    return found;
+}
+
+/* The function that the request's words fit best (code/rank.h). */
+static bool find_ranked_relative(const agent *a, const char *request, char **ret_path, char **ret_holder)
+{
+    enum { DEPTH = 8 };
+    code_ranked *ranked = NULL;
+    const uint32_t n = code_index_rank(tool_workspace_index(a->workspace), request, DEPTH, &ranked);
+    bool found = false;
+    for (uint32_t i = 0; i < n && !found; i++) {
+        code_place *places = NULL;
+        const uint32_t n_places =
+            code_index_define(tool_workspace_index(a->workspace), ranked[i].name, &places);
+        for (uint32_t k = 0; k < n_places && !found; k++)
+            found = !strcmp(places[k].path, ranked[i].path) && places[k].from == ranked[i].from &&
+                    take_relative(&places[k], ret_path, ret_holder);
+        code_places_free(places, n_places);
+    }
+    code_ranked_free(ranked, n);
+    return found;
+}
+
+/* Nothing is said of the place: beside its relative, and a method into the type of that one. */
+static char *find_place_beside(const agent *a, const char *request, agent_addition_words *w)
+{
+    char *path = NULL, *holder = NULL;
+    if (!find_named_relative(a, request, w->name, &path, &holder) &&
+        !find_ranked_relative(a, request, &path, &holder))
+        return NULL;
+    if (w->is_method && *holder) {
+        w->holder = holder;
+        return path;
+    }
+    free(holder);
+    if (!w->is_method) return path;
+    free(path); /* no type to belong to */
+    return NULL;
+}
+
+/* Has the tree such a function already? Another type's method is another thing. */
+static bool is_there(const agent *a, const agent_addition_words *w, const char *path)
+{
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), w->name, &places);
+    bool is = false;
+    for (uint32_t i = 0; i < n && !is; i++)
+        is = w->holder ? !strcmp(places[i].parent, w->holder)
+                       : !*places[i].parent && (!strcmp(places[i].path, path) || !is_stub(places[i].path));
+    code_places_free(places, n);
+    return is;
+}
+
 /* "to Stack", "in stack.c", where the tree has neither: the request says a place, and it is not there. */
 static bool says_unknown_place(const char *request, const char *name)
 {
@@ -173,7 +261,8 @@ static bool says_unknown_place(const char *request, const char *name)
         char *said = agent__copy_word(request, m);
         const bool is_file = strchr(said, '.') && code_language(said, "", 0) &&
                              !code_language_is_document(code_language(said, "", 0)),
-                   is_type = isupper((unsigned char)*said) && strcmp(said, name) != 0,
+                   is_type = isupper((unsigned char)*said) && strpbrk(said, "abcdefghijklmnopqrstuvwxyz") &&
+                             strcmp(said, name) != 0,
                    is_so = (is_file || is_type) && agent_is_addition_place(request, m.from) &&
                            !(strchr(said, '.') && !is_file);
         free(said);
@@ -188,7 +277,7 @@ static char *only_source(const agent *a)
     char **paths = code_index_paths(tool_workspace_index(a->workspace)), *only = NULL;
     uint32_t n = 0;
     for (size_t i = 0; paths && paths[i]; i++) {
-        if (!is_source(paths[i])) continue;
+        if (!agent__is_source(paths[i])) continue;
         if (!n++) only = base_xstrdup(paths[i]);
     }
     code_index_paths_free(paths);
@@ -239,6 +328,22 @@ static void put_usual_head(const code_file *f, const base_buf *text, const char 
     if (best.ptr) base_buf_add(out, best.ptr, best.len);
 }
 
+/* Go, Rust: are the parameters that the request writes all that stands between the brackets, with types and receiver? */
+static bool is_whole_list(const agent_addition_words *w, const char *language)
+{
+    const bool is_rust = !strcmp(language, "rust");
+    if ((!is_rust && strcmp(language, "go") != 0) || !w->parameters) return false;
+    return strpbrk(w->parameters, " :") && (!is_rust || !w->holder || strstr(w->parameters, "self"));
+}
+
+/* Most neighbours are public, and the request does not say what this one is. */
+static bool is_public_java(const char *usual, const char *declared)
+{
+    static const char *const said[] = {"public", "private", "protected", NULL};
+    return !strncmp(usual, "public ", 7) &&
+           !agent__is_any_word(declared, (agent_word){0, strcspn(declared, " ")}, said);
+}
+
 /*
  * As its neighbours begin, up to the name: behind a bracket that stands there already a model writes "( )", or invents a
  * parameter.
@@ -254,7 +359,8 @@ static void put_like_neighbours(
     }
     code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
     const char *type = w->holder;
-    const bool is_script = !strcmp(language, "javascript") || !strcmp(language, "typescript");
+    const bool is_script = !strcmp(language, "javascript") || !strcmp(language, "typescript"),
+               is_public = agent__has_word(a->request, "public");
     put_usual_head(f, &text, type, &head);
     const char *usual = head.len ? head.data : "";
     if (!strcmp(language, "go") && type && strncmp(usual, "func (", 6) != 0)
@@ -262,32 +368,57 @@ static void put_like_neighbours(
     else if (!strcmp(language, "go"))
         base_buf_printf(out, "%s%s", type ? usual : "func ", w->name);
     else if (!strcmp(language, "rust"))
-        base_buf_printf(out, "%s%s", strncmp(usual, "pub fn", 6) ? "fn " : "pub fn ", w->name);
+        base_buf_printf(out, "%s%s", is_public || !strncmp(usual, "pub fn", 6) ? "pub fn " : "fn ", w->name);
     else if (is_script && type && !*usual)
         base_buf_puts(out, w->name);
     else if (is_script && !type && (!*usual || strstr(usual, "function ")))
         base_buf_printf(
             out, "%s%s", strncmp(usual, "export function", 15) ? "function " : "export function ", w->name);
+    else if (w->declared)
+        base_buf_printf(out, "%s%s", is_public_java(usual, w->declared) ? "public " : "", w->declared);
+    const bool may_close = out->len && !w->declared && is_whole_list(w, language);
+    if (may_close) base_buf_printf(out, "(%s)", w->parameters);
+    if (may_close && w->returns) base_buf_printf(out, " %s", w->returns);
     code_file_free(f);
     base_buf_free(&text);
     base_buf_free(&head);
+}
+
+/* As its file writes it: "@contextlib.contextmanager". */
+static void put_decorator(const agent *a, const char *decorator, const char *path, base_buf *out)
+{
+    enum { MAX_FILE = 1 << 20 };
+    base_buf text = {0}, used = {0};
+    base_buf_printf(&used, ".%s\n", decorator);
+    const bool has_text = !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len;
+    const char *at = has_text ? memmem(text.data, text.len, used.data, used.len) : NULL, *from = at;
+    while (from && from > text.data && agent__is_in_word(from - 1, 0)) from--;
+    const bool is_member = at && from > text.data && from[-1] == '@';
+    base_buf_printf(out, "@%.*s%s\n", is_member ? (int)(at + 1 - from) : 0, is_member ? from : "", decorator);
+    base_buf_free(&text);
+    base_buf_free(&used);
 }
 
 /* How a function begins, up to where the model goes on; nothing where the language begins with what it returns. */
 static void put_beginning(
     const agent *a, const agent_addition_words *w, const char *path, const char *language, base_buf *out)
 {
-    const bool has_self = w->holder != NULL;
-    if (!w->is_plain) return;
-    if (strcmp(language, "python") != 0) {
+    const bool is_python = !strcmp(language, "python");
+    if (!w->is_plain && !(is_python && w->decorator)) return;
+    if (!is_python) {
         put_like_neighbours(a, w, path, language, out);
         return;
     }
-    base_buf_printf(out, "def %s(%s", w->name, has_self ? "self" : "");
+    const char *first = !w->holder || (w->decorator && !strcmp(w->decorator, "staticmethod")) ? ""
+                        : w->decorator && !strcmp(w->decorator, "classmethod")                ? "cls"
+                                                                                              : "self";
+    if (w->decorator) put_decorator(a, w->decorator, path, out);
+    base_buf_printf(out, "def %s(%s", w->name, first);
     if (!w->parameters) return;
-    const bool says_self = !strncmp(w->parameters, "self", 4);
-    base_buf_printf(out, "%s%s)", has_self && !says_self ? ", " : "",
-        w->parameters + (has_self && says_self ? strlen("self") : 0));
+    const bool says_first = *first && !strncmp(w->parameters, first, strlen(first));
+    base_buf_printf(
+        out, "%s%s)", *first && !says_first ? ", " : "", w->parameters + (says_first ? strlen(first) : 0));
+    if (w->returns) base_buf_printf(out, " %s", w->returns);
 }
 
 bool agent__open_addition(agent *a, const char *request, agent_opening *opening)
@@ -303,14 +434,17 @@ bool agent__open_addition(agent *a, const char *request, agent_opening *opening)
         agent_addition_words_free(&w);
         return false;
     }
+    if (!path && !w.holder && w.is_method) path = find_described_holder(a, request, &w);
     if (!path && !w.holder) path = find_file(a, request);
     if (!path && !w.holder) path = agent__home_of_addition(a, request);
     if (!path && !w.holder) path = find_described_holder(a, request, &w);
-    if (!path && !w.holder && !says_unknown_place(request, w.name)) path = only_source(a);
+    const bool may_guess = !path && !w.holder && !says_unknown_place(request, w.name);
+    if (may_guess) path = only_source(a);
+    if (may_guess && !path) path = find_place_beside(a, request, &w);
     path = source_of(a, path);
     base_buf name = {0}, body = {0};
     base_buf_printf(&name, "%s%s%s", w.holder ? w.holder : "", w.holder ? "." : "", w.name);
-    const bool is_open = path && !code_index_is_defined(tool_workspace_index(a->workspace), name.data);
+    const bool is_open = path && !is_there(a, &w, path);
     if (is_open) {
         const char *language = code_language(path, "", 0);
         const agent_definition new = {

@@ -89,7 +89,7 @@ static char *likest_subject(const agent *a, const char *request, char **ret_path
     code_index_search(tool_workspace_index(a->workspace), request, 8, &hits);
     for (uint32_t i = 0; i < hits.n && !subject; i++) {
         const code_hit *h = &hits.hits[i];
-        if (!*h->name || code_path_is_test(h->path)) continue;
+        if (!*h->name || !agent__is_source(h->path)) continue;
         subject = base_xstrdup(code_last_name(h->name));
         *ret_path = base_xstrdup(h->path);
     }
@@ -98,11 +98,6 @@ static char *likest_subject(const agent *a, const char *request, char **ret_path
 }
 
 /* --- where its tests stand ------------------------------------------------------------------------------ */
-
-static bool is_script(const char *path)
-{
-    return base_ends_with(path, ".js") || base_ends_with(path, ".mjs") || base_ends_with(path, ".cjs");
-}
 
 /* No test calls the subject and none is named after its file: the file of tests whose text fits the request best. */
 static char *likest_test_file(const agent *a, const char *request, const char *subject_path)
@@ -285,16 +280,8 @@ static char *assertion_like(const agent *a, const base_buf *file, const char *ex
     return base_buf_take(&out);
 }
 
-/* Bytes [from, to) of a file's text, which are lines of it, as the model is shown them. */
-typedef struct lines {
-    const char *path, *label;
-    const base_buf *text;
-    size_t from, to;
-    uint32_t line, line_end;
-} lines;
-
-/* Shows them, with `behind` below. */
-static int append_lines(agent *a, const lines *l, const char *behind, const char *request, base_err *err)
+int agent__append_lines(
+    agent *a, const agent_lines *l, const char *behind, const char *request, base_err *err)
 {
     base_buf excerpt = {0};
     char version[65];
@@ -319,8 +306,7 @@ static int append_lines(agent *a, const lines *l, const char *behind, const char
     return rc;
 }
 
-/* What is tested, in front of the example: without its text a small model invents what it gives. */
-static int append_subject(agent *a, const char *subject, const char *request, base_err *err)
+int agent__append_subject(agent *a, const char *subject, const char *request, base_err *err)
 {
     enum { MAX_SUBJECT = 1600 };
     code_place *places = NULL;
@@ -334,124 +320,11 @@ static int append_subject(agent *a, const char *subject, const char *request, ba
         p->to - p->from <= MAX_SUBJECT) {
         size_t from = p->from;
         while (from && text.data[from - 1] != '\n') from--;
-        rc = append_lines(
-            a, &(lines){p->path, subject, &text, from, p->to, p->line, p->line_end}, "\n\n", request, err);
+        rc = agent__append_lines(a,
+            &(agent_lines){p->path, subject, &text, from, p->to, p->line, p->line_end}, "\n\n", request, err);
     }
     code_places_free(places, n);
     base_buf_free(&text);
-    return rc;
-}
-
-/* --- JavaScript ----------------------------------------------------------------------------------------- */
-
-/* Lines [*from, *to) of the last "test(...)" or "it(...)" that stands at the column of its file's first. */
-static bool last_script_test(const base_buf *text, size_t *from, size_t *to)
-{
-    static const char *const words[] = {"test(", "it("};
-    size_t column = SIZE_MAX;
-    bool found = false;
-    for (size_t at = 0; at < text->len;) {
-        size_t end = at;
-        while (end < text->len && text->data[end] != '\n') end++;
-        size_t word = at;
-        while (word < end && (text->data[word] == ' ' || text->data[word] == '\t')) word++;
-        bool begins = false;
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            begins |=
-                end - word > strlen(words[i]) && !strncmp(text->data + word, words[i], strlen(words[i]));
-        if (begins && (column == SIZE_MAX || word - at == column)) {
-            column = word - at;
-            *from = at;
-            found = false;
-        }
-        const bool ends = column != SIZE_MAX && word - at == column && end - word >= 2 &&
-                          !strncmp(text->data + word, "})", 2);
-        if (ends && *from < at && !found) {
-            *to = end < text->len ? end + 1 : end;
-            found = true;
-        }
-        at = end + 1;
-    }
-    return found;
-}
-
-/* The imports that its file begins with. */
-static void put_imports(const base_buf *text, base_buf *out)
-{
-    int depth = 0;
-    for (size_t at = 0; at < text->len;) {
-        const char *line = text->data + at, *newline = memchr(line, '\n', text->len - at);
-        const size_t n = newline ? (size_t)(newline - line) : text->len - at;
-        const bool is_one = depth > 0 || !strncmp(line, "import ", 7) ||
-                            (memmem(line, n, "require(", 8) && !isspace((unsigned char)*line));
-        for (size_t i = 0; is_one && i < n; i++) depth += (line[i] == '{') - (line[i] == '}');
-        if (is_one) {
-            base_buf_add(out, line, n);
-            base_buf_putc(out, '\n');
-        }
-        at += n + 1;
-    }
-}
-
-/* "tests/attributeName.test.js": a file of its own beside the tests that are there. */
-static char *script_path(const agent *a, const char *beside, const char *subject)
-{
-    const char *name = base_path_name(beside);
-    const char *ending = strstr(name, ".test.");
-    if (!ending) ending = strstr(name, ".spec.");
-    if (!ending) return NULL;
-    for (unsigned i = 1; i < 100; i++) {
-        base_buf path = {0}, text = {0};
-        base_buf_printf(&path, "%.*s%s", (int)(name - beside), beside, subject);
-        if (i > 1) base_buf_printf(&path, "%u", i);
-        base_buf_puts(&path, ending);
-        const bool is_free = tool_workspace_read(a->workspace, path.data, MAX_FILE, &text, NULL) != 0;
-        base_buf_free(&text);
-        if (is_free) return base_buf_take(&path);
-        base_buf_free(&path);
-    }
-    return NULL;
-}
-
-/*
- * Tests of JavaScript are calls, no definitions: a new one gets a file of its own, with the imports of the nearest,
- * whose last test is shown.
- */
-static int append_script_test(
-    agent *a, const char *path, const base_buf *text, const char *subject, const char *request, base_err *err)
-{
-    size_t from = 0, to = 0;
-    base_buf behind = {0}, imports = {0};
-    char *own = script_path(a, path, subject);
-    int rc = 0;
-    put_imports(text, &imports);
-    if (own && imports.len && last_script_test(text, &from, &to) && to - from <= MAX_EXAMPLE) {
-        uint32_t line = 1, line_end;
-        for (size_t i = 0; i < from; i++) line += text->data[i] == '\n';
-        line_end = line;
-        for (size_t i = from; i + 1 < to; i++) line_end += text->data[i] == '\n';
-        base_buf_printf(&behind, "\n\nThe new test goes into %s.\n\n", own);
-        rc = append_subject(a, subject, request, err);
-        if (!rc)
-            rc = append_lines(
-                a, &(lines){path, "", text, from, to, line, line_end}, behind.data, request, err);
-        const bool is_test = memmem(text->data + from, to - from, "test(", 5) != NULL;
-        const bool expects = memmem(text->data + from, to - from, "expect(", 7) != NULL;
-        base_buf_printf(&imports, "\n%s('%s', () => {\n  ", is_test ? "test" : "it", subject);
-        if (expects)
-            base_buf_puts(&imports, "expect(");
-        else
-            agent__put_usual_assertion(text, request, &imports);
-        a->asked.new_test = (agent_new_test){.path = own,
-            .name = base_xstrdup(subject),
-            .subject = base_xstrdup(subject),
-            .assertion = base_buf_take(&imports),
-            .is_file = true};
-        own = NULL;
-    }
-    free(own);
-    base_buf_free(&behind);
-    base_buf_free(&imports);
     return rc;
 }
 
@@ -524,10 +397,10 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             else
                 base_buf_printf(&behind, "\n\nThe new test goes into %s, beside %s, and calls %s.\n\n", path,
                     d->name, plain);
-            rc = append_subject(a, subject, request, err);
+            rc = agent__append_subject(a, subject, request, err);
             if (!rc)
-                rc = append_lines(a, &(lines){path, d->name, &text, from, to, d->line, line_end}, behind.data,
-                    request, err);
+                rc = agent__append_lines(a, &(agent_lines){path, d->name, &text, from, to, d->line, line_end},
+                    behind.data, request, err);
             base_sha256_hex(text.data, text.len, version);
             tool_workspace_mark_shown(a->workspace, path, version);
             *t = (agent_new_test){.path = base_xstrdup(path),
@@ -543,8 +416,8 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             t->has_value = t->assertion && strchr("'\"[{", t->assertion[strlen(t->assertion) - 1]);
             begins = rows ? begins : NULL;
             if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
-        } else if (is_script(path)) {
-            rc = append_script_test(a, path, &text, plain, request, err);
+        } else if (agent__is_script(path)) {
+            rc = agent__append_script_test(a, path, &text, plain, request, err);
         }
         code_file_free(f);
     }
@@ -571,26 +444,6 @@ int agent__append_due_test(agent *a, bool *ret_begun, base_err *err)
     return rc;
 }
 
-/* The call that makes the file, or writes all of its lines again where an attempt has made it. */
-static void put_file_call(agent *a, const char *path, base_buf *json)
-{
-    base_buf text = {0};
-    char version[65];
-    const bool is_there = !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len;
-    base_buf_printf(json, "{\"name\": \"%s\", \"arguments\": {\"path\": ", is_there ? "edit" : "write");
-    base_json_put_str(json, path, strlen(path));
-    if (is_there) {
-        uint32_t n_lines = 0;
-        for (size_t i = 0; i < text.len; i++) n_lines += text.data[i] == '\n';
-        n_lines += text.data[text.len - 1] != '\n';
-        base_buf_printf(json, ", \"from\": 1, \"to\": %u", n_lines);
-        base_sha256_hex(text.data, text.len, version);
-        tool_workspace_mark_shown(a->workspace, path, version);
-    }
-    base_buf_puts(json, "}}");
-    base_buf_free(&text);
-}
-
 /* The call up to where the new test's arguments begin, so that its name is a new one. */
 bool agent__open_new_test(agent *a, agent_opening *opening)
 {
@@ -602,15 +455,7 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
          is_c = t->head != NULL;
     if (!is_python && !is_go && !is_rust && !is_c && !t->is_file) return false;
     t->begun = true;
-    if (t->is_file) {
-        base_buf json = {0};
-        agent_opening_free(opening);
-        put_file_call(a, t->path, &json);
-        agent_prompt_open_payload(a->info.tools, json.data, "javascript", &opening->call);
-        agent_prompt_put_payload(a->info.tools, t->assertion, strlen(t->assertion), &opening->call);
-        base_buf_free(&json);
-        return true;
-    }
+    if (t->is_file) return agent__open_script_test(a, opening);
     const bool in_holder = t->holder && (is_python || is_rust);
     base_buf name = {0};
     base_buf_printf(&name, "%s%s%s", in_holder ? t->holder : "", in_holder ? "." : "", t->name);

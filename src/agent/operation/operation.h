@@ -31,6 +31,8 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 /* --- addition.c --- */
 /* The call that adds the function which the request names, where it says in which type or file; once a turn. */
 bool agent__open_addition(agent *a, const char *request, agent_opening *opening);
+/* Does a path stand for code that others call: no test, header, example, build script or list of modules? */
+bool agent__is_source(const char *path);
 
 /* --- behaviour.c --- */
 /* The call that rewrites the function which the request probably means (a->asked.meant); once a turn. */
@@ -46,10 +48,33 @@ int agent__append_new_test(agent *a, const char *request, base_err *err);
 int agent__append_due_test(agent *a, bool *ret_begun, base_err *err);
 /* The runner said that the subject wants a string: the next attempt gives it one. */
 void agent__sharpen_new_test(agent *a, const char *output);
+/* Bytes [from, to) of a file's text, which are lines of it, as the model is shown them. */
+typedef struct agent_lines {
+    const char *path, *label;
+    const base_buf *text;
+    size_t from, to;
+    uint32_t line, line_end;
+} agent_lines;
+/* Shows them, with `behind` below. */
+int agent__append_lines(
+    agent *a, const agent_lines *l, const char *behind, const char *request, base_err *err);
+/* What is tested, in front of the example: without its text a small model invents what it gives. */
+int agent__append_subject(agent *a, const char *subject, const char *request, base_err *err);
 /* How the answer that writes the new test begins; once a turn. */
 bool agent__open_new_test(agent *a, agent_opening *opening);
 /* How a further attempt begins: at the new test, or at the definition (agent__open_call). */
 int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err);
+
+/* --- newtest_script.c --- */
+bool agent__is_script(const char *path); /* JavaScript's, by its ending */
+/*
+ * The nearest test of a file of JavaScript (its text) is shown, and asked.new_test is where the new one stands: behind it,
+ * or in a file of its own where the tree has one for each subject. Nothing is shown where the file has none.
+ */
+int agent__append_script_test(agent *a, const char *path, const base_buf *text, const char *subject,
+    const char *request, base_err *err);
+/* The call that writes it, up to its first assertion or its title; false: where it stands is not known any more. */
+bool agent__open_script_test(agent *a, agent_opening *opening);
 
 /* --- newtest_check.c --- */
 /*

@@ -155,7 +155,8 @@ typedef struct agent_new_test {
     char *rows;      /* the example's text up to a further row of its table; NULL: it has none */
     char *head;      /* C: the example's head under the new name, up to its body; NULL: not C */
     bool has_value;  /* the assertion goes on into a string or a list */
-    bool is_file;    /* it gets a file of its own (JavaScript); assertion is how that begins */
+    bool is_file;    /* JavaScript: no definition; `assertion` is how its file begins, or its first lines */
+    uint32_t line;   /* of its file, behind which it is put; 0: it gets a file of its own */
     bool begun;      /* the harness has begun its call */
     bool is_refused; /* once: it did not test its subject */
     bool is_blind;   /* it passes where its subject is broken */

@@ -8,10 +8,26 @@
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 
-static const char *const kinds[] = {
-    "function", "func", "fn", "method", "helper", "classmethod", "staticmethod", NULL};
+/* Nouns for a function; "context manager" is two words. */
+static const char *const kinds[] = {"function", "func", "fn", "method", "helper", "classmethod",
+    "staticmethod", "property", "getter", "setter", "accessor", "predicate", "generator", "iterator",
+    "decorator", "coroutine", "shortcut", "manager", NULL};
+static const char *const members[] = {"method", "classmethod", "property", "getter", "setter", NULL};
 static const char *const adding[] = {"add", "write", "create", "implement", "introduce", "define", "give",
     "get", "gets", "have", "needs", "lacks", NULL};
+
+/* Is the word a noun for a function? "Context manager" is one of two words: *w is both then. */
+static bool read_kind(const char *s, agent_word *w)
+{
+    static const char *const managers[] = {"manager", NULL};
+    static const char *const contexts[] = {"context", NULL};
+    agent_word before;
+    if (!agent__is_any_word(s, *w, kinds)) return false;
+    if (!agent__is_any_word(s, *w, managers)) return true;
+    if (!agent__word_before(s, w->from, &before) || !agent__is_any_word(s, before, contexts)) return false;
+    w->from = before.from;
+    return true;
+}
 
 /* "Add a static helper function": an adding verb near in front of the word, in its sentence. */
 static bool is_added(const char *s, agent_word kind)
@@ -134,6 +150,55 @@ static bool is_plain(const char *s)
     return !agent__has_any_word(s, decorated);
 }
 
+/* What Python writes above a function that the request describes so; NULL: nothing is known. */
+static const char *decorator_of(const char *s)
+{
+    static const struct {
+        const char *said, *decorator;
+    } decorators[] = {
+        {"static method", "staticmethod"},
+        {"staticmethod", "staticmethod"},
+        {"class method", "classmethod"},
+        {"classmethod", "classmethod"},
+        {"property", "property"},
+        {"context manager", "contextmanager"},
+    };
+    static const char *const others[] = {"cached", "async", "asynchronous", "abstract", "setter", NULL};
+    if (agent__has_any_word(s, others)) return NULL;
+    for (size_t i = 0; i < sizeof decorators / sizeof *decorators; i++)
+        if (agent__has_word(s, decorators[i].said)) return decorators[i].decorator;
+    return NULL;
+}
+
+/* "function double total(const Cart *c)": behind the kind words of a type, then a name with its bracket. */
+static bool read_declared(const char *s, size_t at, agent_word *ret_name, size_t *ret_from)
+{
+    enum { MOST = 3 };
+    static const char *const no_types[] = {"that", "which", "to", "for", "in", "into", "on", "of", "like",
+        "calling", "returning", "with", "and", "using", "named", "called", "as", "so", "is", "it", NULL};
+    agent_word w;
+    *ret_from = at + strspn(s + at, " `");
+    for (int n = 0; n <= MOST && agent__next_word(s, at, &w) && strspn(s + at, " *&`") == w.from - at; n++) {
+        *ret_name = w;
+        if (s[w.to] == '(') return n > 0;
+        if (agent__is_any_word(s, w, no_types)) return false;
+        at = w.to;
+    }
+    return false;
+}
+
+/* "(a, b)" from byte `at` on; behind it. 0: no bracket stands there, or it is not closed on its line. */
+static size_t behind_bracket(const char *s, size_t at)
+{
+    int depth = 0;
+    if (s[at] != '(') return 0;
+    do {
+        depth += (s[at] == '(') - (s[at] == ')');
+        at++;
+    } while (s[at] && s[at] != '\n' && depth > 0);
+    return depth ? 0 : at;
+}
+
 static void take_name(const char *s, agent_word w, agent_addition_words *ret)
 {
     size_t last = w.to;
@@ -144,14 +209,11 @@ static void take_name(const char *s, agent_word w, agent_addition_words *ret)
     size_t from = end;
     while (from > w.from && agent__is_in_word(s, from - 1)) from--;
     if (end > from) ret->holder = base_xstrndup(s + from, end - from);
-    if (s[w.to] != '(') return;
-    int depth = 0;
-    size_t to = w.to;
-    do {
-        depth += (s[to] == '(') - (s[to] == ')');
-        to++;
-    } while (s[to] && s[to] != '\n' && depth > 0);
-    if (!depth && to > w.to + 2) ret->parameters = base_xstrndup(s + w.to + 1, to - w.to - 2);
+    const size_t to = behind_bracket(s, w.to);
+    if (to > w.to + 2) ret->parameters = base_xstrndup(s + w.to + 1, to - w.to - 2);
+    const char *arrow = to ? s + to + strspn(s + to, " ") : ""; /* "-> bool" */
+    const size_t n = strncmp(arrow, "-> ", 3) ? 0 : 3 + strcspn(arrow + 3, " ,;`\n");
+    if (n > 3) ret->returns = base_xstrndup(arrow, arrow[n - 1] == '.' ? n - 1 : n);
 }
 
 bool agent_read_addition_words(const char *request, agent_addition_words *ret)
@@ -159,9 +221,14 @@ bool agent_read_addition_words(const char *request, agent_addition_words *ret)
     agent_word kind, name;
     *ret = (agent_addition_words){0};
     for (size_t at = 0; agent__next_word(request, at, &kind) && !ret->name; at = kind.to) {
-        if (!agent__is_any_word(request, kind, kinds) || !is_added(request, kind)) continue;
-        if (read_name(request, kind.to, &name) || read_name_before(request, kind, &name))
+        if (!read_kind(request, &kind) || !is_added(request, kind)) continue;
+        size_t from = 0;
+        const bool is_declared = read_declared(request, kind.to, &name, &from);
+        if (is_declared || read_name(request, kind.to, &name) || read_name_before(request, kind, &name))
             take_name(request, name, ret);
+        const size_t to = is_declared ? behind_bracket(request, name.to) : 0;
+        if (to) ret->declared = base_xstrndup(request + from, to - from);
+        ret->is_method = ret->name && agent__is_any_word(request, kind, members);
     }
     for (size_t at = 0; !ret->name && agent__next_word(request, at, &name); at = name.to) {
         if (is_added_alone(request, name)) {
@@ -170,6 +237,7 @@ bool agent_read_addition_words(const char *request, agent_addition_words *ret)
         }
     }
     ret->is_plain = is_plain(request);
+    ret->decorator = ret->name && !ret->is_plain ? decorator_of(request) : NULL;
     return ret->name != NULL;
 }
 
@@ -177,6 +245,8 @@ void agent_addition_words_free(agent_addition_words *w)
 {
     free(w->name);
     free(w->parameters);
+    free(w->returns);
+    free(w->declared);
     free(w->holder);
     *w = (agent_addition_words){0};
 }

@@ -41,9 +41,15 @@ void agent_instead_words_free(agent_instead_words *w);
 typedef struct agent_addition_words {
     char *name;       /* of the new function */
     char *parameters; /* what stands between its brackets; NULL: the request writes none */
-    char *holder;     /* "Stack" of `Stack.pop`; NULL: the name stands alone */
-    bool is_plain;    /* nothing is said of a decorator: static, a property, async */
-    bool is_bare;     /* "add pop() to ...": no kind and no parameters are said */
+    char *returns;    /* "-> bool" behind them; NULL: the same */
+    char *
+        declared; /* "double total(const Cart *c)", with words of its type in front; NULL: the name stands alone */
+    char *holder;  /* "Stack" of `Stack.pop`; NULL: the same */
+    bool is_plain; /* nothing is said of a decorator: static, a property, async */
+    const char
+        *decorator; /* "property", where that is all that is said of one and Python has it; static, NULL */
+    bool is_bare;   /* "add pop() to ...": no kind and no parameters are said */
+    bool is_method; /* it belongs into a type, whether the request names that or not */
 } agent_addition_words;
 /* false: no new function is asked for, or its name is not said. */
 bool agent_read_addition_words(const char *request, agent_addition_words *ret);

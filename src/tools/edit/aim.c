@@ -283,6 +283,30 @@ static bool has_holder(const code_file *f, const char *name)
     return false;
 }
 
+/* Does the tree have a type of that name? */
+static bool is_type(const tool_workspace *w, const char *name)
+{
+    static const char *const kinds[] = {"class", "interface", "struct", "enum", "trait", "object", "union"};
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(w->index, name, &places);
+    bool is = false;
+    for (uint32_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) is |= !strcmp(places[i].what, kinds[k]);
+    code_places_free(places, n);
+    return is;
+}
+
+/* "Stack.pop", where the file's only pop is a queue's: that one is not what is meant. */
+static bool is_of_another_type(const tool_workspace *w, const code_file *f, const char *name, uint32_t at)
+{
+    char *holder = tool__name_holder(name);
+    const char *parent = f->definitions[at].parent;
+    const bool is_so =
+        holder && parent && *parent && strcmp(code_last_name(parent), holder) != 0 && is_type(w, holder);
+    free(holder);
+    return is_so;
+}
+
 /* The file has not. */
 static void aim_at_absent(tool_workspace *w, const tool_call *call, const code_file *f, const base_buf *text,
     const char *name, tool_aim *ret)
@@ -344,6 +368,7 @@ void tool__aim(tool_workspace *w, const tool_call *call, const char *path, const
         if (is_present && strcmp(c->definitions[at].name, code_last_name(plain)) != 0)
             is_present = defined && !strcmp(defined, c->definitions[at].name);
         free(defined);
+        is_present = is_present && !is_of_another_type(w, c, plain, at);
         if (is_present)
             aim_at_present(w, call, c, &f.text, plain, at, ret);
         else

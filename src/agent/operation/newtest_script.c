@@ -1,0 +1,403 @@
+/*
+ * Tests of JavaScript: calls of "it" and "test", no definitions. Where the tree has a file of tests for each subject, a new
+ * one gets a file of its own beside them; else it stands behind the one that is nearest to it, in the same "describe".
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/call/prompt.h"
+#include "agent/judge/judge.h"
+#include "agent/operation/operation.h"
+#include "agent/words/request_words.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/path.h"
+
+enum { MAX_EXAMPLE = 2400, MAX_FILE = 1 << 20 };
+
+bool agent__is_script(const char *path)
+{
+    return base_ends_with(path, ".js") || base_ends_with(path, ".mjs") || base_ends_with(path, ".cjs");
+}
+
+/* --- a file of its own ----------------------------------------------------------------------------------- */
+
+/* Lines [*from, *to) of the last "test(...)" or "it(...)" that stands at the column of its file's first. */
+static bool last_script_test(const base_buf *text, size_t *from, size_t *to)
+{
+    static const char *const words[] = {"test(", "it("};
+    size_t column = SIZE_MAX;
+    bool found = false;
+    for (size_t at = 0; at < text->len;) {
+        size_t end = at;
+        while (end < text->len && text->data[end] != '\n') end++;
+        size_t word = at;
+        while (word < end && (text->data[word] == ' ' || text->data[word] == '\t')) word++;
+        bool begins = false;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            begins |=
+                end - word > strlen(words[i]) && !strncmp(text->data + word, words[i], strlen(words[i]));
+        if (begins && (column == SIZE_MAX || word - at == column)) {
+            column = word - at;
+            *from = at;
+            found = false;
+        }
+        const bool ends = column != SIZE_MAX && word - at == column && end - word >= 2 &&
+                          !strncmp(text->data + word, "})", 2);
+        if (ends && *from < at && !found) {
+            *to = end < text->len ? end + 1 : end;
+            found = true;
+        }
+        at = end + 1;
+    }
+    return found;
+}
+
+/* The imports that its file begins with. */
+static void put_imports(const base_buf *text, base_buf *out)
+{
+    int depth = 0;
+    for (size_t at = 0; at < text->len;) {
+        const char *line = text->data + at, *newline = memchr(line, '\n', text->len - at);
+        const size_t n = newline ? (size_t)(newline - line) : text->len - at;
+        const bool is_one = depth > 0 || !strncmp(line, "import ", 7) ||
+                            (memmem(line, n, "require(", 8) && !isspace((unsigned char)*line));
+        for (size_t i = 0; is_one && i < n; i++) depth += (line[i] == '{') - (line[i] == '}');
+        if (is_one) {
+            base_buf_add(out, line, n);
+            base_buf_putc(out, '\n');
+        }
+        at += n + 1;
+    }
+}
+
+/* "tests/attributeName.test.js": a file of its own beside the tests that are there. */
+static char *script_path(const agent *a, const char *beside, const char *subject)
+{
+    const char *name = base_path_name(beside);
+    const char *ending = strstr(name, ".test.");
+    if (!ending) ending = strstr(name, ".spec.");
+    if (!ending) return NULL;
+    for (unsigned i = 1; i < 100; i++) {
+        base_buf path = {0}, text = {0};
+        base_buf_printf(&path, "%.*s%s", (int)(name - beside), beside, subject);
+        if (i > 1) base_buf_printf(&path, "%u", i);
+        base_buf_puts(&path, ending);
+        const bool is_free = tool_workspace_read(a->workspace, path.data, MAX_FILE, &text, NULL) != 0;
+        base_buf_free(&text);
+        if (is_free) return base_buf_take(&path);
+        base_buf_free(&path);
+    }
+    return NULL;
+}
+
+/* With the imports of the nearest file of tests, whose last test is shown. */
+static int append_own_file(
+    agent *a, const char *path, const base_buf *text, const char *subject, const char *request, base_err *err)
+{
+    size_t from = 0, to = 0;
+    base_buf behind = {0}, imports = {0};
+    char *own = script_path(a, path, subject);
+    int rc = 0;
+    put_imports(text, &imports);
+    if (own && imports.len && last_script_test(text, &from, &to) && to - from <= MAX_EXAMPLE) {
+        uint32_t line = 1, line_end;
+        for (size_t i = 0; i < from; i++) line += text->data[i] == '\n';
+        line_end = line;
+        for (size_t i = from; i + 1 < to; i++) line_end += text->data[i] == '\n';
+        base_buf_printf(&behind, "\n\nThe new test goes into %s.\n\n", own);
+        rc = agent__append_subject(a, subject, request, err);
+        if (!rc)
+            rc = agent__append_lines(
+                a, &(agent_lines){path, "", text, from, to, line, line_end}, behind.data, request, err);
+        const bool is_test = memmem(text->data + from, to - from, "test(", 5) != NULL;
+        const bool expects = memmem(text->data + from, to - from, "expect(", 7) != NULL;
+        base_buf_printf(&imports, "\n%s('%s', () => {\n  ", is_test ? "test" : "it", subject);
+        if (expects)
+            base_buf_puts(&imports, "expect(");
+        else
+            agent__put_usual_assertion(text, request, &imports);
+        a->asked.new_test = (agent_new_test){.path = own,
+            .name = base_xstrdup(subject),
+            .subject = base_xstrdup(subject),
+            .assertion = base_buf_take(&imports),
+            .is_file = true};
+        own = NULL;
+    }
+    free(own);
+    base_buf_free(&behind);
+    base_buf_free(&imports);
+    return rc;
+}
+
+/* --- beside the nearest ----------------------------------------------------------------------------------- */
+
+/* A call that stands on lines of its own, "it('does', () => {" to "})": bytes [from, to) of the file, whole lines. */
+typedef struct block {
+    size_t from, to, column;
+} block;
+
+static size_t line_end(const base_buf *text, size_t at)
+{
+    while (at < text->len && text->data[at] != '\n') at++;
+    return at;
+}
+
+static size_t column_of(const base_buf *text, size_t at)
+{
+    size_t column = 0;
+    while (at + column < text->len && strchr(" \t", text->data[at + column])) column++;
+    return column;
+}
+
+/* The block whose first line begins at byte `at`: that line opens a bracket, and one of its column closes it. false: none does. */
+static bool read_block(const base_buf *text, size_t at, block *ret)
+{
+    const size_t end = line_end(text, at), column = column_of(text, at);
+    if (end == at || text->data[end - 1] != '{') return false;
+    *ret = (block){.from = at, .column = column};
+    for (size_t line = end + 1; line < text->len; line = line_end(text, line) + 1) {
+        if (line_end(text, line) == line || column_of(text, line) > column) continue;
+        if (column_of(text, line) < column || text->data[line + column] != '}') return false;
+        ret->to = line_end(text, line) + 1;
+        if (ret->to > text->len) ret->to = text->len;
+        return true;
+    }
+    return false;
+}
+
+static bool is_test_line(const base_buf *text, size_t at)
+{
+    static const char *const words[] = {"it(", "test("};
+    at += column_of(text, at);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (text->len - at > strlen(words[i]) && !strncmp(text->data + at, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+/* How many words of the request, and of those that call the subject many more. */
+static uint32_t score_of(const base_buf *text, const block *b, const char *request, const char *subject)
+{
+    enum { CALLS = 100 };
+    uint32_t score = 0;
+    char *part = base_xstrndup(text->data + b->from, b->to - b->from);
+    if (agent__names_word(part, subject)) score += CALLS;
+    agent_word w = {0};
+    while (agent__next_word(request, w.to, &w)) {
+        if (!agent__is_content_word(request + w.from, w.to - w.from)) continue;
+        char *word = agent__copy_word(request, w);
+        score += agent__has_word(part, word);
+        free(word);
+    }
+    free(part);
+    return score;
+}
+
+/* The test that fits the request best, of several the last. */
+static bool find_nearest(const base_buf *text, const char *request, const char *subject, block *ret)
+{
+    uint32_t best = 0;
+    bool found = false;
+    for (size_t at = 0; at < text->len; at = line_end(text, at) + 1) {
+        block b;
+        if (!is_test_line(text, at) || !read_block(text, at, &b) || b.to - b.from > MAX_EXAMPLE) continue;
+        const uint32_t score = score_of(text, &b, request, subject);
+        if (found && score < best) continue;
+        best = score;
+        *ret = b;
+        found = true;
+    }
+    return found;
+}
+
+/*
+ * "whenAccept('a', function () { it(...) })": a block around this test alone, inside of another, says what the test is given.
+ * Then the new test needs one of its own.
+ */
+static bool find_around(const base_buf *text, const block *test, block *ret)
+{
+    bool found = false;
+    for (size_t at = 0; at < test->from; at = line_end(text, at) + 1) {
+        block b;
+        if (column_of(text, at) == 0 || column_of(text, at) >= test->column || !read_block(text, at, &b) ||
+            b.from > test->from || b.to < test->to)
+            continue;
+        *ret = b; /* the innermost comes last */
+        found = true;
+    }
+    uint32_t n_tests = 0;
+    for (size_t at = found ? ret->from : 0; found && at < ret->to; at = line_end(text, at) + 1)
+        n_tests += is_test_line(text, at);
+    return found && n_tests == 1;
+}
+
+/* "... that a number is written as text: {q: 1} gives q=1" says what the test is called. */
+static void put_title(const char *request, base_buf *out)
+{
+    enum { LEAST = 8, MOST = 90 };
+    static const char *const before[] = {"test", "tests", "tested", "check", "checks", "says", "one", NULL};
+    agent_word w = {0}, last = {0};
+    while (agent__next_word(request, w.to, &w)) {
+        static const char *const that[] = {"that", NULL};
+        const bool is_it = agent__is_any_word(request, w, that) && agent__is_any_word(request, last, before);
+        last = w;
+        if (!is_it) continue;
+        const char *from = request + w.to + strspn(request + w.to, " ");
+        const size_t n = strcspn(from, ".:;,!?\n'\"`\\");
+        if (n >= LEAST && n <= MOST && from[n] != '\'') base_buf_add(out, from, n);
+        return;
+    }
+}
+
+/* The first line of the block that calls the subject, up to its arguments. */
+static void put_first_call(const base_buf *text, const block *b, const char *subject, base_buf *out)
+{
+    base_buf call = {0};
+    base_buf_printf(&call, "%s(", subject);
+    const char *body = text->data + line_end(text, b->from), *end = text->data + b->to,
+               *at = memmem(body, (size_t)(end - body), call.data, call.len), *from = at;
+    while (from && from[-1] != '\n') from--;
+    if (from && (at == from || !agent__is_in_word(at - 1, 0)))
+        base_buf_add(out, from, (size_t)(at - from) + call.len);
+    base_buf_free(&call);
+}
+
+/*
+ * How the new one begins: as the block beside it, up to its title; with one that the request gives, up to the subject's
+ * arguments.
+ */
+static void put_beginning(
+    const base_buf *text, const block *b, const char *subject, const char *request, base_buf *out)
+{
+    const char *line = text->data + b->from, *bracket = memchr(line, '(', line_end(text, b->from) - b->from);
+    const size_t n = line_end(text, b->from) - b->from;
+    const char *quote = bracket && strchr("'\"`", bracket[1]) ? bracket + 1 : NULL,
+               *end = quote ? memchr(quote + 1, *quote, n - (size_t)(quote + 1 - line)) : NULL;
+    base_buf title = {0};
+    if (is_test_line(text, b->from)) put_title(request, &title);
+    if (!bracket)
+        base_buf_add(out, line, b->column);
+    else if (end && title.len)
+        base_buf_printf(
+            out, "%.*s%s%.*s\n", (int)(quote + 1 - line), line, title.data, (int)(line + n - end), end);
+    else
+        base_buf_add(out, line, (size_t)((quote ? quote + 1 : bracket + 1) - line));
+    if (end && title.len) put_first_call(text, b, subject, out);
+    base_buf_free(&title);
+}
+
+static uint32_t line_of(const base_buf *text, size_t at)
+{
+    uint32_t line = 1;
+    for (size_t i = 0; i < at; i++) line += text->data[i] == '\n';
+    return line;
+}
+
+static int append_beside(
+    agent *a, const char *path, const base_buf *text, const char *subject, const char *request, base_err *err)
+{
+    block test, around;
+    base_buf begins = {0}, behind = {0};
+    if (!find_nearest(text, request, subject, &test)) return 0;
+    const block *b = find_around(text, &test, &around) ? &around : &test;
+    const uint32_t line = line_of(text, b->from), last = line_of(text, b->to - 1);
+    put_beginning(text, b, subject, request, &begins);
+    base_buf_printf(&behind, "\n\nThe new test goes into %s, behind this one.\n\n", path);
+    int rc = agent__append_subject(a, subject, request, err);
+    if (!rc)
+        rc = agent__append_lines(
+            a, &(agent_lines){path, "", text, b->from, b->to, line, last}, behind.data, request, err);
+    a->asked.new_test = (agent_new_test){.path = base_xstrdup(path),
+        .name = base_xstrdup(subject),
+        .subject = base_xstrdup(subject),
+        .assertion = base_buf_take(&begins),
+        .is_file = true,
+        .line = last};
+    if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
+    base_buf_free(&behind);
+    return rc;
+}
+
+int agent__append_script_test(
+    agent *a, const char *path, const base_buf *text, const char *subject, const char *request, base_err *err)
+{
+    const int rc = append_own_file(a, path, text, subject, request, err);
+    if (rc || a->asked.new_test.path || strstr(base_path_name(path), ".test.")) return rc;
+    return append_beside(a, path, text, subject, request, err);
+}
+
+/* --- its call ---------------------------------------------------------------------------------------------- */
+
+/* The call that makes the file, or writes all of its lines again where an attempt has made it. */
+static void put_file_call(agent *a, const char *path, base_buf *json)
+{
+    base_buf text = {0};
+    char version[65];
+    const bool is_there = !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len;
+    base_buf_printf(json, "{\"name\": \"%s\", \"arguments\": {\"path\": ", is_there ? "edit" : "write");
+    base_json_put_str(json, path, strlen(path));
+    if (is_there) {
+        uint32_t n_lines = 0;
+        for (size_t i = 0; i < text.len; i++) n_lines += text.data[i] == '\n';
+        n_lines += text.data[text.len - 1] != '\n';
+        base_buf_printf(json, ", \"from\": 1, \"to\": %u", n_lines);
+        base_sha256_hex(text.data, text.len, version);
+        tool_workspace_mark_shown(a->workspace, path, version);
+    }
+    base_buf_puts(json, "}}");
+    base_buf_free(&text);
+}
+
+/*
+ * The call that puts it behind line t->line, or writes again what an attempt has put there; false: the file is another one
+ * by now. The line itself is written again: an edit replaces lines.
+ */
+static bool put_beside_call(agent *a, const agent_new_test *t, base_buf *json, base_buf *payload)
+{
+    base_buf text = {0};
+    char version[65];
+    uint32_t line = 1, to = t->line;
+    size_t at = 0;
+    if (tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL)) return false;
+    for (; line < t->line && at < text.len; line++) at = line_end(&text, at) + 1;
+    block written;
+    const size_t end = at < text.len ? line_end(&text, at) : at, head = strcspn(t->assertion, "\n"),
+                 own = end + 2 < text.len ? end + 2 : end;
+    const bool is_there = at < text.len && text.data[at + column_of(&text, at)] == '}';
+    if (is_there && text.len - own > head && !memcmp(text.data + own, t->assertion, head) &&
+        read_block(&text, own, &written))
+        to = line_of(&text, written.to - 1);
+    if (is_there) {
+        base_buf_puts(json, "{\"name\": \"edit\", \"arguments\": {\"path\": ");
+        base_json_put_str(json, t->path, strlen(t->path));
+        base_buf_printf(json, ", \"from\": %u, \"to\": %u}}", t->line, to);
+        base_buf_printf(payload, "%.*s\n\n%s", (int)(end - at), text.data + at, t->assertion);
+        base_sha256_hex(text.data, text.len, version);
+        tool_workspace_mark_shown(a->workspace, t->path, version);
+    }
+    base_buf_free(&text);
+    return is_there;
+}
+
+bool agent__open_script_test(agent *a, agent_opening *opening)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    base_buf json = {0}, payload = {0};
+    bool is_open = true;
+    if (t->line) {
+        is_open = put_beside_call(a, t, &json, &payload);
+    } else {
+        put_file_call(a, t->path, &json);
+        base_buf_puts(&payload, t->assertion);
+    }
+    if (is_open) {
+        agent_opening_free(opening);
+        agent_prompt_open_payload(a->info.tools, json.data, "javascript", &opening->call);
+        agent_prompt_put_payload(a->info.tools, payload.data, payload.len, &opening->call);
+    }
+    base_buf_free(&json);
+    base_buf_free(&payload);
+    return is_open;
+}
