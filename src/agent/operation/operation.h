@@ -48,6 +48,12 @@ int agent__append_new_test(agent *a, const char *request, base_err *err);
 int agent__append_due_test(agent *a, bool *ret_begun, base_err *err);
 /* The runner said that the subject wants a string: the next attempt gives it one. */
 void agent__sharpen_new_test(agent *a, const char *output);
+/* How the answer that writes the new test begins; once a turn. */
+bool agent__open_new_test(agent *a, agent_opening *opening);
+/* How a further attempt begins: at the new test, or at the definition (agent__open_call). */
+int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err);
+
+/* --- newtest_shown.c --- */
 /* Bytes [from, to) of a file's text, which are lines of it, as the model is shown them. */
 typedef struct agent_lines {
     const char *path, *label;
@@ -60,10 +66,6 @@ int agent__append_lines(
     agent *a, const agent_lines *l, const char *behind, const char *request, base_err *err);
 /* What is tested, in front of the example: without its text a small model invents what it gives. */
 int agent__append_subject(agent *a, const char *subject, const char *request, base_err *err);
-/* How the answer that writes the new test begins; once a turn. */
-bool agent__open_new_test(agent *a, agent_opening *opening);
-/* How a further attempt begins: at the new test, or at the definition (agent__open_call). */
-int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err);
 
 /* --- newtest_script.c --- */
 bool agent__is_script(const char *path); /* JavaScript's, by its ending */
