@@ -196,6 +196,28 @@ static void test_new_test__of_a_function_that_changes_first(void **state)
     }
 }
 
+/* "Refuse ..., and add a test" names nothing: the change comes first, and the test is of what was changed. */
+static void test_new_test__of_what_the_turn_changed(void **state)
+{
+    if (!has_pytest()) skip();
+    wish w = EVEN;
+    w.request = "Refuse negative numbers with a clear ValueError, and add a test";
+    w.tests = "import even\n\n\ndef test_is_even():\n    assert even.is_even(4)\n";
+    w.script = ANSWER("<tools>{\"name\": \"rewrite\", \"arguments\": "
+                      "{\"path\": \"even.py\", \"name\": \"is_odd\"}}</tools>\n"
+                      "```python\n"
+                      "def is_odd(n):\n"
+                      "    if n < 0:\n"
+                      "        raise ValueError(n)\n"
+                      "    return n % 2 == 1") ADDED ANSWER("-8)") ADDED;
+    host h = ask_for(&w, "    with pytest.raises(ValueError):\n        even.is_odd(-8)\n");
+    char *code = get_file("even.py");
+    if (!strstr(code, "def is_odd(n):\n    if n < 0:\n")) fail_msg("%s\n%s", code, h.json.data);
+    free(code);
+    if (!told(&h, "Its test passes")) fail_msg("%s", h.json.data);
+    free_host(&h);
+}
+
 /* An error that the request names is what the new test waits for, in the words of its neighbours. */
 static void test_new_test__it_waits_for_the_error(void **state)
 {
@@ -572,6 +594,7 @@ int main(void)
         TEST_CASE(test_new_test__it_gives_a_string_where_one_is_wanted),
     };
     const struct CMUnitTest once[] = {
+        TEST_CASE(test_new_test__of_what_the_turn_changed),
         TEST_CASE(test_new_test__it_waits_for_the_error),
         TEST_CASE(test_new_test__of_a_member_that_is_called_like_an_operation),
         TEST_CASE(test_new_test__of_c_runs_with_the_others),

@@ -20,10 +20,22 @@ bool agent__read_wording(const agent *a, const char *request, agent_operation_wo
  */
 char *agent__with_its_type(const agent *a, const char *request, char *name);
 
+/* --- wanted_test.c --- */
+/*
+ * Sets what the request wants of tests, once its change is known. addition: what it wants added, or NULL; first: the first
+ * definition that it names, or NULL.
+ */
+void agent__want_test(agent *a, const char *request, const agent_addition_words *addition, const char *first);
+/* A test was put off (asked.test_waits), and what it is to test is in the tree as it was asked for. */
+bool agent__is_test_due(const agent *a);
+/* One was asked for, new or changed, and no file of tests was written. */
+bool agent__lacks_test(const agent *a);
+
 /* --- outcome.c --- */
 /* Does a request in plain words ask for a change of the tree, or for words? */
 bool agent_asks_for_change(const char *request);
-void agent__ask(agent *a, const char *request); /* when the index is there, before anything is changed */
+const char *agent__first_word(const char *request); /* behind "please", "can you", ... */
+void agent__ask(agent *a, const char *request);     /* when the index is there, before anything is changed */
 void agent__asked_free(agent *a);
 void agent__forget_meant(agent *a);              /* what meant.c found */
 void agent__changed(agent *a, const char *path); /* a call wrote this file */
@@ -34,10 +46,9 @@ static inline bool agent__is_changed(const agent *a, const char *path)
     return false;
 }
 void agent__taken_back(agent *a, const char *path); /* and that was undone */
+bool agent__is_met(const agent *a, const agent_wish *w);
 /* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
 bool agent__is_missing(const agent *a, base_buf *out);
-/* A test was put off (asked.test_of), and what it is to test is in the tree as it was asked for. */
-bool agent__is_test_due(const agent *a);
 /* A renaming or deletion of that name was done: what still has it is another thing. */
 void agent__name_went(agent *a, const char *name);
 /* The next answer begins with the call that writes what is missing; false: where that is, is not known. */

@@ -19,13 +19,13 @@
 
 /* --- what is asked -------------------------------------------------------------------------------------- */
 
-static const char *first_word(const char *s)
+const char *agent__first_word(const char *s)
 {
     static const char *const polite[] = {
         "please ", "can you ", "could you ", "would you ", "i want you to ", "i would like you to "};
     s += strspn(s, " \t\n");
     for (size_t i = 0; i < sizeof polite / sizeof *polite; i++)
-        if (!strncasecmp(s, polite[i], strlen(polite[i]))) return first_word(s + strlen(polite[i]));
+        if (!strncasecmp(s, polite[i], strlen(polite[i]))) return agent__first_word(s + strlen(polite[i]));
     return s;
 }
 
@@ -119,7 +119,7 @@ bool agent_asks_for_change(const char *request)
     static const char *const changes[] = {"add", "renam", "mov", "delet", "remov", "drop", "chang", "mak",
         "let", "give", "refus", "support", "fix", "implement", "replac", "turn", "write", "creat", "introduc",
         "export", "allow", "reject", "insert", "extend", "return", "rewrite", "call it"};
-    const char *from = first_word(request), *end = from + strlen(from);
+    const char *from = agent__first_word(request), *end = from + strlen(from);
     bool is_polite = from > request + strspn(request, " \t\n");
     while (end > from && strchr(" \t\n", end[-1])) end--;
     if (!is_polite && end > from && end[-1] == '?') return false;
@@ -237,62 +237,6 @@ static bool is_known_error(const char *request, size_t from, const char *name)
     return true;
 }
 
-/* "Remove X with its tests": what tests it goes with it (tools/refactor/tests.c), and none is to be written. */
-static bool is_deletion(const agent_asked *x, const char *request)
-{
-    static const char *const verbs[] = {"delete", "remove", "drop", "rid", NULL};
-    bool goes = false;
-    for (uint32_t i = 0; i < x->n_wishes; i++) goes |= x->wishes[i].kind == AGENT_WISH_GOES;
-    return goes && agent__has_any_word(request, verbs);
-}
-
-/* "Add a test that ...", "Write two more unit tests for ...": no code is to change for it. */
-static bool begins_with_test(const char *request)
-{
-    enum { NEAR = 6 };
-    static const char *const verbs[] = {"add", "write", "create", NULL};
-    static const char *const tests[] = {"test", "tests", NULL};
-    static const char *const breaks[] = {
-        "that", "for", "which", "and", "to", "in", "function", "method", NULL};
-    static const char *const others[] = {"fix", "implement", "change", "refactor", "make", "repair", NULL};
-    const char *from = first_word(request);
-    agent_word w;
-    if (!agent__next_word(from, 0, &w) || !agent__is_any_word(from, w, verbs)) return false;
-    for (int n = 0; n < NEAR && agent__next_word(from, w.to, &w); n++) {
-        if (agent__is_any_word(from, w, breaks)) return false;
-        if (agent__is_any_word(from, w, tests)) return !agent__has_any_word(from, others);
-    }
-    return false;
-}
-
-static bool is_there(const code_index *index, const agent_addition_words *w)
-{
-    base_buf name = {0};
-    base_buf_printf(&name, "%s%s%s", w->holder ? w->holder : "", w->holder ? "." : "", w->name);
-    const bool is = code_index_is_defined(index, name.data);
-    base_buf_free(&name);
-    return is;
-}
-
-/* "Let f refuse an empty key, and add a test for it": f stands in front of the word "test". */
-static bool is_told_first(const char *request, const char *name)
-{
-    static const char *const tests[] = {"test", "tests", NULL};
-    agent_word w;
-    for (size_t at = 0; agent__next_word(request, at, &w); at = w.to) {
-        if (agent__is_any_word(request, w, tests)) return false;
-        if (w.to - w.from == strlen(name) && !strncmp(request + w.from, name, w.to - w.from)) return true;
-    }
-    return false;
-}
-
-/* Takes the name. */
-static void put_test_off(agent_asked *x, char *name)
-{
-    x->test = false;
-    x->test_of = name;
-}
-
 void agent__ask(agent *a, const char *request)
 {
     static const char *const going[] = {"renam", "delet", "remov", "drop"};
@@ -343,24 +287,9 @@ void agent__ask(agent *a, const char *request)
             free(name);
         }
     }
-    bool speaks_of_test = agent__has_word(request, "test") || agent__has_word(request, "tests");
-    x->test = x->change && !a->fix.wanted && speaks_of_test &&
-              (agent__has_word(request, "add") || agent__has_word(request, "write"));
-    x->test_alone = x->test && !is_addition && begins_with_test(request);
-    if (x->test && is_addition && !is_there(index, &addition)) {
-        put_test_off(x, base_xstrdup(addition.name));
-    } else if (x->test && !is_addition && !x->test_alone && first && is_told_first(request, first)) {
-        add_wish(x, base_xstrdup(first), AGENT_WISH_CHANGES, text_of(a, NULL, first));
-        put_test_off(x, first);
-        first = NULL;
-    }
+    agent__want_test(a, request, is_addition ? &addition : NULL, first);
     free(first);
     agent_addition_words_free(&addition);
-    x->tests_too = x->change && !a->fix.wanted && !x->test && !x->test_of && speaks_of_test &&
-                   !is_deletion(x, request) &&
-                   (agent__has_word(request, "its") || agent__has_word(request, "expectation") ||
-                       agent__has_word(request, "expectations")) &&
-                   agent__has_word(request, "and");
 }
 
 void agent__refusal_free(agent_refusal *x)
@@ -444,7 +373,7 @@ void agent__taken_back(agent *a, const char *path)
     }
 }
 
-static bool is_met(const agent *a, const agent_wish *w)
+bool agent__is_met(const agent *a, const agent_wish *w)
 {
     code_index *index = tool_workspace_index(a->workspace);
     if (w->kind == AGENT_WISH_FILE) return agent__is_changed(a, w->name);
@@ -461,35 +390,17 @@ static bool is_met(const agent *a, const agent_wish *w)
     return !is_there;
 }
 
-bool agent__is_test_due(const agent *a)
-{
-    const agent_asked *x = &a->asked;
-    if (!x->test_of || !code_index_is_defined(tool_workspace_index(a->workspace), x->test_of)) return false;
-    for (uint32_t i = 0; i < x->n_wishes; i++)
-        if (!strcmp(x->wishes[i].name, x->test_of) && !is_met(a, &x->wishes[i])) return false;
-    return true;
-}
-
 /* Names of that kind whose wish is not met: "a, b"; the number of them. */
 static uint32_t list_wishes(const agent *a, agent_wish_kind kind, base_buf *out)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < a->asked.n_wishes; i++) {
         const agent_wish *w = &a->asked.wishes[i];
-        if (w->kind == kind && !is_met(a, w))
+        if (w->kind == kind && !agent__is_met(a, w))
             base_buf_printf(
                 out, "%s%s%s%s", n++ ? ", " : "", w->name, w->path ? " in " : "", w->path ? w->path : "");
     }
     return n;
-}
-
-static bool lacks_test(const agent *a)
-{
-    bool has_one = !a->asked.test && !a->asked.test_of && !a->asked.tests_too;
-    const char *place = a->asked.new_test.path; /* in Rust a file that is no test's */
-    for (size_t i = 0; i < a->asked.n_changed; i++)
-        has_one |= code_path_is_test(a->asked.changed[i]) || (place && !strcmp(place, a->asked.changed[i]));
-    return !has_one;
 }
 
 bool agent__is_missing(const agent *a, base_buf *out)
@@ -502,7 +413,7 @@ bool agent__is_missing(const agent *a, base_buf *out)
         base_buf_printf(out, "%s is as it was: it was to be changed too. ", same.data);
     if (a->asked.n_changed && list_wishes(a, AGENT_WISH_FILE, &files))
         base_buf_printf(out, "The file %s is as it was: it was to be changed too. ", files.data);
-    if (a->asked.n_changed && lacks_test(a))
+    if (a->asked.n_changed && agent__lacks_test(a))
         base_buf_puts(out, a->asked.tests_too ? "Its test is as it was. " : "No test was added yet. ");
     base_buf_free(&missing);
     base_buf_free(&left);
@@ -584,7 +495,7 @@ bool agent__aim_at_missing(agent *a)
     for (uint32_t i = 0; i < a->asked.n_wishes && !a->fix.open_call; i++) {
         const agent_wish *w = &a->asked.wishes[i];
         code_place *places = NULL;
-        if (w->kind == AGENT_WISH_GOES || is_met(a, w)) continue;
+        if (w->kind == AGENT_WISH_GOES || agent__is_met(a, w)) continue;
         if (w->kind == AGENT_WISH_FILE) aim_at_file(a, w->name);
         if (w->kind == AGENT_WISH_FILE) continue;
         uint32_t n = w->kind == AGENT_WISH_CHANGES ? code_index_define(index, w->name, &places) : 0;
@@ -594,7 +505,7 @@ bool agent__aim_at_missing(agent *a)
             agent__aim_at(a, a->asked.changed[0], w->name);
         code_places_free(places, n);
     }
-    if (!a->fix.open_call && a->asked.tests_too && lacks_test(a)) aim_at_test(a);
+    if (!a->fix.open_call && a->asked.tests_too && agent__lacks_test(a)) aim_at_test(a);
     return a->fix.open_call;
 }
 
@@ -747,11 +658,12 @@ void agent__tell_outcome(agent *a)
         if (same.len || files.len)
             base_buf_printf(&text, " As it was: %s%s%s.", same.len ? same.data : "",
                 same.len && files.len ? ", " : "", files.len ? files.data : "");
-        if (lacks_test(a))
+        if (agent__lacks_test(a))
             base_buf_puts(&text, a->asked.tests_too ? " No test was changed." : " No test was added.");
         tell_refusal(x, &text);
         tell_other(a, &text);
-        bool is_partial = missing.len || left.len || same.len || files.len || lacks_test(a) || x->refusal.why;
+        bool is_partial =
+            missing.len || left.len || same.len || files.len || agent__lacks_test(a) || x->refusal.why;
         if (a->test.command && a->fix.failing) {
             tell_judge(a, a->test.words ? a->test.words->fails : "Its test fails", &text);
             state = "failing";

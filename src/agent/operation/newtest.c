@@ -80,6 +80,15 @@ static char *find_subject(const agent *a, const char *request, char **ret_path)
     return subject;
 }
 
+/* What the turn has rewritten, where the request does not name what it changes. */
+static char *changed_subject(const agent *a, char **ret_path)
+{
+    const agent_fix *f = &a->fix;
+    if (a->asked.test_of || !f->path || !f->name || !agent__is_changed(a, f->path)) return NULL;
+    *ret_path = base_xstrdup(f->path);
+    return base_xstrdup(f->name);
+}
+
 /* The best that retrieval finds. */
 static char *likest_subject(const agent *a, const char *request, char **ret_path)
 {
@@ -325,6 +334,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     int rc = 0;
     if (!a->asked.test) return 0;
     char *subject = agent__find_told_rows(a, request, &path, &example, &subject_path);
+    if (!subject) subject = changed_subject(a, &subject_path);
     if (!subject) subject = find_subject(a, request, &subject_path);
     if (!subject) subject = likest_subject(a, request, &subject_path);
     const char *plain = subject ? code_last_name(subject) : NULL;
@@ -387,8 +397,7 @@ int agent__append_due_test(agent *a, bool *ret_begun, base_err *err)
     agent_asked *x = &a->asked;
     *ret_begun = agent__is_test_due(a);
     if (!*ret_begun) return 0;
-    free(x->test_of);
-    x->test_of = NULL;
+    x->test_waits = false;
     x->test = true;
     const int rc = agent__append_new_test(a, a->request, err);
     *ret_begun = x->new_test.path != NULL;

@@ -180,7 +180,8 @@ typedef struct agent_meant {
 typedef struct agent_asked {
     bool change;     /* it asks for a change */
     bool test;       /* for a new test, among others */
-    char *test_of;   /* a test that waits for what it tests: "add f, with a test"; then `test` */
+    bool test_waits; /* a new test comes behind what it tests: "add f, with a test"; then `test` */
+    char *test_of;   /* what that is; NULL: whatever the turn changes */
     bool tests_too;  /* for a change of the tests as well */
     char *said;      /* the last answer's words */
     char *went;      /* the definition that was renamed or deleted last */

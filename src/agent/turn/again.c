@@ -132,7 +132,7 @@ static int ask_for_change(agent *a, const agent_reply *r, const base_buf *missin
     base_err put = {0};
     bool is_test = false;
     /* Words that say which definition has to change stay in view, and its call is begun for the model. */
-    const bool is_aimed = r->end == AGENT_REPLY_DONE && r->read.text.len && !a->asked.test_of &&
+    const bool is_aimed = r->end == AGENT_REPLY_DONE && r->read.text.len && !a->asked.test_waits &&
                           agent__aim_at_said(a, r->read.text.data);
     /* Else: what a weak model sees it says again. */
     if (!is_aimed && r->from < r->to && agent__put_failed(a, r->from, r->to, &put))
