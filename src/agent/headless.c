@@ -65,7 +65,7 @@ static void print_request(const agent_event *e)
 static void print_ledger(const agent_event *e)
 {
     fprintf(stderr,
-        "turn %lld: new %lld reused %lld generated %lld evicted %lld promoted %lld protected %lld",
+        "turn %lld: new %lld reused %lld generated %lld evicted %lld promoted %lld, %lld must stay",
         (long long)e->ledger.turn, (long long)e->ledger.new, (long long)e->ledger.reused,
         (long long)e->ledger.generated, (long long)e->ledger.evicted, (long long)e->ledger.promoted,
         (long long)e->ledger.protected);

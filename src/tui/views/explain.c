@@ -74,7 +74,7 @@ void tui_explain_panel(tui_ui *u, tui_text *t, int width)
     static const char *const ledger[] = {
         "  new: read for the first time; reused: known, costs nothing",
         "  written: the answer; evicted: set aside; promoted: came back",
-        "  hard: never set aside; prefill: the time to read what is new",
+        "  must stay: never set aside; prefill: time to read what is new",
         "  why: what made some leave or come back (budget: no more room)",
     };
     tui_flow f = {.text = t, .width = width, .rest = "    "};
