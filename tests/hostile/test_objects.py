@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A repository whose objects are small where they lie and large when they are unpacked, or are made from such a one."""
+"""A repository whose objects are small where they lie and large when they are unpacked, or lie in another project of the person's."""
 import hashlib
 import os
+import shutil
 import struct
 import subprocess
 import zlib
@@ -132,6 +133,93 @@ class Objects(Hostile):
         ended, text, most = self.look("HEAD")
         self.assertEqual(ended, 0, text[-2000:])
         self.assertLess(most, usual + 300)
+
+
+class Elsewhere(Hostile):
+    """A tree that came in an archive says that its repository is another project's, of which the model is to see nothing."""
+
+    def setUp(self):
+        super().setUp()
+        self.other = os.path.join(self.folder, "other")
+        self.run_git("init", "-q", "-b", "main", self.other)
+        with open(os.path.join(self.other, "secret.txt"), "w") as f:
+            f.write("the secret\n")
+        self.run_git("-C", self.other, "add", "-A")
+        self.run_git("-C", self.other, "commit", "-q", "-m", "precious")
+        self.run_git("-C", self.other, "repack", "-q", "-a", "-d")
+        self.id = self.run_git("-C", self.other, "rev-parse", "HEAD").strip()
+
+    def run_git(self, *words):
+        return subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always", *words], check=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
+
+    def show(self, mode="plan", *more):
+        return self.ask(call("git", op="show", rev=self.id) + call("git", op="log") + call("list") + "answer Done.\n", mode, "Go.", *more)
+
+    def plants(self):
+        theirs, ours = os.path.join(self.other, ".git"), self.path(".git")
+        objects = os.path.join(ours, "objects")
+
+        def line(path, text):
+            with open(path, "w") as f:
+                f.write(text + "\n")
+
+        def instead(path, target):
+            shutil.rmtree(path)
+            os.symlink(target, path)
+        yield "a .git file", lambda: (shutil.rmtree(ours), line(ours, f"gitdir: {theirs}"))
+        yield "a .git file, relative", lambda: (shutil.rmtree(ours), line(ours, "gitdir: ../other/.git"))
+        yield "a .git link", lambda: instead(ours, theirs)
+        yield "a way through the tree", lambda: (shutil.rmtree(ours), os.symlink("../other", self.path("d")), line(ours, "gitdir: d/.git"))
+        yield "commondir", lambda: line(os.path.join(ours, "commondir"), theirs)
+        yield "linked objects", lambda: instead(objects, os.path.join(theirs, "objects"))
+        yield "linked packs", lambda: instead(os.path.join(objects, "pack"), os.path.join(theirs, "objects", "pack"))
+        yield "alternates", lambda: line(os.path.join(objects, "info", "alternates"), os.path.join(theirs, "objects"))
+        yield "alternates, relative", lambda: line(os.path.join(objects, "info", "alternates"), "# x\n../../../other/.git/objects")
+        yield "alternates of alternates", lambda: (os.makedirs(self.path("o/info")), line(os.path.join(objects, "info", "alternates"), "../../o"),
+                                                   line(self.path("o/info/alternates"), os.path.join(theirs, "objects")))
+
+    def test_no_way_shows_another_project(self):
+        kept = os.path.join(self.folder, "kept")
+        shutil.copytree(self.tree, kept, symlinks=True)
+        for name, plant in self.plants():
+            with self.subTest(plant=name):
+                plant()
+                self.assertIn("the secret", self.git("show", self.id).stdout)  # the control
+                run, _, results = self.show()
+                self.assertNotIn("the secret", run.stdout + run.stderr)
+                self.assertNotIn("precious", run.stdout)
+                self.assertIn("outside of the tree, which does not know this tree", run.stdout + run.stderr)
+                self.assertEqual([r["status"] for r in results], ["refused", "refused", "ok"], results)
+                shutil.rmtree(self.tree)
+                shutil.copytree(kept, self.tree, symlinks=True)
+
+    def test_alternates_without_end(self):
+        self.put(".git/objects/info/alternates", "\n".join(["."] * 2000))
+        run, _, results = self.show()
+        self.assertEqual(results[2]["status"], "ok", results)
+
+    def test_what_belongs_to_the_tree_is_used(self):
+        """A worktree and a submodule; a repository that lies apart, and a clone with borrowed objects, once that is allowed."""
+        ways = {"worktree": lambda to: self.run_git("-C", self.other, "worktree", "add", "-q", to),
+                "module": lambda to: (self.run_git("init", "-q", os.path.dirname(to)),
+                                      self.run_git("-C", os.path.dirname(to), "submodule", "add", "-q", self.other, os.path.basename(to)))}
+        for name, make in ways.items():
+            with self.subTest(way=name):
+                self.tree = os.path.join(self.folder, "made " + name, "t")
+                make(self.tree)
+                run, _, results = self.show()
+                self.assertEqual([r["status"] for r in results], ["ok"] * 3, (results, run.stderr))
+                self.assertIn("the secret", results[0]["text"])
+        for name, words, allowed in (("borrows", ["--shared"], os.path.join(self.other, ".git", "objects")),
+                                     ("apart", ["--separate-git-dir", os.path.join(self.folder, "apart.git")], os.path.join(self.folder, "apart.git"))):
+            with self.subTest(way=name):
+                self.tree = os.path.join(self.folder, name)
+                self.run_git("clone", "-q", *words, self.other, self.tree)
+                _, _, results = self.show()
+                self.assertEqual(results[0]["status"], "refused", results)
+                _, _, results = self.show("plan", "--allow-read", allowed)
+                self.assertEqual(results[0]["status"], "ok", results)
 
 
 main()

@@ -9,6 +9,7 @@
 #include "tools/file/safe_path.h"
 #include "tools/tree/git_bound.h"
 #include "tools/tree/git_obstacles.h"
+#include "tools/tree/git_places.h"
 #include "tools/tree/workspace.h"
 
 #include <dirent.h>
@@ -69,6 +70,72 @@ static void note_state(tool_workspace *w)
             &w->notes, "In the middle of %s: files may hold conflict marks.\n", state_words[state]);
 }
 
+/* The first line of a small file; NULL: none. */
+static char *read_line(const char *folder, const char *name)
+{
+    base_buf path = {0}, text = {0};
+    base_buf_printf(&path, "%s%s", folder, name);
+    int failed = base_fs_read(path.data, TOOL_MAX_PATH, &text, NULL);
+    base_buf_free(&path);
+    if (!failed && text.len) text.data[strcspn(text.data, "\r\n")] = '\0';
+    return failed || !text.len ? (base_buf_free(&text), NULL) : base_buf_take(&text);
+}
+
+/* Does the repository say itself that it belongs to this tree? A tree's ".git" file may name any repository of the person's. */
+static bool knows_tree(const tool_workspace *w, const char *folder)
+{
+    char *back = read_line(folder, "gitdir"), *real = NULL; /* a worktree's: its ".git" file */
+    git_config *config = NULL;
+    const char *worktree = NULL;
+    if (back) {
+        char *slash = strrchr(back, '/');
+        if (slash && !strcmp(slash, "/.git")) *slash = '\0';
+        real = realpath(back, NULL);
+    } else {
+        base_buf path = {0};
+        base_buf_printf(&path, "%sconfig", folder); /* a submodule's: relative to itself */
+        git_config *snapshot = NULL;
+        if (!git_config_open_ondisk(&config, path.data) && !git_config_snapshot(&snapshot, config) &&
+            !git_config_get_string(&worktree, snapshot, "core.worktree")) {
+            base_buf_clear(&path);
+            base_buf_printf(&path, "%s%s", *worktree == '/' ? "" : folder, worktree);
+            real = realpath(path.data, NULL);
+        }
+        git_config_free(snapshot);
+        base_buf_free(&path);
+    }
+    bool knows = real && !strcmp(real, w->root.path);
+    git_config_free(config);
+    free(back);
+    free(real);
+    return knows;
+}
+
+char *tool__git_outside(const tool_workspace *w)
+{
+    if (!w->repo || w->root.is_bare) return NULL;
+    const char *folder = git_repository_path(w->repo), *common = git_repository_commondir(w->repo);
+    size_t n = strlen(w->root.path);
+    bool is_inside = !strncmp(folder, w->root.path, n) && folder[n] == '/';
+    return is_inside || !common || !knows_tree(w, folder) ? NULL : realpath(common, NULL);
+}
+
+/* What its repository reads from that is neither in the tree nor known to belong to it, nor allowed; NULL: nothing. */
+static char *find_outside(const tool_workspace *w)
+{
+    size_t n = 0;
+    while (w->allow_read[n]) n++;
+    const char **in = base_xcalloc(n + 3, sizeof *in);
+    char *own = tool__git_outside(w);
+    for (size_t i = 0; i < n; i++) in[i] = w->allow_read[i];
+    in[n++] = w->root.path;
+    in[n] = own;
+    char *found = tool__git_find_outside(git_repository_path(w->repo), git_repository_commondir(w->repo), in);
+    free(in);
+    free(own);
+    return found;
+}
+
 int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
 {
     tool__git_start();
@@ -126,6 +193,21 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
         free(obstacle);
         return BASE_OK;
     }
+    char *outside = find_outside(w);
+    if (outside) {
+        base_buf shown = {0};
+        tool__path_show(&shown, outside);
+        base_buf_printf(&w->notes,
+            "git is not used here: this tree's repository reads from %s, outside of the tree, which does not know "
+            "this tree as its own. Files are found by walking the folder. Where that is meant (git clone "
+            "--reference, git init --separate-git-dir), --allow-read of that folder allows it.\n",
+            shown.data);
+        base_buf_free(&shown);
+        free(outside);
+        git_repository_free(w->repo);
+        w->repo = NULL;
+        return BASE_OK;
+    }
     if (is_bare) {
         base_buf_puts(
             &w->notes, "A bare repository: it has no files to work on; the git tool (log, show) works.\n");
@@ -148,56 +230,6 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
     }
     note_state(w);
     return BASE_OK;
-}
-
-/* The first line of a small file; NULL: none. */
-static char *read_line(const char *folder, const char *name)
-{
-    base_buf path = {0}, text = {0};
-    base_buf_printf(&path, "%s%s", folder, name);
-    int failed = base_fs_read(path.data, TOOL_MAX_PATH, &text, NULL);
-    base_buf_free(&path);
-    if (!failed && text.len) text.data[strcspn(text.data, "\r\n")] = '\0';
-    return failed || !text.len ? (base_buf_free(&text), NULL) : base_buf_take(&text);
-}
-
-/* Does the repository say itself that it belongs to this tree? A tree's ".git" file may name any repository of the person's. */
-static bool knows_tree(const tool_workspace *w, const char *folder)
-{
-    char *back = read_line(folder, "gitdir"), *real = NULL; /* a worktree's: its ".git" file */
-    git_config *config = NULL;
-    const char *worktree = NULL;
-    if (back) {
-        char *slash = strrchr(back, '/');
-        if (slash && !strcmp(slash, "/.git")) *slash = '\0';
-        real = realpath(back, NULL);
-    } else {
-        base_buf path = {0};
-        base_buf_printf(&path, "%sconfig", folder); /* a submodule's: relative to itself */
-        git_config *snapshot = NULL;
-        if (!git_config_open_ondisk(&config, path.data) && !git_config_snapshot(&snapshot, config) &&
-            !git_config_get_string(&worktree, snapshot, "core.worktree")) {
-            base_buf_clear(&path);
-            base_buf_printf(&path, "%s%s", *worktree == '/' ? "" : folder, worktree);
-            real = realpath(path.data, NULL);
-        }
-        git_config_free(snapshot);
-        base_buf_free(&path);
-    }
-    bool knows = real && !strcmp(real, w->root.path);
-    git_config_free(config);
-    free(back);
-    free(real);
-    return knows;
-}
-
-char *tool__git_outside(const tool_workspace *w)
-{
-    if (!w->repo || w->root.is_bare) return NULL;
-    const char *folder = git_repository_path(w->repo), *common = git_repository_commondir(w->repo);
-    size_t n = strlen(w->root.path);
-    bool is_inside = !strncmp(folder, w->root.path, n) && folder[n] == '/';
-    return is_inside || !common || !knows_tree(w, folder) ? NULL : realpath(common, NULL);
 }
 
 void tool__git_close(tool_workspace *w)
