@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/words/name_question.h"
 #include "agent/words/request_words.h"
 #include "base/buf.h"
 
@@ -118,6 +119,35 @@ static void test_request_words__stand_in_marks(void **state)
     }
 }
 
+static void test_request_words__ask_for_one_name(void **state)
+{
+    static const struct {
+        const char *request;
+        bool name, one;
+    } cases[] = {
+        {"Which function frees a reply?", true, true},
+        {"How do I exclude a flag, which method does it?", true, true},
+        {"which Class holds an option", true, true},
+        {"What function frees a reply?", false, true},
+        {"Which functions free a reply?", true, false},
+        {"Which classes are there?", true, false},
+        {"Which function calls sdsfree?", true, false}, /* there may be more */
+        {"Which function frees a reply, and who calls it?", true, false},
+        {"Which type of value does it give?", true, false},
+        {"Which function of these is the oldest?", true, false},
+        {"Which is the function?", true, false},
+        {"Where is a reply freed?", true, false},
+        {"What frees a reply?", true, false},
+        {"a function which frees", true, false},
+        {"", false, false},
+        {"which", true, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (agent_asks_for_name(cases[i].request) != cases[i].name ||
+            agent_asks_for_one_name(cases[i].request) != cases[i].one)
+            fail_msg("%s", cases[i].request);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +159,7 @@ int main(void)
         cmocka_unit_test(test_request_words__look_like_names),
         cmocka_unit_test(test_request_words__say_what_a_request_is_about),
         cmocka_unit_test(test_request_words__stand_in_marks),
+        cmocka_unit_test(test_request_words__ask_for_one_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -458,6 +458,28 @@ static void test_turn__an_answer_without_a_name_is_asked_for_it(void **state)
     }
 }
 
+static void test_turn__a_question_for_one_name_says_so(void **state)
+{
+    put_file("count.c", "/* counts */\nint count(int n)\n{\n    return n;\n}\n");
+    static const struct {
+        const char *request;
+        bool says_so;
+    } cases[] = {{"Which function counts?", true}, {"Which functions count?", false},
+        {"Where is counting done?", false},
+        {"Which function counts? Rename count to tally.", false}, /* asks for a change */
+        {"Which function?", false}};                              /* nothing is in front of it */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        agent_session *s =
+            open_session(&h, "answer `count` in count.c.\nanswer Done.\nanswer Done.\nanswer Done.\n",
+                AGENT_MODE_ALL, NULL, true);
+        submit(s, &h, cases[i].request);
+        if (told(&h, "? Name the one.") != cases[i].says_so) fail_msg("%s", cases[i].request);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 static void test_turn__it_is_what_the_answer_before_named(void **state)
 {
     put_file("count.c",
@@ -478,6 +500,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_turn__an_answer_without_a_name_is_asked_for_it),
+        TEST_CASE(test_turn__a_question_for_one_name_says_so),
         TEST_CASE(test_turn__it_is_what_the_answer_before_named),
         TEST_CASE(test_turn__rewrites_runs_the_named_test_and_answers),
         TEST_CASE(test_turn__a_no_leaves_the_file_and_tells_the_model_why),

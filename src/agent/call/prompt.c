@@ -16,6 +16,7 @@
 
 const char agent_prompt_excerpts[] = "Excerpts from the tree:\n\n";
 const char agent_prompt_request[] = "Request: ";
+const char agent_prompt_one[] = " Name the one.";
 
 void agent_prompt_excerpt_head(
     const char *path, uint32_t line, uint32_t line_end, const char *name, base_buf *out)

@@ -55,5 +55,7 @@ extern const char agent_prompt_excerpts[]; /* before the first excerpt */
 void agent_prompt_excerpt_head(
     const char *path, uint32_t line, uint32_t line_end, const char *name, base_buf *out);
 extern const char agent_prompt_request[]; /* before the request */
+/* Behind a question for one name: a small model goes on with the names of the excerpts, all of them, where it is short. */
+extern const char agent_prompt_one[];
 
 #endif

@@ -12,6 +12,7 @@
 #include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"
 #include "agent/turn/turn.h"
+#include "agent/words/name_question.h"
 #include "agent/words/request_words.h"
 #include "code/places.h"
 
@@ -41,33 +42,6 @@ static int ask_for_call(agent *a, base_err *err)
     int rc = agent__append_asking(a, &text, err);
     base_buf_free(&text);
     return rc;
-}
-
-/* Is it "what creates", "what makes": the word behind "what" a verb of something that the tree does? */
-static bool asks_what_does(const char *request)
-{
-    static const char *const plain[] = {"is", "was", "does", "has", "this", "its", NULL};
-    const char *what = strcasestr(request, "what ");
-    if (!what || (what > request && what[-1] != ' ')) return false;
-    const char *verb = what + strlen("what ");
-    const size_t n = strcspn(verb, " ,.?!\n");
-    for (const char *const *p = plain; *p; p++)
-        if (strlen(*p) == n && !strncasecmp(*p, verb, n)) return false;
-    return n > 2 && verb[n - 1] == 's';
-}
-
-/* "How does the parser ...", "how is a path ...": not how a person does something. */
-static bool asks_how_it_does(const char *request)
-{
-    return strcasestr(request, "how does ") || strcasestr(request, "how is ") ||
-           strcasestr(request, "how are ");
-}
-
-/* "Which function ...", "Where is ...", "What creates ...", "How is ...": a question whose answer is a name. */
-static bool asks_for_name(const char *request)
-{
-    return agent__has_word(request, "which") || agent__has_word(request, "where") ||
-           asks_what_does(request) || asks_how_it_does(request);
 }
 
 static bool names_symbol(const agent *a, const agent_reply *r)
@@ -157,7 +131,7 @@ static int ask_for_change(agent *a, const agent_reply *r, const base_buf *missin
 agent_askings agent__askings(const agent *a, const char *request)
 {
     const bool may_name = a->has_excerpts && !a->fix.wanted && !a->settings.schema;
-    return (agent_askings){.call = true, .name = may_name && asks_for_name(request)};
+    return (agent_askings){.call = true, .name = may_name && agent_asks_for_name(request)};
 }
 
 int agent__ask_more(

@@ -17,6 +17,7 @@
 #include "agent/session/ledger.h"
 #include "agent/session/tell.h"
 #include "agent/turn/turn.h"
+#include "agent/words/name_question.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -81,6 +82,8 @@ static int append_request(agent *a, const char *request, base_err *err)
     agent__tell_operation(a, request, &text);
     base_buf_puts(&text, agent_prompt_request);
     base_buf_puts(&text, request);
+    if (a->has_excerpts && !a->asked.change && !a->info.strong && agent_asks_for_one_name(request))
+        base_buf_puts(&text, agent_prompt_one);
     agent__put_schema(a, &text);
     size_t index = SIZE_MAX;
     agent_text t = {.origin = KV_ORIGIN_USER, .text = text.data, .n = text.len, .label = "request"};
