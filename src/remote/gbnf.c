@@ -3,23 +3,30 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_PATH_BYTES = 16 << 10 };
+enum {
+    MOST_PATH_BYTES = 16 << 10,
+    MOST_CHOICES =
+        64 /* more are names of the tree's definitions: of use in a call that is begun only (gbnf_rest.c) */
+};
 
 /* clang-format off */
 static const struct {
-    const char *root, *opening; /* opening: at the begin of a line it is a call, in free text */
+    const char *begin, *what, *ending; /* of a call: `what` is a JSON object or a function of XML */
+    const char *opening; /* at the begin of a line it is a call, in free text */
     const char *triggers[2];
 } styles[] = {
-    [MODEL_TOOLS_TAG_TOOLS] = {"\"<tools>\" ws object ws \"</tools>\" rest", "<tools>", {"(?:^|\\n)(<tools>)"}},
-    [MODEL_TOOLS_HERMES]    = {"\"<tool_call>\" ws object ws \"</tool_call>\" rest", "<tool_call>", {"(?:^|\\n)(<tool_call>)"}},
-    [MODEL_TOOLS_XML]       = {"\"<tool_call>\" ws \"<function=\" call \"</function>\" ws \"</tool_call>\" rest", "<tool_call>", {"(?:^|\\n)(<tool_call>)"}},
-    [MODEL_TOOLS_HARMONY]   = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}}, /* no endpoint is of it */
-    [MODEL_TOOLS_MISTRAL]   = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}}, /* nor of these five */
-    [MODEL_TOOLS_MISTRAL_IDS] = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
-    [MODEL_TOOLS_GEMMA]     = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
-    [MODEL_TOOLS_GRANITE]   = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
-    [MODEL_TOOLS_NEMO]      = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
-    [MODEL_TOOLS_JSON]      = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
+#define BARE {"", "object", "", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}}
+    [MODEL_TOOLS_TAG_TOOLS] = {"\"<tools>\" ws ", "object", " ws \"</tools>\"", "<tools>", {"(?:^|\\n)(<tools>)"}},
+    [MODEL_TOOLS_HERMES]    = {"\"<tool_call>\" ws ", "object", " ws \"</tool_call>\"", "<tool_call>", {"(?:^|\\n)(<tool_call>)"}},
+    [MODEL_TOOLS_XML]       = {"\"<tool_call>\" ws ", "\"<function=\" call \"</function>\"", " ws \"</tool_call>\"", "<tool_call>", {"(?:^|\\n)(<tool_call>)"}},
+    [MODEL_TOOLS_HARMONY]   = BARE, /* no endpoint is of it */
+    [MODEL_TOOLS_MISTRAL]   = BARE, /* nor of these five */
+    [MODEL_TOOLS_MISTRAL_IDS] = BARE,
+    [MODEL_TOOLS_GEMMA]     = BARE,
+    [MODEL_TOOLS_GRANITE]   = BARE,
+    [MODEL_TOOLS_NEMO]      = BARE,
+    [MODEL_TOOLS_JSON]      = BARE,
+#undef BARE
 };
 /* clang-format on */
 
@@ -38,8 +45,12 @@ const char *const *remote_gbnf_triggers(model_tool_style style)
     return styles[style].triggers;
 }
 
-/* Text as it stands, as a literal of GBNF. */
-static void put_literal(base_buf *out, const char *text)
+const char *remote_gbnf_ending(model_tool_style style)
+{
+    return styles[style].ending;
+}
+
+void remote_gbnf_put_literal(base_buf *out, const char *text)
 {
     base_buf_putc(out, '"');
     for (; *text; text++) {
@@ -72,12 +83,24 @@ static void put_choices(base_buf *out, const char *const *choices, put_text_fn *
     base_buf_putc(out, ')');
 }
 
+static bool is_many(const char *const *choices)
+{
+    size_t n = 0;
+    while (choices[n] && n <= MOST_CHOICES) n++;
+    return n > MOST_CHOICES;
+}
+
 static void put_value(base_buf *out, const model_grammar_argument *a, put_text_fn *put)
 {
     switch (a->type) {
     case MODEL_ARGUMENT_INTEGER: base_buf_puts(out, "integer"); break;
     case MODEL_ARGUMENT_BOOLEAN: base_buf_puts(out, "boolean"); break;
-    case MODEL_ARGUMENT_CHOICE: put_choices(out, a->choices, put); break;
+    case MODEL_ARGUMENT_CHOICE:
+        if (is_many(a->choices))
+            base_buf_puts(out, put == put_quoted ? "string" : "xtext");
+        else
+            put_choices(out, a->choices, put);
+        break;
     case MODEL_ARGUMENT_PATH: base_buf_puts(out, "path"); break;
     case MODEL_ARGUMENT_STRING: base_buf_puts(out, "string"); break;
     }
@@ -107,18 +130,18 @@ static void put_arguments(base_buf *out, const model_grammar_tool *tool, uint32_
         }
 }
 
-/* A path that JSON writes in another way than it is cannot be listed. */
-static bool is_plain(const char *path)
+bool remote_gbnf_is_plain(const char *text)
 {
-    for (; *path; path++)
-        if ((unsigned char)*path < ' ' || *path == '"' || *path == '\\') return false;
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == '"' || *text == '\\') return false;
     return true;
 }
 
 static void put_paths(base_buf *out, const char *const *paths, put_text_fn *put, const char *any)
 {
     size_t bytes = 0, n = 0;
-    for (size_t i = 0; paths && paths[i]; i++) bytes += strlen(paths[i]) + 8, n += is_plain(paths[i]);
+    for (size_t i = 0; paths && paths[i]; i++)
+        bytes += strlen(paths[i]) + 8, n += remote_gbnf_is_plain(paths[i]);
     base_buf_puts(out, "path ::= ");
     if (!n || bytes > MOST_PATH_BYTES) {
         base_buf_printf(out, "%s\n", any);
@@ -126,7 +149,7 @@ static void put_paths(base_buf *out, const char *const *paths, put_text_fn *put,
     }
     bool some = false;
     for (size_t i = 0; paths[i]; i++) {
-        if (!is_plain(paths[i])) continue;
+        if (!remote_gbnf_is_plain(paths[i])) continue;
         if (some) base_buf_puts(out, " | ");
         put(out, paths[i]);
         some = true;
@@ -156,7 +179,7 @@ static void put_line_without(base_buf *out, const char *name, const char *const 
             char begun[32];
             snprintf(begun, sizeof begun, "%.*s", i, words[k]);
             base_buf_puts(out, " | ");
-            put_literal(out, begun);
+            remote_gbnf_put_literal(out, begun);
             base_buf_printf(out, " ([^%c\\n] [^\\n]*)?", words[k][i]);
         }
     base_buf_putc(out, '\n');
@@ -188,7 +211,7 @@ static void put_xml_tool(base_buf *out, const model_grammar_tool *tool, uint32_t
         if (a->type == MODEL_ARGUMENT_STRING)
             base_buf_puts(out, "xtext");
         else
-            put_value(out, a, put_literal);
+            put_value(out, a, remote_gbnf_put_literal);
         base_buf_printf(out, " \"\\n</parameter>\" ws t%u-%u", number, i + 1);
         if (!a->required) base_buf_printf(out, " | t%u-%u", number, i + 1);
         base_buf_putc(out, '\n');
@@ -199,7 +222,8 @@ void remote_gbnf_put(model_tool_style style, const model_grammar_tool *tools, ui
     const char *const *paths, base_buf *out)
 {
     const bool is_xml = style == MODEL_TOOLS_XML;
-    base_buf_printf(out, "called ::= %s\n%scall ::= ", styles[style].root, fixed_rules);
+    base_buf_printf(out, "called ::= %s%s%s rest\n%scall ::= ", styles[style].begin, styles[style].what,
+        styles[style].ending, fixed_rules);
     for (uint32_t i = 0; i < n_tools; i++) base_buf_printf(out, i ? " | t%u" : "t%u", i);
     base_buf_putc(out, '\n');
     for (uint32_t i = 0; i < n_tools; i++) {
@@ -210,7 +234,7 @@ void remote_gbnf_put(model_tool_style style, const model_grammar_tool *tools, ui
         put_line_without(out, "xline", (const char *const[]){"</parameter>", NULL});
         base_buf_puts(out, "xtext ::= xline (\"\\n\" xline)*\n");
     }
-    put_paths(out, paths, is_xml ? put_literal : put_quoted, is_xml ? "xtext" : "string");
+    put_paths(out, paths, is_xml ? remote_gbnf_put_literal : put_quoted, is_xml ? "xtext" : "string");
 }
 
 /* --- JSON of a schema ----------------------------------------------------------------------------------- */
@@ -221,7 +245,7 @@ static void put_values(base_buf *out, const base_schema_node *n)
         base_buf json = {0};
         base_json_put(&json, n->values[i]);
         base_buf_puts(out, i ? " | " : "");
-        put_literal(out, json.data);
+        remote_gbnf_put_literal(out, json.data);
         base_buf_free(&json);
     }
 }
@@ -255,7 +279,7 @@ static void put_members(base_buf *out, uint32_t at, const base_schema_node *n)
             base_buf name = {0};
             base_json_put_str(&name, p->name, strlen(p->name));
             if (may && later) base_buf_puts(out, "\",\" ws ");
-            if (may) put_literal(out, name.data);
+            if (may) remote_gbnf_put_literal(out, name.data);
             if (may) base_buf_printf(out, " ws \":\" ws s%u ws s%u-more-%u", p->node, at, i + 1);
             if (!may || !p->required)
                 base_buf_printf(out, "%ss%u-%s-%u", may ? " | " : "", at, later ? "more" : "first", i + 1);
@@ -350,12 +374,14 @@ static void put_schema(const base_schema *schema, base_buf *out)
 
 void remote_gbnf_put_answer(const remote_gbnf_answer *a, base_buf *out)
 {
-    const bool is_free = !a->schema && !a->is_lazy;
-    base_buf_printf(out, "root ::= %s\n",
-        is_free      ? "free"
-        : !a->schema ? "called"
-        : a->calls   ? "answer | called"
-                     : "answer");
+    const bool is_free = !a->schema && !a->is_lazy && !a->root;
+    if (a->root) base_buf_puts(out, a->root);
+    if (!a->root)
+        base_buf_printf(out, "root ::= %s\n",
+            is_free      ? "free"
+            : !a->schema ? "called"
+            : a->calls   ? "answer | called"
+                         : "answer");
     base_buf_add(out, a->rules->data, a->rules->len);
     if (is_free) put_free(a->style, out);
     if (a->schema) put_schema(a->schema, out);

@@ -21,8 +21,9 @@ enum {
     FIRST_PAUSE_MS = 250,
     LONGEST_PAUSE_MS = 8000,
     TOLD_PAUSE_MS = 1000,
-    LATE_MS = 3000,    /* of a whole answer: from here on a person is told what is waited for */
-    MAX_SENTENCE = 240 /* of what a server says */
+    LATE_MS = 3000,        /* of a whole answer: from here on a person is told what is waited for */
+    LATE_AGAIN_MS = 60000, /* ... and no sooner again: a slow endpoint is slow in several requests */
+    MAX_SENTENCE = 240     /* of what a server says */
 };
 
 /* One request on its way. */
@@ -32,8 +33,7 @@ typedef struct exchange {
     base_buf in;
     size_t most; /* bytes that `in` may hold; at that many a stream pauses, and a whole answer is refused */
     size_t n_headers; /* their bytes */
-    bool is_stream, is_paused, is_done, has_body, is_too_large, is_packed, is_far, is_added, is_told_late,
-        is_told_wait;
+    bool is_stream, is_paused, is_done, has_body, is_too_large, is_packed, is_far, is_added, is_told_wait;
     CURLcode result;
     long status;
     int64_t retry_after_s; /* -1: not said */
@@ -50,6 +50,7 @@ struct remote_http {
     remote_http_options options;
     char *key;
     exchange *stream;
+    uint64_t told_late_ns; /* 0: never */
 };
 
 static uint64_t ms_since(uint64_t ns)
@@ -238,14 +239,16 @@ static int too_late(const exchange *x, base_err *err)
     return 0;
 }
 
-/* That nothing came yet, once: of an answer that is short as soon as it comes. A stream's prompt may take long. */
+/* That nothing came yet: of an answer that is short as soon as it comes. A stream's prompt may take long. */
 static void tell_late(exchange *x)
 {
     const remote_http_options *o = &x->http->options;
+    uint64_t *told = &x->http->told_late_ns;
     base_buf text = {0};
-    if (x->is_stream || x->has_body || x->is_told_late || !o->waits || ms_since(x->begun_ns) < LATE_MS)
+    if (x->is_stream || x->has_body || !o->waits || ms_since(x->begun_ns) < LATE_MS ||
+        (*told && ms_since(*told) < LATE_AGAIN_MS))
         return;
-    x->is_told_late = true;
+    *told = base_clock_ns();
     base_buf_printf(&text,
         "%s has sent nothing for %u s: it may be loading its model, "
         "or computing for somebody else; waiting for at most %u s",

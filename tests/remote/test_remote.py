@@ -372,6 +372,20 @@ class Remote(unittest.TestCase):
             self.assertEqual([(e["name"], e["status"]) for e in self.of(events, "tool_result")], [("refactor", "ok")], (kind, run.stdout[-1500:]))
             with open(os.path.join(self.tree, "src/one.c")) as f:
                 self.assertIn("int doubled(int x)", f.read())
+            grammar = s.requests[0]["grammar"] if kind == "llama" else self.whole_grammar(s.requests[0])
+            self.assertRegex(grammar, r'\Aroot ::= ws t\d+-more-3 "\}" ws "\}" rest\n')  # from here on, so nothing wakes it
+            self.assertNotIn("grammar_lazy", s.requests[0])
+
+    def test_a_name_is_ended_as_a_definition_is_called(self):
+        """The request does not name it: the model goes on with a name of the tree, by a grammar of the call's rest."""
+        for kind in ("llama", "vllm", "sglang"):
+            self.put("src/one.c", "/* Doubles a number. */\nint twice(int x)\n{\n    return 2 * x;\n}\n\nint two(void)\n{\n    return 2;\n}\n")
+            s = self.serve(kind, ['twice", "to": "doubled"}}', "Done."])
+            run, events = self.ask(s, "--ephemeral", "--mode", "edits", text="Rename the function that doubles a number to doubled.")
+            self.assertTrue(bytes_of(s.requests[0]["prompt"]).endswith(b'"operation": "rename", "name": "'), bytes_of(s.requests[0]["prompt"])[-200:])
+            grammar = s.requests[0]["grammar"] if kind == "llama" else self.whole_grammar(s.requests[0])
+            self.assertIn('root ::= "tw" ("ice" | "o") "\\""', grammar.replace("::=  ", "::= "))
+            self.assertEqual([(e["name"], e["status"]) for e in self.of(events, "tool_result")], [("refactor", "ok")], (kind, run.stdout[-1500:]))
 
     def test_grammar_refused(self):
         s = self.serve("llama", [{"text": "Fine.", "refuses_grammar": True}, "More.", "Still."])
@@ -1248,10 +1262,10 @@ class Remote(unittest.TestCase):
         self.assertEqual(run.stderr.count("is not ready (503): Loading model (asked again, for at most 60 s)"), 1, run.stderr)
         self.assertIn("endpoint   llama-server at", run.stdout)
         late = self.serve("llama")
-        late.faults["/props"] = [lambda h: time.sleep(5) or late.llama(h, "/props", {})]
+        late.faults["/props"] = [lambda h: time.sleep(4) or late.fail(h, 503, "Loading model"), lambda h: time.sleep(4) or late.llama(h, "/props", {})]
         run = self.kvist("doctor", "--endpoint", late.url)
         self.assertIn("endpoint   llama-server at", run.stdout)
-        self.assertIn("has sent nothing for 3 s: it may be loading its model", run.stderr)
+        self.assertEqual(run.stderr.count("has sent nothing for 3 s: it may be loading its model"), 1, run.stderr)  # of two requests
         hung = self.serve("llama")
         hung.faults["/props"] = lambda h: h.connection.recv(1)
         run = self.kvist("doctor", "--endpoint", hung.url, "--endpoint-wait", "1")

@@ -190,6 +190,13 @@ static void remote_answer_begins(engine *e)
     r->stream.breaks = 0;
 }
 
+/* What the harness wrote of the answer belongs to it: a call in it is gone on with. */
+static void remote_answer_opened(engine *e, const int32_t *ids, uint32_t n)
+{
+    remote *r = remote_of(e);
+    if (n <= r->seq.ids.n) r->answer_from = (uint32_t)r->seq.ids.n - n;
+}
+
 /* A grammar begins with the answer: of one that goes on behind a break the check is all that is left. */
 static int remote_answer_held(engine *e, engine_hold *hold, base_err *err)
 {
@@ -220,6 +227,7 @@ static int remote_set_tools(
     remote *r = remote_of(e);
     base_buf_clear(&r->grammar);
     remote_gbnf_put(r->endpoint->tools, tools, n, paths, &r->grammar);
+    remote_gbnf_tools_keep(&r->tools, tools, n);
     return 0;
 }
 
@@ -240,6 +248,7 @@ static void remote_close(engine *e)
     model_ids_free(&r->stream.withheld);
     base_buf_free(&r->stream.late);
     base_buf_free(&r->grammar);
+    remote_gbnf_tools_free(&r->tools);
     for (size_t i = 0; i < r->n_notices; i++) free(r->notices[i]);
     free(r->notices);
     free(r->hash);
@@ -262,6 +271,7 @@ static const engine_ops remote_ops = {
     .restart = remote_restart,
     .set_sampling = remote_set_sampling,
     .answer_begins = remote_answer_begins,
+    .answer_opened = remote_answer_opened,
     .answer_held = remote_answer_held,
     .answer_over = remote_answer_over,
     .next = remote__next,

@@ -7,6 +7,7 @@
 
 #include "agent/engine/engine.h"
 #include "remote/endpoint.h"
+#include "remote/gbnf_rest.h"
 #include "remote/held.h"
 #include "remote/reuse.h"
 
@@ -85,6 +86,7 @@ typedef struct remote {
     bool is_model_unsure; /* it may serve another one now: it is asked in front of the next request */
 
     base_buf grammar;        /* rules of calls */
+    remote_gbnf_tools tools; /* that they are of */
     engine_hold *hold;       /* this answer's; NULL: it is free */
     bool is_grammar_refused; /* by the endpoint, for good */
     bool is_grammar_off;     /* for this answer: it goes on inside of a call */

@@ -32,8 +32,11 @@ void remote__close_stream(remote *r)
 
 /* --- asking -------------------------------------------------------------------------------------------------- */
 
-/* Inside of a call the grammar, which begins at a trigger, has nothing to say. */
-static bool is_inside_call(const remote *r)
+/*
+ * Where the answer has a call already, whoever began it, a grammar can hold the rest only: *root is that grammar's, empty where
+ * the call is over, or there is nothing to hold on to.
+ */
+static bool is_inside_call(const remote *r, base_buf *root)
 {
     static const char *const marks[] = {"<tools>", "<tool_call>", "{\"name\""};
     base_buf text = {0};
@@ -45,6 +48,7 @@ static bool is_inside_call(const remote *r)
     }
     bool inside = false;
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) inside = inside || strstr(text.data, marks[i]);
+    if (inside) remote_gbnf_put_rest(&r->tools, r->endpoint->tools, text.data, text.len, root);
     base_buf_free(&text);
     return inside;
 }
@@ -56,7 +60,8 @@ static uint32_t most_tokens(const remote *r)
     return (uint32_t)(room < most ? room : most);
 }
 
-static int send_request(remote *r, bool with_grammar, long *status, base_err *err)
+/* root: of a grammar that holds the rest of a call; NULL: the answer begins. */
+static int send_request(remote *r, bool with_grammar, const char *root, long *status, base_err *err)
 {
     base_buf body = {0}, grammar = {0};
     /* Where a schema is all that an engine takes, nothing else could be written: no call. */
@@ -66,17 +71,19 @@ static int send_request(remote *r, bool with_grammar, long *status, base_err *er
                                    .rules = &r->grammar,
                                    .is_lazy = r->endpoint->wire->grammar == REMOTE_GRAMMAR_LAZY,
                                    .schema = r->hold ? r->hold->schema : NULL,
-                                   .calls = r->hold && r->hold->calls},
+                                   .calls = r->hold && r->hold->calls,
+                                   .root = root},
             &grammar);
-    r->endpoint->wire->put_request(&(remote_request){.model = r->endpoint->model,
-                                       .ids = r->stream.sent.ids,
-                                       .n_ids = (uint32_t)r->stream.sent.n,
-                                       .reuse = remote__reuse(r, r->seq.n_out > 0),
-                                       .max_tokens = most_tokens(r),
-                                       .sampling = r->sampling,
-                                       .grammar = grammar.data,
-                                       .triggers = r->hold ? NULL : remote_gbnf_triggers(r->endpoint->tools),
-                                       .schema = with_schema ? r->hold->text : NULL},
+    r->endpoint->wire->put_request(
+        &(remote_request){.model = r->endpoint->model,
+            .ids = r->stream.sent.ids,
+            .n_ids = (uint32_t)r->stream.sent.n,
+            .reuse = remote__reuse(r, r->seq.n_out > 0),
+            .max_tokens = most_tokens(r),
+            .sampling = r->sampling,
+            .grammar = grammar.data,
+            .triggers = r->hold || root ? NULL : remote_gbnf_triggers(r->endpoint->tools),
+            .schema = with_schema ? r->hold->text : NULL},
         &body);
     base_buf_free(&grammar);
     int rc = remote_http_send(r->endpoint->http, r->endpoint->wire->complete, body.data, status, err);
@@ -122,16 +129,18 @@ static int open_stream(remote *r, base_err *err)
     remote_sequence_put_active(&r->seq, NULL, &r->stream.sent);
     long status = 0;
     base_err why = {0};
+    base_buf root = {0};
     bool with_grammar = r->grammar.len && !r->is_grammar_refused && !r->is_grammar_off &&
-                        (r->hold ? r->seq.ids.n == r->answer_from : !is_inside_call(r));
+                        (r->hold ? r->seq.ids.n == r->answer_from : !is_inside_call(r, &root) || root.len);
     remote__probe_moving(r);
     remote__report_begins(r, UINT32_MAX);
     r->stream.begun_ns = base_clock_ns();
-    rc = send_request(r, with_grammar, &status, &why);
+    rc = send_request(r, with_grammar, root.len ? root.data : NULL, &status, &why);
     if (rc && with_grammar && remote_endpoint_blames_grammar(status, &why)) {
         refuse_grammar(r, &why);
-        rc = send_request(r, false, &status, &why);
+        rc = send_request(r, false, NULL, &status, &why);
     }
+    base_buf_free(&root);
     if (rc) {
         remote__report_failed(r);
         rc = remote_endpoint_explain_length(status, &why);
