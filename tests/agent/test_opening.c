@@ -459,6 +459,33 @@ static void test_opening__an_addition_to_a_file_sees_that_file(void **state)
     base_buf_free(&others);
 }
 
+/* In front of it stands the function of its own type that it is most like, not only another type's of its name. */
+static void test_opening__an_addition_sees_what_it_is_like(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request;
+        bool is_shown;
+    } cases[] = {{"q: add the missing GetOldest() to Cache, as Queue has it", true},
+        {"Add GetOldest() to Cache, like RemoveOldest", false}, /* as every definition that is named */
+        {"Add a method Len() to Cache", false}};
+    put_file("queue.go",
+        "package q\n\ntype Queue struct{ l list }\n\nfunc (q *Queue) GetOldest() int {\n\treturn q.l.last\n}\n");
+    put_file("cache.go",
+        "package q\n\ntype Cache struct{ q Queue }\n\nfunc (c *Cache) Purge() {\n\tc.q.Purge()\n}\n\n"
+        "func (c *Cache) RemoveOldest() int {\n\treturn c.q.RemoveOldest()\n}\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        agent_session *s = open_session(&h, NO NO NO NO, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        const bool is_shown = told(&h, "is made like it");
+        if (is_shown != cases[i].is_shown) fail_msg("%s: %s", cases[i].request, h.json.data);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* A new function of a named type: its call is begun, with the receiver and in the place of the type's others. */
 static void test_opening__a_function_of_a_type_is_begun(void **state)
 {
@@ -900,6 +927,7 @@ int main(void)
         TEST_CASE(test_opening__an_addition_is_begun),
         TEST_CASE(test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_model),
         TEST_CASE(test_opening__an_addition_to_a_file_sees_that_file),
+        TEST_CASE(test_opening__an_addition_sees_what_it_is_like),
         TEST_CASE(test_opening__a_function_of_a_type_is_begun),
         TEST_CASE(test_opening__a_qualifier_is_not_what_goes),
         TEST_CASE(test_opening__a_new_parameter_is_to_be_used),

@@ -421,31 +421,107 @@ static void put_beginning(
     if (w->returns) base_buf_printf(out, " %s", w->returns);
 }
 
+/* A new function is asked for whose call the program begins: its words and its file. agent_addition_words_free; the path may be NULL. */
+static char *read_addition(const agent *a, const char *request, agent_addition_words *ret)
+{
+    const agent_asked *x = &a->asked;
+    agent_addition_words w = {0};
+    *ret = w;
+    if (!x->change || x->test || x->n_changed || x->refused || a->fix.wanted || a->info.strong ||
+        a->settings.mode == AGENT_MODE_PLAN || !agent_read_addition_words(request, &w))
+        return NULL;
+    char *path = find_holder(a, request, &w);
+    if (w.is_bare && !path) path = find_described_holder(a, request, &w);
+    if (!w.is_bare) { /* a bare name goes into a type at most: a file may get several of a list */
+        if (!path && !w.holder && w.is_method) path = find_described_holder(a, request, &w);
+        if (!path && !w.holder) path = find_file(a, request);
+        if (!path && !w.holder) path = agent__home_of_addition(a, request);
+        if (!path && !w.holder) path = find_described_holder(a, request, &w);
+        const bool may_guess = !path && !w.holder && !says_unknown_place(request, w.name);
+        if (may_guess) path = only_source(a);
+        if (may_guess && !path) path = find_place_beside(a, request, &w);
+    }
+    path = source_of(a, path);
+    if (path && is_there(a, &w, path)) {
+        free(path);
+        path = NULL;
+    }
+    *ret = w;
+    return path;
+}
+
+/* How many words the two names share: "GetOldest", "RemoveOldest". */
+static uint32_t shared_words(const char *name, const char *other)
+{
+    base_buf parts = {0}, others = {0};
+    uint32_t n = 0;
+    code_split_identifier(name, strlen(name), &parts);
+    code_split_identifier(other, strlen(other), &others);
+    for (const char *p = parts.data; p && *p;) {
+        const size_t len = strcspn(p, " ");
+        char *word = base_xstrndup(p, len);
+        n += len > 2 && others.data && agent__has_word(others.data, word);
+        free(word);
+        p += len + strspn(p + len, " ");
+    }
+    base_buf_free(&parts);
+    base_buf_free(&others);
+    return n;
+}
+
+/* The function of the same type, or of none, whose name is most like the new one's; of several the shortest. NULL: none is. */
+static const code_definition *find_like(const code_file *f, const agent_addition_words *w)
+{
+    enum { MOST = 1600 };
+    const code_definition *best = NULL;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (!is_neighbour(d, w->holder) || d->to - d->from > MOST) continue;
+        const uint32_t n = shared_words(w->name, d->name);
+        if (!n || n < most || (n == most && best && d->to - d->from >= best->to - best->from)) continue;
+        most = n;
+        best = d;
+    }
+    return best;
+}
+
+int agent__append_like_addition(agent *a, const char *request, base_err *err)
+{
+    enum { MAX_FILE = 1 << 20 };
+    agent_addition_words w;
+    base_buf text = {0}, behind = {0};
+    int rc = 0;
+    char *path = read_addition(a, request, &w);
+    if (path && !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len) {
+        code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
+        const code_definition *d = find_like(f, &w);
+        if (d && !agent__names_word(request, d->name)) { /* what the request names is shown already */
+            size_t from = d->from;
+            while (from && text.data[from - 1] != '\n') from--;
+            base_buf_printf(&behind, "\n\n%s stands beside it, and is made like it.\n\n", w.name);
+            rc = agent__append_lines(a,
+                &(agent_lines){
+                    path, d->name, &text, from, d->to < text.len ? d->to : text.len, d->line, d->line_end},
+                behind.data, request, err);
+        }
+        code_file_free(f);
+    }
+    base_buf_free(&text);
+    base_buf_free(&behind);
+    free(path);
+    agent_addition_words_free(&w);
+    return rc;
+}
+
 bool agent__open_addition(agent *a, const char *request, agent_opening *opening)
 {
     agent_asked *x = &a->asked;
     agent_addition_words w = {0};
-    if (!x->change || x->test || x->has_begun_addition || x->n_changed || x->refused || a->fix.wanted ||
-        a->info.strong || a->settings.mode == AGENT_MODE_PLAN || !agent_read_addition_words(request, &w))
-        return false;
-    char *path = find_holder(a, request, &w);
-    if (w.is_bare && !path) path = find_described_holder(a, request, &w);
-    if (w.is_bare && !path) { /* into a type at most: a file may get several of a list */
-        agent_addition_words_free(&w);
-        return false;
-    }
-    if (!path && !w.holder && w.is_method) path = find_described_holder(a, request, &w);
-    if (!path && !w.holder) path = find_file(a, request);
-    if (!path && !w.holder) path = agent__home_of_addition(a, request);
-    if (!path && !w.holder) path = find_described_holder(a, request, &w);
-    const bool may_guess = !path && !w.holder && !says_unknown_place(request, w.name);
-    if (may_guess) path = only_source(a);
-    if (may_guess && !path) path = find_place_beside(a, request, &w);
-    path = source_of(a, path);
-    base_buf name = {0}, body = {0};
-    base_buf_printf(&name, "%s%s%s", w.holder ? w.holder : "", w.holder ? "." : "", w.name);
-    const bool is_open = path && !is_there(a, &w, path);
-    if (is_open) {
+    char *path = x->has_begun_addition ? NULL : read_addition(a, request, &w);
+    if (path) {
+        base_buf name = {0}, body = {0};
+        base_buf_printf(&name, "%s%s%s", w.holder ? w.holder : "", w.holder ? "." : "", w.name);
         const char *language = code_language(path, "", 0);
         const agent_definition new = {
             .path = path, .name = name.data, .language = (char *)(language ? language : "")};
@@ -454,9 +530,10 @@ bool agent__open_addition(agent *a, const char *request, agent_opening *opening)
         agent__put_call(a, &new, &opening->call);
         put_beginning(a, &w, path, new.language, &body);
         if (body.len) agent_prompt_put_payload(a->info.tools, body.data, body.len, &opening->call);
+        base_buf_free(&name);
+        base_buf_free(&body);
     }
-    base_buf_free(&name);
-    base_buf_free(&body);
+    const bool is_open = path != NULL;
     free(path);
     agent_addition_words_free(&w);
     return is_open;
