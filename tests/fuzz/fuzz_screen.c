@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const int sizes[][2] = {{80, 24}, {130, 40}, {24, 6}, {60, 16}, {10, 3}, {200, 50}};
     tui_ui u;
     tui_host host = {0};
-    static tui_grid grid; /* kept: its pages would be made anew for every input */
+    /* One of each size, kept: its pages would be made anew for every input, a third of a run. */
+    static tui_grid grids[sizeof sizes / sizeof *sizes];
     tui_ui_init(&u, &host, true, false);
     for (size_t at = 0, lines = 0, frames = 0; at < size && lines < MOST_LINES; lines++) {
         const char *s = (const char *)data + at, *end = memchr(s, '\n', size - at);
@@ -40,9 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const bool is_last = at >= size || lines + 1 == MOST_LINES;
         if (!is_last && (n % 8 != 1 || frames == MOST_FRAMES)) continue;
         frames++;
-        const int *chosen = sizes[n % (sizeof sizes / sizeof *sizes)];
-        tui_grid_resize(&grid, chosen[0], chosen[1]);
-        tui_ui_draw(&u, &grid);
+        const size_t chosen = n % (sizeof sizes / sizeof *sizes);
+        tui_grid *grid = &grids[chosen];
+        if (!grid->cells) tui_grid_resize(grid, sizes[chosen][0], sizes[chosen][1]);
+        tui_ui_draw(&u, grid);
         tui_ui_painted(&u);
     }
     tui_ui_free(&u);
