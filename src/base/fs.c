@@ -306,16 +306,25 @@ int base_fs_check_owner(const char *path, base_err *err)
     return BASE_OK;
 }
 
+/*
+ * Who can write the folder above ours could put a link in its place, to another folder of this user. Where the sticky bit
+ * stands (/tmp), others cannot replace ours, but be there first.
+ */
+static int check_way(const char *path, base_err *err)
+{
+    struct stat st;
+    if (!lstat(path, &st) && S_ISLNK(st.st_mode) && st.st_uid != geteuid() && st.st_uid)
+        return base_fail(err, BASE_E_STATE, "%.300s is a link that another user made: it is not used", path);
+    char *above = base_xstrndup(path, (size_t)(strrchr(path, '/') - path));
+    const bool is_asked = *above && !stat(above, &st) && !(st.st_mode & S_ISVTX);
+    const int code = is_asked ? base_fs_check_owner(above, err) : BASE_OK;
+    free(above);
+    return code;
+}
+
 int base_fs_check_homes(base_err *err)
 {
-    const char *own = getenv("KVIST_HOME");
-    struct stat st;
-    /*
-     * Where the sticky bit stands, others may add files and not replace ours (/tmp); what we use below is
-     * asked for itself.
-     */
-    bool is_asked = own && *own && !stat(own, &st) && !(st.st_mode & S_ISVTX);
-    int code = is_asked ? base_fs_check_owner(own, err) : BASE_OK;
+    int code = BASE_OK;
     for (size_t i = 0; i < sizeof homes / sizeof *homes && !code; i++) {
         char *path = base_fs_home((base_home)i, NULL);
         if (!strncmp(path, NO_HOME "/", sizeof NO_HOME))
@@ -323,7 +332,7 @@ int base_fs_check_homes(base_err *err)
                 "there is no home folder: HOME names none, and the password database has none of user %u. "
                 "Set HOME or KVIST_HOME to a folder of yours",
                 (unsigned)geteuid());
-        else
+        else if (!(code = check_way(path, err)))
             code = base_fs_check_owner(path, err);
         free(path);
     }

@@ -55,6 +55,30 @@ class Home(Hostile):
             os.chmod(path, 0o755)
         self.assertEqual(self.kvist("--version").returncode, 0)
 
+    def test_a_link_in_place_of_it_is_refused(self):
+        """A neighbour who can write the folder above needs no file of its own: another folder of the person's will do."""
+        above, evil = os.path.join(self.folder, "above"), os.path.join(self.tree, "kvist")
+        os.makedirs(above)
+        self.put("kvist/config", "mode = all\n")
+        os.symlink(evil, os.path.join(above, "kvist"))
+        self.env.pop("KVIST_HOME")
+        self.env.update(HOME=self.folder, XDG_DATA_HOME=os.path.join(self.folder, "d"), XDG_CONFIG_HOME=above)
+        script = os.path.join(self.folder, "script")
+        with open(script, "w") as f:
+            f.write("answer Fine.\n")
+        words = ("-p", "hello", "--json", "--fake-script", script)
+        os.chmod(above, 0o777)
+        self.refused("above can be written by other users", *words)
+        os.chmod(above, 0o1777)  # nobody else can replace ours there, but be there first
+        self.assertEqual(self.kvist(*words).returncode, 0)
+        if os.geteuid() == 0:
+            os.lchown(os.path.join(above, "kvist"), NOBODY, NOBODY)
+            self.refused("is a link that another user made", *words)
+            os.lchown(os.path.join(above, "kvist"), 0, 0)
+        os.chmod(above, 0o755)
+        run = self.kvist(*words)  # the control: such a link is followed
+        self.assertIn('"mode":"all"', run.stdout, run.stderr)
+
     def test_a_configuration_that_others_write_to_is_refused(self):
         """It may name an endpoint, and the mode in which nothing is asked."""
         script, path = os.path.join(self.folder, "script"), os.path.join(self.home, "config", "config")
