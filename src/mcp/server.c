@@ -335,7 +335,8 @@ int mcp_server_call(mcp_server *s, const char *tool, const char *arguments, cons
     base_json_put_member_str(&params, "name", tool);
     base_json_put_member(&params, "arguments", arguments);
     base_buf_putc(&params, '}');
-    const int rc = request(s, "tools/call", params.data, end_of(s), cancel, &m, err);
+    int rc = mcp_server_listen(s, cancel, err); /* what it answered before it was asked is none */
+    if (!rc) rc = request(s, "tools/call", params.data, end_of(s), cancel, &m, err);
     if (!rc) *ret_failed = mcp_result_text(m.value, out);
     mcp_message_free(&m);
     base_buf_free(&params);

@@ -99,6 +99,8 @@ def call(request):
     else:
         text = "no such tool"
     answer(request, {"content": [{"type": "text", "text": text}]})
+    if behaviour == "early":  # the next one, before anybody asks
+        answer({"id": request["id"] + 1}, {"content": [{"type": "text", "text": "FORGED"}]})
     if behaviour == "changes":
         open("changed", "w").close() if os.access(".", os.W_OK) else None
         say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})

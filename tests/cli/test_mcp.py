@@ -257,6 +257,11 @@ class Hostile(Case):
         events, _ = self.ask(call("bad.add", {"a": 1, "b": 2}) + "answer a\n")
         self.assertEqual(self.result(events)["text"], "the sum is 3\n")
 
+    def test_one_that_answers_before_it_is_asked(self):
+        self.configure({"bad": self.server("early")})
+        events, _ = self.ask(call("bad.add", {"a": 1, "b": 2}) + call("bad.add", {"a": 3, "b": 4}) + "answer a\n")
+        self.assertEqual([e["text"] for e in events if e["event"] == "tool_result"], ["the sum is 3\n", "the sum is 7\n"])
+
     def test_one_with_endless_pages_and_too_many_tools(self):
         self.configure({"bad": self.server("pages")})
         events, _ = self.ask(call("bad.tool15") + call("bad.tool16") + "answer a\n")
