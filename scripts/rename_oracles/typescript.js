@@ -60,11 +60,45 @@ function isPassage(f, at) {
   if (left && ts.isPropertyAccessExpression(left) && /^(module\.)?exports$/.test(left.expression.getText()) &&
       ts.isBinaryExpression(left.parent) && left.parent.left === left && ts.isIdentifier(left.parent.right) &&
       left.name.text === left.parent.right.text) return true;
-  if (ts.isShorthandPropertyAssignment(p)) { /* module.exports = {name} */
-    const a = p.parent.parent;
-    return ts.isBinaryExpression(a) && /^(module\.)?exports$/.test(a.left.getText());
-  }
-  return false;
+  return ts.isShorthandPropertyAssignment(p) && isExportName(n);
+}
+const isExports = n => /^(module\.)?exports$/.test(n.getText());
+/* The name under which a module exports: module.exports = {name}, {name: value}, exports.name = value. */
+function isExportName(n) {
+  const p = n.parent;
+  if (p && (ts.isShorthandPropertyAssignment(p) || ts.isPropertyAssignment(p)) && p.name === n)
+    return ts.isBinaryExpression(p.parent.parent) && p.parent.parent.right === p.parent && isExports(p.parent.parent.left);
+  return p && ts.isPropertyAccessExpression(p) && p.name === n && isExports(p.expression);
+}
+function identifiers(f, name) {
+  const all = [];
+  (function down(n) { if (ts.isIdentifier(n) && n.text === name) all.push(n); ts.forEachChild(n, down); })(service.getProgram().getSourceFile(f));
+  return all;
+}
+/* The file that a value is required from; undefined: none. */
+function requiredFrom(value, g) {
+  if (!value || !ts.isCallExpression(value) || value.expression.getText() !== 'require' || !value.arguments.length) return undefined;
+  const module = ts.resolveModuleName(value.arguments[0].text || '', g, options, ts.sys).resolvedModule;
+  return module && module.resolvedFileName;
+}
+/* The file from which this name is taken as a property: const {name} = require('./m'), m.name. */
+function takenFrom(n, g) {
+  const p = n.parent;
+  if (ts.isBindingElement(p) && (p.propertyName || p.name) === n && ts.isVariableDeclaration(p.parent.parent))
+    return requiredFrom(p.parent.parent.initializer, g);
+  if (!ts.isPropertyAccessExpression(p) || p.name !== n) return undefined;
+  if (!ts.isIdentifier(p.expression)) return requiredFrom(p.expression, g);
+  const symbol = service.getProgram().getTypeChecker().getSymbolAtLocation(p.expression);
+  const d = symbol && symbol.declarations && symbol.declarations.find(x => ts.isVariableDeclaration(x));
+  return d && requiredFrom(d.initializer, g);
+}
+/* All places of a name that a module exports as a property, whichever of its values that has, and where others take it. */
+function exported(f, at) {
+  const name = nodeAt(f, at).text, places = identifiers(f, name).filter(isExportName).map(n => [f, n.getStart()]);
+  for (const g of files)
+    if (g !== f && text(g).includes(name))
+      places.push(...identifiers(g, name).filter(n => takenFrom(n, g) === f).map(n => [g, n.getStart()]));
+  return places.map(([fileName, start]) => ({ fileName, textSpan: { start } }));
 }
 /* The other side of exports.name = name. */
 function across(f, at) {
@@ -85,13 +119,14 @@ function answer(q) {
     try {
       places = service.findRenameLocations(f, at, false, false, true) || [];
       if (isPassage(f, at)) places = places.concat(service.findRenameLocations(f, at, false, false, false) || []);
+      if (isExportName(nodeAt(f, at))) places = places.concat(exported(f, at));
     } catch (e) { if (!found.size) return null; }
     for (const p of places) {
       if (!known.has(p.fileName)) continue;
       const key = p.fileName + ':' + p.textSpan.start;
       if (!found.has(key)) {
         found.set(key, [path.relative(tree, p.fileName), toByte(p.fileName, p.textSpan.start)]);
-        if (isPassage(p.fileName, p.textSpan.start)) todo.push([p.fileName, p.textSpan.start], ...across(p.fileName, p.textSpan.start));
+        if (isPassage(p.fileName, p.textSpan.start) || isExportName(nodeAt(p.fileName, p.textSpan.start))) todo.push([p.fileName, p.textSpan.start], ...across(p.fileName, p.textSpan.start));
       }
     }
   }

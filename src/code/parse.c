@@ -494,6 +494,7 @@ static void define_attribute(walk *w, uint32_t i, uint32_t left)
     const scope *top = &w->scopes[w->n_scopes - 1], *type = top - 1;
     if (top->definition == UINT32_MAX) return;
     const code_file *file = w->b.file;
+    if (strstr(code_tree_type(w->t, left), "subscript") != NULL) return; /* this[name] */
     const uint32_t object = code_tree_first(w->t, left, false), name = code_tree_first(w->t, left, true);
     for (size_t k = 0; k < sizeof makers / sizeof *makers; k++) {
         if (strcmp(top->name, makers[k]) != 0 || object == name || name == UINT32_MAX ||
@@ -598,6 +599,11 @@ static void define_plain(walk *w, uint32_t i, const code_node_row *row)
         r.name = code_tree_name(w->t, i);
     if (r.name == UINT32_MAX) return;
     const char *what = row->what, *parent = enclosing_name(w);
+    const uint32_t embedded = code_tree_child(w->t, i, FIELD_TYPE);
+    if (at == UINT32_MAX && strcmp(what, "field") == 0 && embedded != UINT32_MAX &&
+        strcmp(code_tree_type(w->t, embedded), "qualified_type") == 0) /* Go: struct { time.Time } */
+        r.name = code_tree_child(w->t, embedded, FIELD_NAME);
+    if (r.name == UINT32_MAX) return;
     if (r.parent_to != 0) parent = qualifier(w, r.parent_from, r.parent_to);
     if (strcmp(what, "function") == 0 && (in_type(w) || r.parent_to != 0)) what = "method";
     const uint32_t receiver = code_tree_child(w->t, i, FIELD_RECEIVER);

@@ -274,7 +274,10 @@ static bool go_declares(const code_tree *t, uint32_t i, code_site *ret)
     if (strcmp(type, "parameter_declaration") == 0 || strcmp(type, "variadic_parameter_declaration") == 0) {
         ret->scope = nearest(t, p, go_functions);
         ret->is_parameter = true;
-        return field == FIELD_NAME && ret->scope != UINT32_MAX;
+        if (field != FIELD_NAME || ret->scope == UINT32_MAX) return false;
+        const uint32_t body = code_tree_child(t, ret->scope, FIELD_BODY); /* func f(item item) */
+        ret->visible = body != UINT32_MAX ? t->nodes[body].from : t->nodes[ret->scope].to;
+        return true;
     }
     ret->visible = t->nodes[p].to;
     ret->scope = nearest(t, up(t, p), go_blocks);

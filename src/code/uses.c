@@ -162,6 +162,8 @@ static code_use *add_use(code_finder *f, uint32_t from, uint8_t role)
         .import = UINT32_MAX,
         .object = "",
         .before = "",
+        .through = "",
+        .within = "",
         .holder = holder_of(f, from),
         .callee = ""};
     return use;
@@ -190,6 +192,34 @@ static void find_unnamed(code_finder *f, uint32_t i, code_use *use)
     if (body == UINT32_MAX || !finder_is(f, finder_up(f, body), "object_creation_expression")) return;
     use->is_unnamed = true;
     use->holder = finder_text(f, code_type_name(f, code_tree_child(f->t, finder_up(f, body), FIELD_TYPE)));
+}
+
+/* C: what is declared with the unnamed struct or union that holds the field at node i. */
+static const char *within_of(code_finder *f, uint32_t i)
+{
+    uint32_t type = finder_up(f, i);
+    for (; type != UINT32_MAX; type = finder_up(f, type)) {
+        if (!finder_is(f, type, "struct_specifier") && !finder_is(f, type, "union_specifier")) continue;
+        if (code_tree_child(f->t, type, FIELD_NAME) != UINT32_MAX) return "";
+        const uint32_t holder = finder_up(f, type),
+                       declarator = holder != UINT32_MAX ? code_tree_child(f->t, holder, FIELD_DECLARATOR)
+                                                         : UINT32_MAX;
+        if (finder_is(f, holder, "type_definition")) return "";
+        if (declarator != UINT32_MAX) return finder_text(f, code_tree_name(f->t, declarator));
+        /* without a member of its own its fields are those of the type around it */
+    }
+    return "";
+}
+
+/* C: of a.b, a->b[i], (a.b) the member b. */
+static const char *through_of(code_finder *f, uint32_t object)
+{
+    static const char *const around[] = {
+        "parenthesized_expression", "subscript_expression", "pointer_expression", NULL};
+    for (int depth = 0; depth < MAX_NEAR && code_node_is_one(f->t, object, around); depth++)
+        object = finder_first(f, object);
+    if (!finder_is(f, object, "field_expression")) return "";
+    return finder_text(f, code_tree_child(f->t, object, FIELD_FIELD));
 }
 
 static void find_use(code_finder *f, uint32_t i)
@@ -226,6 +256,9 @@ static void find_use(code_finder *f, uint32_t i)
     else if (use->role == CODE_USE_MEMBER && use->definition == UINT32_MAX && is_member_of(f, i, p)) {
         code_infer_object(f, finder_first(f, p), use);
         if (code_tree_is_name(t, finder_first(f, p))) use->before = finder_text(f, finder_first(f, p));
+        if (f->is_c) use->through = through_of(f, finder_first(f, p));
+    } else if (f->is_c && use->role == CODE_USE_MEMBER && use->definition != UINT32_MAX) {
+        use->within = within_of(f, i);
     }
     /* What a module imports under its own name and what it exports is no local of a function. */
     if (use->definition != UINT32_MAX && use->binding != UINT32_MAX &&
@@ -343,6 +376,7 @@ code_uses *code_uses_find(code_grammars *g, const char *path, const char *text, 
         .u = base_xcalloc(1, sizeof *f.u),
         .name = name,
         .n_name = strlen(name),
+        .is_c = strcmp(language, "c") == 0 || strcmp(language, "cpp") == 0,
         .is_python = strcmp(language, "python") == 0,
         .is_java = strcmp(language, "java") == 0,
         .is_go = strcmp(language, "go") == 0,

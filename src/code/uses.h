@@ -40,8 +40,11 @@ typedef struct code_use {
     uint32_t import;     /* of the file's imports it stands in; UINT32_MAX: none */
     const char *object;  /* with object_kind; "" else */
     const char *before;  /* the bare name in front of a member, whatever its type; "": none */
-    const char *holder;  /* the type that encloses it; "": none */
-    const char *callee;  /* KEY: the function or type whose argument it names; "" unknown */
+    const char *through; /* C: of a.b.name the member b; "": none */
+    /* C: declares a field of an unnamed struct or union, which is the type of the member or variable `within`; "" */
+    const char *within;
+    const char *holder; /* the type that encloses it; "": none */
+    const char *callee; /* KEY: the function or type whose argument it names; "" unknown */
     uint8_t role, object_kind;
     bool is_call;      /* name(...) */
     bool is_type;      /* by the grammar a type's name */

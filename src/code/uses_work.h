@@ -19,7 +19,7 @@ typedef struct code_finder {
     size_t n_name;
     code_scopes scopes;
     size_t cap_uses, cap_imports, cap_bases;
-    bool is_python, is_java, is_go, is_js;
+    bool is_c, is_python, is_java, is_go, is_js;
 } code_finder;
 
 /* A copy that lives as long as what is found. */

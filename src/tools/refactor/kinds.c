@@ -11,6 +11,36 @@ bool refactor__is_type(const char *what)
     return false;
 }
 
+bool refactor__is_nested(const code_file *file, const code_definition *d)
+{
+    const code_definition *around = NULL;
+    if (!file->language || strcmp(file->language, "python") != 0 || !refactor__is_type(d->what)) return false;
+    for (uint32_t i = 0; i < file->n_definitions; i++) {
+        const code_definition *e = &file->definitions[i];
+        if (e != d && e->from <= d->from && d->to <= e->to) around = e;
+    }
+    return around && refactor__is_type(around->what);
+}
+
+bool refactor__is_member(const code_file *file, const code_definition *d)
+{
+    static const char *const languages[] = {"java", "rust", "typescript", "tsx", "c_sharp", "php"};
+    if (!strcmp(d->what, "method") || !strcmp(d->what, "field") || refactor__is_nested(file, d)) return true;
+    if (strcmp(d->what, "constant") != 0 || !*d->parent) return false;
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
+        if (!strcmp(file->language ? file->language : "", languages[i])) return true; /* Color.RED */
+    return false;
+}
+
+bool refactor__is_constructor(const code_file *file, const code_definition *d)
+{
+    static const char *const languages[] = {"java", "cpp", "c_sharp"};
+    if (strcmp(d->what, "method") != 0 || strcmp(d->name, d->parent) != 0) return false;
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
+        if (!strcmp(file->language ? file->language : "", languages[i])) return true;
+    return false;
+}
+
 bool refactor__is_declaration(const refactor_file *f, const code_definition *d)
 {
     static const char word[] = "extern";

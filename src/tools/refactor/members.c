@@ -17,10 +17,28 @@ static bool has_rival_member(const refactor *x)
             const code_definition *d = &file->definitions[i];
             if (strcmp(d->name, t->name) != 0 || (&x->files[f] == t->in && d->name_from == t->name_from))
                 continue;
-            if (strcmp(d->what, "method") != 0 && strcmp(d->what, "field") != 0) continue;
+            if (strcmp(d->what, "method") != 0 && strcmp(d->what, "field") != 0 &&
+                !refactor__is_nested(file, d))
+                continue;
             if (!*d->parent || t->is_nameless || !refactor__is_kin(x, d->parent)) return true;
             if (!strcmp(d->parent, t->parent) &&
                 refactor__means_parent(x, &x->files[f], d->name_from) != REFACTOR_SURE)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Does the tree have a parent of the target's type that has a member of this name too? */
+static bool overrides(const refactor *x)
+{
+    const refactor_target *t = &x->target;
+    for (size_t f = 0; f < x->n_files; f++) {
+        const code_file *file = x->files[f].uses->file;
+        for (uint32_t i = 0; i < file->n_definitions; i++) {
+            const code_definition *d = &file->definitions[i];
+            if (!strcmp(d->name, t->name) && *d->parent && strcmp(d->parent, t->parent) != 0 &&
+                refactor__is_member(file, d) && refactor__are_related(x, d->parent, t->parent))
                 return true;
         }
     }
@@ -32,11 +50,14 @@ refactor_decision refactor__by_home(const refactor *x, const refactor_file *f, u
     if (strcmp(type, x->target.parent) != 0) return sure;
     const refactor_verdict v = refactor__means_parent(x, f, at);
     if (v == REFACTOR_UNSURE) return unsure("several types have the name of its type");
+    if (v == REFACTOR_OTHER && overrides(x)) return unsure("it may override the same member");
     return v == REFACTOR_SURE ? sure : other;
 }
 
-static refactor_decision by_rarity(refactor *x)
+static refactor_decision by_rarity(refactor *x, const code_use *u)
 {
+    if (!strcmp(x->target.in->family, "js") && !u->is_call) /* any literal may have it */
+        return unsure("the object's type is not known");
     if (has_rival_member(x)) return unsure("other types have a member of this name");
     if (strcmp(x->target.in->family, "c") != 0 && refactor__is_common(x->target.name))
         return unsure("the object's type is not known and the name is common");
@@ -69,19 +90,19 @@ static const char *name_at_home(const refactor *x, const refactor_file *f, const
                : type;
 }
 
-static refactor_decision by_type(refactor *x, const refactor_file *f, uint32_t at, const char *type)
+static refactor_decision by_type(refactor *x, const refactor_file *f, const code_use *u, const char *type)
 {
     const refactor_target *t = &x->target;
-    if (!*type) return by_rarity(x);
+    if (!*type) return by_rarity(x, u);
     const code_import *m = refactor__import_of(f, type);
     type = name_at_home(x, f, type);
-    if (refactor__is_kin(x, type)) return refactor__by_home(x, f, at, type);
+    if (refactor__is_kin(x, type)) return refactor__by_home(x, f, u->from, type);
     if (refactor__is_type_of_tree(x, type)) {
         if (same_language(t->in, "go")) return unsure("an interface may stand for it");
         if (is_typescript(f)) return unsure("types of TypeScript go by their members");
         return other;
     }
-    if (strlen(type) <= 2) return by_rarity(x); /* T: a type's parameter */
+    if (strlen(type) <= 2) return by_rarity(x, u); /* T: a type's parameter */
     if (is_typescript(f) && !refactor__is_of_language(type))
         return unsure("the type stands outside of the tree");
     if (m && !strcmp(f->family, "js") && *m->module == '.')
@@ -89,8 +110,7 @@ static refactor_decision by_type(refactor *x, const refactor_file *f, uint32_t a
     return other;
 }
 
-/* Does a type of this name enclose the byte? */
-static bool stands_in_type(const refactor_file *f, const char *type, uint32_t at)
+bool refactor__stands_in_type(const refactor_file *f, const char *type, uint32_t at)
 {
     for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
         const code_definition *d = &f->uses->file->definitions[i];
@@ -149,9 +169,9 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
         if (!strcmp(language, "python")) /* of a dataclass; else they are the parameters of __init__ */
             return !strcmp(u->callee, t->parent) && !has_constructor(t) ? sure : other;
         if (!strcmp(f->family, "js")) return unsure("the object's type is not known");
-        return by_type(x, f, u->from, u->callee);
+        return by_type(x, f, u, u->callee);
     }
-    if (u->role == CODE_USE_MACRO) return u->is_access ? by_rarity(x) : other;
+    if (u->role == CODE_USE_MACRO) return u->is_access ? by_rarity(x, u) : other;
     if (u->role == CODE_USE_NAME) {
         if (u->is_shorthand && u->import == UINT32_MAX && !u->is_exported && !strcmp(f->family, "js"))
             return unsure("the object's type is not known"); /* {name}: a member and a variable */
@@ -168,7 +188,7 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
         if (!strcmp(t->what, "constant")) return has_rival_member(x) ? unsure("several enums have it") : sure;
         if (!is_kind(t, u)) return other;
         if (*u->holder && refactor__is_kin(x, u->holder)) return refactor__by_home(x, f, u->from, u->holder);
-        if (f == t->in && stands_in_type(f, t->parent, u->from)) /* of a class around this one */
+        if (f == t->in && refactor__stands_in_type(f, t->parent, u->from)) /* of a class around this one */
             return has_own_member(x, f, u->holder) ? other : sure;
         if (f != t->in && is_around(x, f, u->from))
             return unsure("a class around it may have it from a parent");
@@ -179,7 +199,7 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
                 !strcmp(m->module + n - k, t->parent))
                 return sure;
         }
-        return refactor__import_of(f, t->name) ? by_rarity(x) : other;
+        return refactor__import_of(f, t->name) ? by_rarity(x, u) : other;
     }
     if (!strcmp(language, "java") && u->import == UINT32_MAX && !is_kind(t, u) &&
         strcmp(t->what, "constant") != 0)
@@ -191,15 +211,15 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
         if (is_typescript(f)) return unsure("types of TypeScript go by their members");
         return !strcmp(language, "python") && !has_rival_member(x) ? unsure("its class is none of this one's")
                                                                    : other;
-    case CODE_OBJECT_TYPED: return by_type(x, f, u->from, u->object);
+    case CODE_OBJECT_TYPED: return by_type(x, f, u, u->object);
     case CODE_OBJECT_CALLED:
         if (refactor__is_kin(x, u->object) &&
             !(refactor__is_type_of_tree(x, u->object) && !refactor__is_only(x, u->object, true)))
             return refactor__by_home(x, f, u->from, u->object);
         if ((!strncmp(u->object, "New", 3) || !strncmp(u->object, "new", 3)) &&
             !strcmp(u->object + 3 + (u->object[3] == '_'), t->parent))
-            return sure;
-        return refactor__is_only(x, u->object, true) ? other : by_rarity(x);
+            return t->is_parent_shared ? unsure("several types have the name of its type") : sure;
+        return refactor__is_only(x, u->object, true) ? other : by_rarity(x, u);
     case CODE_OBJECT_MODULE: return other;
     case CODE_OBJECT_NAMED: {
         if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->from, u->object);
@@ -207,9 +227,9 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
         if (m && *m->name && !strcmp(m->name, t->parent)) return sure;
         if (m && (!*m->name || (*m->name >= 'A' && *m->name <= 'Z'))) return other;
         if (refactor__is_type_of_tree(x, u->object)) return other;
-        return by_rarity(x);
+        return by_rarity(x, u);
     }
     case CODE_OBJECT_LITERAL: return other;
-    default: return by_rarity(x);
+    default: return by_rarity(x, u);
     }
 }

@@ -81,6 +81,7 @@ bool refactor__defines_top(const refactor_file *f, const char *name)
         const code_use *u = &f->uses->uses[i];
         if (u->definition == UINT32_MAX || u->binding != UINT32_MAX || u->import != UINT32_MAX) continue;
         const code_definition *d = &file->definitions[u->definition];
+        if (refactor__is_nested(file, d)) continue;
         if (!strcmp(d->name, name) && strcmp(d->what, "method") != 0 && strcmp(d->what, "field") != 0)
             return true;
     }
@@ -145,6 +146,14 @@ bool refactor__is_package(refactor *x, const refactor_file *f, const char *local
                                                   : !strcmp(m->local, local);
         if (is_it && is_target_package(x, m->module)) return true;
     }
+    return false;
+}
+
+bool refactor__is_dotted(refactor *x, const refactor_file *f)
+{
+    for (uint32_t i = 0; i < f->uses->n_imports; i++)
+        if (!strcmp(f->uses->imports[i].local, ".") && is_target_package(x, f->uses->imports[i].module))
+            return true;
     return false;
 }
 

@@ -35,9 +35,13 @@ typedef struct refactor_target {
     bool is_nameless;      /* a member of what has no name: a literal, an unnamed struct */
     /* its file has a second field of this name in the type: one is of an unnamed type within */
     bool has_twin;
-    bool is_default; /* JavaScript: what its module gives as a whole */
-    bool is_adrift;  /* several variables of the name in a file that does not parse: they may be locals */
-    /* Of a member whose type stands in a function: the bytes of that function; 0, 0: none. */
+    bool is_default;    /* JavaScript: what its module gives as a whole */
+    bool is_adrift;     /* several variables of the name in a file that does not parse: they may be locals */
+    const char *within; /* C: code_use.within of the field; "" */
+    /*
+     * Of a member whose type stands in a function: the bytes of that function. Of a macro that its file undefines and
+     * defines again: from the #undef in front of it to the one behind it, UINT32_MAX where none is. 0, 0: none.
+     */
     uint32_t room_from, room_to;
 } refactor_target;
 
@@ -121,6 +125,12 @@ bool refactor__is_type(const char *what);
 bool refactor__is_declaration(const refactor_file *f, const code_definition *d);
 /* C: seen in its own file only. */
 bool refactor__is_static(const refactor_file *f, const code_definition *d);
+/* Python: a class that stands in a class is a member of it. */
+bool refactor__is_nested(const code_file *file, const code_definition *d);
+/* A method or field, or a constant of an enum: reached through its type. */
+bool refactor__is_member(const code_file *file, const code_definition *d);
+/* Java, C++: a method of the type's own name. */
+bool refactor__is_constructor(const code_file *file, const code_definition *d);
 /* Java: a field that holds a lambda is no method. */
 bool refactor__is_function(const refactor_file *f, const code_definition *d);
 

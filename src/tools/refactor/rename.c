@@ -24,7 +24,8 @@ static bool collides(const refactor *x, const refactor_file *f, const code_uses 
 {
     const refactor_target *t = &x->target;
     const code_definition *d = u->definition != UINT32_MAX ? &news->file->definitions[u->definition] : NULL;
-    const bool is_member = d && (!strcmp(d->what, "method") || !strcmp(d->what, "field"));
+    const bool is_member =
+        d && (!strcmp(d->what, "method") || !strcmp(d->what, "field") || refactor__is_nested(news->file, d));
     if (u->role == CODE_USE_LABEL || u->role >= CODE_USE_STRING) return false;
     if (t->binding != UINT32_MAX) /* inside the same function, whatever it means there */
         return f == t->in && u->role == CODE_USE_NAME && u->from >= 1 && *t->owner &&

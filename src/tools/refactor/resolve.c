@@ -31,6 +31,14 @@ static bool has_rival(const refactor *x)
     return false;
 }
 
+/* "a.b.Name", of which the last name ends at byte `to` and begins at `from`; heap. */
+static char *qualified_name(const refactor_file *f, uint32_t to, uint32_t from)
+{
+    const char *text = f->file.text.data;
+    while (from && (text[from - 1] == '.' || code_is_name_byte(text[from - 1]))) from--;
+    return base_xstrndup(text + from, to - from);
+}
+
 /* ---- a bare name of what stands at the top of a file ---- */
 
 static refactor_decision top_in_c(refactor *x, const refactor_file *f, const code_use *u)
@@ -108,14 +116,31 @@ static refactor_decision top_in_java(refactor *x, const refactor_file *f, const 
 {
     const refactor_target *t = &x->target;
     if (u->is_call && t->is_type) return other;
-    if (f == t->in) return sure;
-    if (u->import != UINT32_MAX)
-        return refactor__java_import_is(t, f->uses->imports[u->import].module) ? sure : other;
+    if (u->import != UINT32_MAX) { /* import static a.b.Name.x */
+        char *whole = qualified_name(f, u->from + (uint32_t)strlen(t->name), u->from);
+        const bool is_it = refactor__java_import_is(t, whole);
+        free(whole);
+        return is_it ? sure : other;
+    }
     const code_import *m = refactor__import_of(f, t->name);
+    if (f == t->in) /* what is imported under its name is hidden in the type that holds it */
+        return !m || !*t->parent || refactor__java_import_is(t, m->module) ||
+                       refactor__stands_in_type(f, t->parent, u->from)
+                   ? sure
+                   : other;
     if (m) return refactor__java_import_is(t, m->module) ? sure : other;
     if (refactor__defines_top(f, t->name)) return other;
     if (refactor__is_same_package(f, t->in) && !*t->parent) return sure;
     return x->target.is_rival ? unsure("several packages have a type of this name") : sure;
+}
+
+static refactor_decision top_in_go(refactor *x, const refactor_file *f)
+{
+    const refactor_target *t = &x->target;
+    if (base_path_same_folder(f->path, t->in->path) &&
+        refactor__is_external_test(f) == refactor__is_external_test(t->in))
+        return sure;
+    return refactor__is_dotted(x, f) && !refactor__defines_top(f, t->name) ? sure : other;
 }
 
 static refactor_decision top_elsewhere(const refactor *x, const refactor_file *f, const code_use *u)
@@ -134,10 +159,7 @@ static refactor_decision decide_bare(refactor *x, const refactor_file *f, const 
     if (!strcmp(language, "python")) return top_in_python(x, f, u);
     if (!strcmp(f->family, "js")) return top_in_js(x, f, u);
     if (!strcmp(language, "java")) return top_in_java(x, f, u);
-    if (!strcmp(language, "go")) {
-        if (!base_path_same_folder(f->path, x->target.in->path)) return other;
-        return refactor__is_external_test(f) == refactor__is_external_test(x->target.in) ? sure : other;
-    }
+    if (!strcmp(language, "go")) return top_in_go(x, f);
     return top_elsewhere(x, f, u);
 }
 
@@ -172,12 +194,33 @@ static bool comes_from_holder(const refactor *x, const refactor_file *f, const c
     return path && !strcmp(path, x->target.in->path);
 }
 
-/* "a.b.Name", of which the last name ends at byte `to` and begins at `from`; heap. */
-static char *qualified_name(const refactor_file *f, uint32_t to, uint32_t from)
+/* Python: package.module.name, by the import of what stands in front. */
+static refactor_decision decide_dotted(refactor *x, const refactor_file *f, const code_use *u)
 {
-    const char *text = f->file.text.data;
-    while (from && (text[from - 1] == '.' || code_is_name_byte(text[from - 1]))) from--;
-    return base_xstrndup(text + from, to - from);
+    char *whole = qualified_name(f, u->from ? u->from - 1 : 0, u->from ? u->from - 1 : 0);
+    const code_import *m = NULL;
+    size_t n = strlen(whole);
+    while (n) { /* the longest beginning that an import names */
+        char *head = base_xstrndup(whole, n);
+        m = refactor__import_of(f, head);
+        free(head);
+        if (m) break;
+        while (n && whole[--n] != '.') {
+        }
+    }
+    bool is_it = false;
+    if (m) {
+        base_buf module = {0};
+        base_buf_puts(&module, m->module);
+        if (*m->name) /* from package import module */
+            base_buf_printf(
+                &module, "%s%s", module.len && module.data[module.len - 1] == '.' ? "" : ".", m->name);
+        base_buf_puts(&module, whole + n); /* of "import package" what stands behind it */
+        is_it = refactor__comes_from(x, refactor__module_path(x, f, module.data), x->target.name, 0);
+        base_buf_free(&module);
+    }
+    free(whole);
+    return is_it ? sure : other;
 }
 
 /* module.name, Outer.Name, path::name */
@@ -203,6 +246,7 @@ static refactor_decision decide_qualified(refactor *x, const refactor_file *f, c
         free(whole);
         if (has_package) return is_it ? sure : other;
     }
+    if (u->object_kind == CODE_OBJECT_UNKNOWN && !strcmp(language, "python")) return decide_dotted(x, f, u);
     if (u->object_kind != CODE_OBJECT_NAMED) {
         if (!strcmp(language, "rust") || !strcmp(language, "cpp")) return top_elsewhere(x, f, u);
         if (!strcmp(language, "go") && t->is_type && !u->is_call)
@@ -216,19 +260,12 @@ static refactor_decision decide_qualified(refactor *x, const refactor_file *f, c
     if (!strcmp(language, "java")) {
         return t->is_type && !strcmp(u->object, t->parent) ? sure : other;
     }
+    if (!strcmp(language, "python")) return decide_dotted(x, f, u);
     const code_import *m = refactor__import_of(f, u->object);
     if (!strcmp(language, "go")) return refactor__is_package(x, f, u->object) ? sure : other;
     if (!m) return other;
     if (!*m->name)
         return refactor__comes_from(x, refactor__module_path(x, f, m->module), t->name, 0) ? sure : other;
-    if (!strcmp(language, "python")) { /* from package import module */
-        base_buf module = {0};
-        const size_t n = strlen(m->module);
-        base_buf_printf(&module, "%s%s%s", m->module, n && m->module[n - 1] == '.' ? "" : ".", m->name);
-        const char *path = refactor__module_path(x, f, module.data);
-        base_buf_free(&module);
-        return path && refactor__comes_from(x, path, t->name, 0) ? sure : other;
-    }
     return other;
 }
 
@@ -239,9 +276,10 @@ static refactor_decision decide_definition(
 {
     const refactor_target *t = &x->target;
     const code_definition *d = &f->uses->file->definitions[u->definition];
-    const bool is_member = !strcmp(d->what, "method") || !strcmp(d->what, "field");
+    const bool is_member =
+        !strcmp(d->what, "method") || !strcmp(d->what, "field") || refactor__is_nested(f->uses->file, d);
     *ret_is_known = true;
-    if (t->is_type && is_member && !strcmp(d->parent, t->name)) /* a constructor */
+    if (t->is_type && !strcmp(d->parent, t->name) && refactor__is_constructor(f->uses->file, d))
         return f == t->in || !t->is_rival ? sure : other;
     if (t->is_member) {
         const bool is_constant = !strcmp(d->what, "constant") && *d->parent;
@@ -255,6 +293,7 @@ static refactor_decision decide_definition(
             return unsure("it is of something without a name");
         if (!refactor__is_kin(x, d->parent))
             return is_typescript(f) ? unsure("types of TypeScript go by their members") : other;
+        if (strcmp(u->within, t->within) != 0) return other; /* of another unnamed struct in the type */
         return refactor__by_home(x, f, u->from, d->parent);
     }
     if (is_member && t->is_type && u->is_type && same_language(f, "go")) /* a struct that embeds it */
@@ -334,6 +373,24 @@ static refactor_decision decide_local(refactor *x, const refactor_file *f, const
     return n == 1 ? sure : unsure("several functions of this name are called so");
 }
 
+/* JavaScript: does a comment say there what type something has: @param {Name}, @extends Name? */
+static bool is_jsdoc_type(const refactor_file *f, const code_use *u)
+{
+    static const char *const tags[] = {"@extends ", "@augments ", "@implements "};
+    const char *text = f->file.text.data;
+    uint32_t line = u->from;
+    if (!same_language(f, "javascript")) return false;
+    while (line && text[line - 1] != '\n') line--;
+    const size_t n = u->from - line;
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        const size_t k = strlen(tags[i]);
+        if (n >= k && !memcmp(text + u->from - k, tags[i], k)) return true;
+    }
+    const char *open = n ? memrchr(text + line, '{', n) : NULL;
+    return open && text[u->from - 1] != '.' && memchr(text + line, '@', (size_t)(open - text - line)) &&
+           !memchr(open, '}', (size_t)(text + u->from - open));
+}
+
 static refactor_decision decide_any(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
@@ -346,6 +403,8 @@ static refactor_decision decide_any(refactor *x, const refactor_file *f, const c
                 (m && refactor__comes_from(x, refactor__module_path(x, f, m->module), m->name, 0)))
                 return sure;
         }
+        if (u->role == CODE_USE_COMMENT && t->binding == UINT32_MAX && !t->is_member && is_jsdoc_type(f, u))
+            return top_in_js(x, f, u);
         const bool is_near = t->binding == UINT32_MAX || f == t->in;
         if (t->binding != UINT32_MAX && decide_local(x, f, u).verdict == REFACTOR_SURE) return sure;
         return (x->takes_text && is_near) || refactor__is_in_own_words(x, f, u) ? sure : other;
@@ -371,12 +430,75 @@ static refactor_decision decide_any(refactor *x, const refactor_file *f, const c
     return decide_bare(x, f, u);
 }
 
+/* ---- C: fields of unnamed structs, and macros that are defined again ---- */
+
+/* Has a type of this name (NULL: any; other: any but that) such a field in the unnamed struct that is its member `within`? */
+static bool has_field_within(const refactor *x, const char *within, const char *parent, bool other_parent)
+{
+    for (size_t f = 0; f < x->n_files; f++)
+        for (uint32_t i = 0; i < x->files[f].uses->n_uses; i++) {
+            const code_use *u = &x->files[f].uses->uses[i];
+            if (u->definition == UINT32_MAX || strcmp(u->within, within) != 0) continue;
+            const code_definition *d = &x->files[f].uses->file->definitions[u->definition];
+            if (!strcmp(d->parent, parent) != other_parent) return true;
+        }
+    return false;
+}
+
+/* a.b.name, where b may be the member of which an unnamed struct is the type. */
+static refactor_decision by_path(const refactor *x, const code_use *u, refactor_decision d)
+{
+    const refactor_target *t = &x->target;
+    if (!*u->through || (!*t->within && d.verdict == REFACTOR_OTHER)) return d;
+    if (*t->within && !strcmp(u->through, t->within)) {
+        if (has_field_within(x, t->within, t->parent, true))
+            return d.verdict == REFACTOR_SURE ? unsure("several types have an unnamed struct of this name")
+                                              : d;
+        return d.verdict == REFACTOR_UNSURE ? sure : d;
+    }
+    if (has_field_within(x, u->through, t->parent, false)) return other;
+    const bool is_elsewhere = *t->within || has_field_within(x, u->through, t->parent, true);
+    return is_elsewhere && d.verdict == REFACTOR_SURE ? unsure("it may be of another unnamed struct") : d;
+}
+
+/* The bytes in which a macro's name means it: its file defines another of the name behind an #undef. */
+static void find_macro_room(refactor_target *t)
+{
+    static const char word[] = "undef";
+    const base_buf *text = &t->in->file.text;
+    uint32_t from = 0, to = UINT32_MAX;
+    bool is_again = false;
+    for (uint32_t i = 0; i < t->in->uses->n_uses; i++) {
+        const code_use *u = &t->in->uses->uses[i];
+        uint32_t line = u->from;
+        while (line && text->data[line - 1] != '\n') line--;
+        const char *p = text->data + line;
+        p += strspn(p, " \t");
+        if (*p == '#') p += 1 + strspn(p + 1, " \t");
+        if (strncmp(p, word, sizeof word - 1) != 0) continue;
+        if (u->from < t->name_from)
+            from = u->from + 1;
+        else if (to == UINT32_MAX)
+            to = u->from + 1;
+    }
+    for (uint32_t i = 0; i < t->in->uses->file->n_definitions; i++) {
+        const code_definition *d = &t->in->uses->file->definitions[i];
+        is_again |= !strcmp(d->name, t->name) && (d->name_from < from || d->name_from >= to);
+    }
+    if (!is_again) return;
+    t->room_from = from;
+    t->room_to = to;
+}
+
 static refactor_decision decide(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     if (f == t->in && u->from == t->name_from) return sure;
     refactor_decision d = decide_any(x, f, u);
-    const bool is_outside = t->room_to && (f != t->in || u->from < t->room_from || u->from >= t->room_to);
+    if (t->is_member && !strcmp(f->family, "c") && u->role == CODE_USE_MEMBER && u->definition == UINT32_MAX)
+        d = by_path(x, u, d);
+    const bool is_outside = t->room_to && (f == t->in ? u->from < t->room_from || u->from >= t->room_to
+                                                      : t->room_to != UINT32_MAX);
     if (is_outside && d.verdict != REFACTOR_OTHER) {
         if (!same_language(f, "python") && strcmp(f->family, "js") != 0) return other;
         d = unsure("its type stands in a function");
@@ -413,6 +535,7 @@ static void look_at_target(refactor *x)
     const code_file *file = t->in->uses->file;
     uint32_t n = 0;
     t->is_default = is_default_export(t);
+    if (!strcmp(t->what, "macro")) find_macro_room(t);
     for (uint32_t i = 0; i < file->n_definitions && file->n_errors && !strcmp(t->what, "variable"); i++)
         t->is_adrift |= !strcmp(file->definitions[i].name, t->name) &&
                         !strcmp(file->definitions[i].what, "variable") &&
@@ -439,7 +562,7 @@ static void look_at_target(refactor *x)
 /* The field by which a struct of Go embeds a type has that type's name, whatever becomes of it. */
 static bool is_embedding(const refactor_target *t)
 {
-    if (!t->is_member || !same_language(t->in, "go")) return false;
+    if (strcmp(t->what, "field") != 0 || !same_language(t->in, "go")) return false;
     for (uint32_t k = 0; k < t->in->uses->n_uses; k++) {
         const code_use *u = &t->in->uses->uses[k];
         if (u->from == t->name_from && u->is_type) return true;

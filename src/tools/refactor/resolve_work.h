@@ -39,6 +39,8 @@ bool refactor__defines_top(const refactor_file *f, const char *name);
 bool refactor__comes_from(refactor *x, const char *path, const char *name, int depth);
 /* Go: does `local` stand for the target's package in this file? An import without a name has the package's own. */
 bool refactor__is_package(refactor *x, const refactor_file *f, const char *local);
+/* Go: are the names of the target's package bare ones in this file (import . "path")? */
+bool refactor__is_dotted(refactor *x, const refactor_file *f);
 /* The import that gives the file this name; NULL: none. */
 const code_import *refactor__import_of(const refactor_file *f, const char *local);
 /* Java: does this import name the target? */
@@ -48,6 +50,8 @@ bool refactor__java_import_is(const refactor_target *t, const char *module);
 
 /* Would a member of `type` be the target's? */
 bool refactor__is_kin(const refactor *x, const char *type);
+/* Does a type of this name enclose the byte? */
+bool refactor__stands_in_type(const refactor_file *f, const char *type, uint32_t at);
 /* A member of the type that the file calls by the name of the target's, at byte `at`. */
 refactor_decision refactor__by_home(const refactor *x, const refactor_file *f, uint32_t at, const char *type);
 /* Any place but a definition; the target is a member. */

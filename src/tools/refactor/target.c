@@ -42,12 +42,7 @@ static const char *function_name(const refactor_file *f, const code_use *u)
 
 static bool is_member_of_type(const refactor_file *f, const code_definition *d)
 {
-    static const char *const languages[] = {"java", "rust", "typescript", "tsx", "c_sharp", "php"};
-    if (!strcmp(d->what, "method") || !strcmp(d->what, "field")) return true;
-    if (strcmp(d->what, "constant") != 0 || !*d->parent) return false;
-    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
-        if (!strcmp(f->uses->file->language, languages[i])) return true; /* of an enum: Color.RED */
-    return false;
+    return refactor__is_member(f->uses->file, d);
 }
 
 /*
@@ -69,16 +64,11 @@ static bool is_one_thing(const refactor *x, const candidate *a, const candidate 
     const refactor_file *f = &x->files[a->file], *g = &x->files[b->file];
     const bool is_member = is_member_of_type(f, a->d);
     if (is_member != is_member_of_type(g, b->d)) return false;
+    if (strcmp(a->use->within, b->use->within) != 0) return false;
     if (is_member && f != g)
         return !strcmp(f->family, "go") && !strcmp(a->d->parent, b->d->parent) &&
                base_path_same_folder(f->path, g->path);
     return !strcmp(a->d->parent, b->d->parent) && refactor__are_alternatives(f, g, types);
-}
-
-/* A constructor of Java or C++ is its class's name. */
-static bool is_constructor(const code_definition *d)
-{
-    return !strcmp(d->what, "method") && !strcmp(d->name, d->parent);
 }
 
 static const char *last_of(const char *s)
@@ -125,8 +115,11 @@ static size_t collect(const refactor *x, const wanted *want, candidate **ret)
             const code_use *u = &x->files[f].uses->uses[i];
             candidate c = {f, u, definition_of(&x->files[f], u)};
             const bool is_local = !c.d && u->binding == u->from;
-            if ((!c.d && !is_local) || (c.d && is_constructor(c.d)) || u->import != UINT32_MAX) continue;
+            if ((!c.d && !is_local) || (c.d && refactor__is_constructor(x->files[f].uses->file, c.d)) ||
+                u->import != UINT32_MAX)
+                continue;
             if (c.d && !strcmp(c.d->what, "section")) continue;
+            if (!strcmp(x->name, "_") && !strcmp(x->files[f].family, "go")) continue; /* names nothing */
             if (!fits(x, &c, want)) continue;
             base_grow(&all, &cap, n + 1, sizeof *all);
             all[n++] = c;
@@ -311,6 +304,7 @@ static void set_target(refactor *x, const candidate *c)
         .binding = c->use->binding,
         .owner = c->use->binding != UINT32_MAX ? function_name(f, c->use) : "",
         .is_parameter = c->use->is_parameter};
+    t->within = c->use->within;
     if (!c->d) return;
     if (c->use->is_unnamed) t->parent = c->use->holder; /* the index calls the method around it its parent */
     t->is_type = refactor__is_type(c->d->what);
