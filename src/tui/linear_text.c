@@ -131,7 +131,10 @@ static void on_tool_result(const agent_event *e, tui_linear_text *t, base_buf *o
     add_clean(out, e->tool_result.summary);
     base_buf_putc(out, '\n');
     const char *text = e->tool_result.text;
-    if (text && e->tool_result.name && !strcmp(e->tool_result.name, "shell")) {
+    const bool is_command = e->tool_result.name && !strcmp(e->tool_result.name, "shell");
+    const bool is_unsaid = !e->tool_result.summary && e->tool_result.status &&
+                           strcmp(e->tool_result.status, "ok") != 0; /* why it was not done */
+    if (text && (is_command || is_unsaid)) {
         add_clean(out, text); /* nothing can be unfolded here */
         if (*text && text[strlen(text) - 1] != '\n') base_buf_putc(out, '\n');
     }

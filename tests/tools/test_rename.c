@@ -681,6 +681,93 @@ static void test_rename__changes_its_own_comment_and_documents_on_request(void *
     tree_remove(&t);
 }
 
+/* A macro that is defined again behind an #undef; fields of two unnamed structs of one type, told apart by the way to them. */
+static void test_rename__c_tells_macros_and_unnamed_structs_apart(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.c",
+        "#define S(x) ((x) + 1)\nint f(void) { return S(1); }\n#undef S\n"
+        "#define S(x) ((x) + 2)\nint g(void) { return S(1); }\n#undef S\n");
+    tree_put(&t, "b.c",
+        "struct node {\n    union {\n        struct {\n            int top;\n        } seq;\n"
+        "        struct {\n            int top;\n        } map;\n    } data;\n};\n"
+        "int f(struct node *n, int i) { return n->data.seq.top + (n[i].data.map).top; }\n");
+    tree_open(&t);
+    renames(&t, "a.c:4", "T", NULL);
+    expect(&t, "a.c",
+        "#define S(x) ((x) + 1)\nint f(void) { return S(1); }\n#undef S\n"
+        "#define T(x) ((x) + 2)\nint g(void) { return T(1); }\n#undef T\n");
+    renames(&t, "b.c:7", "last", NULL);
+    expect(&t, "b.c",
+        "struct node {\n    union {\n        struct {\n            int top;\n        } seq;\n"
+        "        struct {\n            int last;\n        } map;\n    } data;\n};\n"
+        "int f(struct node *n, int i) { return n->data.seq.top + (n[i].data.map).last; }\n");
+    tree_remove(&t);
+}
+
+/* A class in a class is its member, whatever else has the name; package.module.name is followed through its import. */
+static void test_rename__python_classes_in_classes_and_dotted_names(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py",
+        "class One:\n    class Meta:\n        n = 1\n\n    def f(self):\n        return self.Meta.n\n\n\n"
+        "class Two:\n    class Meta:\n        n = 2\n\n    def f(self):\n        return self.Meta.n\n\n\nMeta = 3\n");
+    tree_put(&t, "shop/__init__.py", "");
+    tree_put(&t, "shop/errors.py", "class Gone(Exception):\n    pass\n");
+    tree_put(&t, "use.py",
+        "import shop\nimport shop.errors as e\n\nx = [shop.errors.Gone, e.Gone, shop.other.Gone]\n");
+    tree_open(&t);
+    renames(&t, "One.Meta", "Options", NULL);
+    expect(&t, "a.py",
+        "class One:\n    class Options:\n        n = 1\n\n    def f(self):\n        return self.Options.n\n\n\n"
+        "class Two:\n    class Meta:\n        n = 2\n\n    def f(self):\n        return self.Meta.n\n\n\nMeta = 3\n");
+    renames(&t, "Gone", "Missing", NULL);
+    expect(&t, "use.py",
+        "import shop\nimport shop.errors as e\n\nx = [shop.errors.Missing, e.Missing, shop.other.Gone]\n");
+    tree_remove(&t);
+}
+
+/* Go: a parameter of its type's name, a field and a method of it, names of a package that is imported with a dot. */
+static void test_rename__go_parameters_dots_and_members_of_the_types_name(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "go.mod", "module m.org/p\n");
+    tree_put(&t, "a.go",
+        "package p\n\ntype item struct {\n\titem int\n}\n\nvar _ = item{}\n\nfunc f(item item) int { return item.item }\n\n"
+        "type Level int\n\nfunc (l Level) Level() int { return 1 }\n");
+    tree_put(&t, "a_test.go", "package p_test\n\nimport . \"m.org/p\"\n\nvar x Level\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"_\",\"to\":\"x\"}", TOOL_FAILED, "no definition");
+    renames(&t, "a.go:3", "piece", NULL);
+    renames(&t, "a.go:11", "Rank", NULL);
+    expect(&t, "a.go",
+        "package p\n\ntype piece struct {\n\titem int\n}\n\nvar _ = piece{}\n\nfunc f(item piece) int { return item.item }\n\n"
+        "type Rank int\n\nfunc (l Rank) Level() int { return 1 }\n");
+    expect(&t, "a_test.go", "package p_test\n\nimport . \"m.org/p\"\n\nvar x Rank\n");
+    tree_remove(&t);
+}
+
+/* JavaScript: this[name] is no field, a comment's {Type} is the type, a property of an unknown object may be another. */
+static void test_rename__javascript_comments_and_unknown_objects(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.js",
+        "const kCode = Symbol('kCode');\n\nclass Event {\n  /** @param {Event} other is an Event. */\n  constructor(other) {\n"
+        "    this[kCode] = other.wasClean;\n  }\n\n  get wasClean() {\n    return this[kCode];\n  }\n}\n");
+    tree_open(&t);
+    renames(&t, "kCode", "kNumber", NULL);
+    renames(&t, "Event", "Notice", NULL);
+    renames(&t, "Notice.wasClean", "isClean", "the object's type is not known");
+    expect(&t, "a.js",
+        "const kNumber = Symbol('kCode');\n\nclass Notice {\n  /** @param {Notice} other is an Event. */\n  constructor(other) {\n"
+        "    this[kNumber] = other.wasClean;\n  }\n\n  get isClean() {\n    return this[kNumber];\n  }\n}\n");
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -700,6 +787,10 @@ int main(void)
         cmocka_unit_test(test_rename__refuses_what_cannot_be),
         cmocka_unit_test(test_rename__tells_which_documents_write_the_old_name),
         cmocka_unit_test(test_rename__changes_its_own_comment_and_documents_on_request),
+        cmocka_unit_test(test_rename__c_tells_macros_and_unnamed_structs_apart),
+        cmocka_unit_test(test_rename__python_classes_in_classes_and_dotted_names),
+        cmocka_unit_test(test_rename__go_parameters_dots_and_members_of_the_types_name),
+        cmocka_unit_test(test_rename__javascript_comments_and_unknown_objects),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "rename");
 }

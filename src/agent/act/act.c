@@ -735,7 +735,8 @@ int agent__operate(agent *a, const char *json, base_err *err)
     if (!rc && r.result.text.len) {
         if (r.result.status == TOOL_OK)
             base_buf_printf(&a->notes.shell, "The person: %s", r.result.text.data);
-        agent__notice(a, "%.*s", (int)strcspn(r.result.text.data, "\n"), r.result.text.data);
+        if (r.result.status == TOOL_OK) /* else the result's own event says it */
+            agent__notice(a, "%.*s", (int)strcspn(r.result.text.data, "\n"), r.result.text.data);
     }
     agent__running_end(&r);
     return rc;

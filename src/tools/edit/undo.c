@@ -259,7 +259,7 @@ static void prune(tool_undo *u)
 
 /* ---- opening and recording ---- */
 
-static void remove_leftover(tool_workspace *w, const tool_undo_record *r)
+void tool__undo_remove_leftover(tool_workspace *w, const tool_undo_record *r)
 {
     const char *name;
     size_t made;
@@ -304,7 +304,7 @@ int tool__undo_open(tool_workspace *w, base_err *err)
         free(object);
         if (r->group > u->group) u->group = r->group;
     }
-    if (u->records.n) remove_leftover(w, &u->records.items[u->records.n - 1]);
+    if (u->records.n) tool__undo_remove_leftover(w, &u->records.items[u->records.n - 1]);
 out:
     free(folder);
     base_buf_free(&text);

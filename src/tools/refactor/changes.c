@@ -302,6 +302,7 @@ void tool_workspace_recover(tool_workspace *w)
         if (!code)
             code = put_back(
                 w, r->path, r->before[0] ? &before : NULL, r->before, r->after, r->mode, &is_foreign, &err);
+        tool__undo_remove_leftover(w, r);
         n_back += !code && !is_foreign;
         n_stay += is_foreign;
         base_buf_free(&before);
