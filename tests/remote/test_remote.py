@@ -372,6 +372,7 @@ class Remote(unittest.TestCase):
             self.assertEqual([(e["name"], e["status"]) for e in self.of(events, "tool_result")], [("refactor", "ok")], (kind, run.stdout[-1500:]))
             with open(os.path.join(self.tree, "src/one.c")) as f:
                 self.assertIn("int doubled(int x)", f.read())
+            self.assertEqual([e["decode_tps"] for e in self.of(events, "ledger")], [0], kind)  # three tokens that came at once have no rate
             grammar = s.requests[0]["grammar"] if kind == "llama" else self.whole_grammar(s.requests[0])
             self.assertRegex(grammar, r'\Aroot ::= ws t\d+-more-3 "\}" ws "\}" rest\n')  # from here on, so nothing wakes it
             self.assertNotIn("grammar_lazy", s.requests[0])

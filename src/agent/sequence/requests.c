@@ -131,6 +131,7 @@ void agent__tell_requests(agent *a)
         if (r.wait_ns < a->ledger.sums.decode_ns) {
             a->ledger.sums.decode_ns -= r.wait_ns;
             a->ledger.sums.prefill_ns += r.wait_ns;
+            a->ledger.sums.n_awaited++;
         }
         base_buf_free(&why);
     }

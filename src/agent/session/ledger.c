@@ -107,6 +107,14 @@ agent_event agent_ledger_of(const kv_stats *s)
             .deferred = s->deferred}};
 }
 
+/* Tokens that decode_ns is the time of; 0: so few that an engine elsewhere may have sent them at once, with their first. */
+static uint32_t paced_tokens(const agent_sums *s)
+{
+    enum { FEW = 4 };
+    const uint32_t n = s->generated > s->n_awaited ? s->generated - s->n_awaited : 0;
+    return s->n_awaited && n < FEW ? 0 : n;
+}
+
 void agent__ledger(agent *a)
 {
     kv_stats s;
@@ -142,7 +150,7 @@ void agent__ledger(agent *a)
     e.ledger.evicted = moved[0];
     e.ledger.promoted = moved[1];
     e.ledger.prefill_s = (double)a->ledger.sums.prefill_ns / 1e9;
-    e.ledger.decode_tps = decode_s > 0 ? a->ledger.sums.generated / decode_s : 0;
+    e.ledger.decode_tps = decode_s > 0 ? paced_tokens(&a->ledger.sums) / decode_s : 0;
     e.ledger.drafted = (int64_t)a->ledger.sums.drafted;
     e.ledger.accepted = (int64_t)a->ledger.sums.accepted;
     e.ledger.why = why.len ? why.data : NULL;
