@@ -689,11 +689,20 @@ static void test_rename__c_tells_macros_and_unnamed_structs_apart(void **state)
     tree_put(&t, "a.c",
         "#define S(x) ((x) + 1)\nint f(void) { return S(1); }\n#undef S\n"
         "#define S(x) ((x) + 2)\nint g(void) { return S(1); }\n#undef S\n");
+    tree_put(&t, "made.h", "typedef struct made_s *made;\nmade make(void);\n");
+    tree_put(&t, "made.c",
+        "#include \"made.h\"\nstruct made_s {\n    int level;\n};\n"
+        "int g(made m) { return m->level; }\n");
     tree_put(&t, "b.c",
         "struct node {\n    union {\n        struct {\n            int top;\n        } seq;\n"
         "        struct {\n            int top;\n        } map;\n    } data;\n};\n"
         "int f(struct node *n, int i) { return n->data.seq.top + (n[i].data.map).top; }\n");
     tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    renames(&t, "made_s.level", "depth", NULL);
+    expect(&t, "made.c",
+        "#include \"made.h\"\nstruct made_s {\n    int depth;\n};\n"
+        "int g(made m) { return m->depth; }\n");
     renames(&t, "a.c:4", "T", NULL);
     expect(&t, "a.c",
         "#define S(x) ((x) + 1)\nint f(void) { return S(1); }\n#undef S\n"

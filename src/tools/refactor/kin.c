@@ -115,7 +115,7 @@ void refactor__read_parents(refactor *x)
     types t = {0};
     for (size_t f = 0; f < x->n_files; f++) {
         const code_uses *u = x->files[f].uses;
-        if (!strcmp(u->file->language ? u->file->language : "c", "c")) continue;
+        if (!u->file->language) continue;
         for (uint32_t i = 0; i < u->n_uses; i++) {
             if (u->uses[i].definition != UINT32_MAX)
                 want_type(&t, u->file->definitions[u->uses[i].definition].parent);
