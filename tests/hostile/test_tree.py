@@ -107,6 +107,16 @@ class Tree(Hostile):
         run, _, results = self.ask(script, "plan")
         self.assertNotIn("no file that git makes", run.stdout + run.stderr)
 
+    def test_a_configuration_without_end(self):
+        """It is read many times before a request is answered."""
+        own = self.get(".git/config")
+        for n, is_used in ((10000, True), (400000, False)):  # as many branches as a person might have; 8 MB
+            self.put(".git/config", own + b"".join(b'[s "%d"]\n\tk = v\n' % i for i in range(n)))
+            run, _, results = self.ask(call("git", op="log") + "answer Done.\n", "plan")
+            self.assertEqual(results[0]["status"], "ok" if is_used else "refused", run.stderr)
+            self.assertEqual("git cannot be used here" in run.stdout, not is_used)
+        self.put(".git/config", own)
+
     def test_texts_of_git_that_a_command_made_so(self):
         for name in ("src/.gitignore", ".git/info/exclude", ".git/HEAD"):
             old = self.get(name) if self.has(name) else None
