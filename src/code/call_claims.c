@@ -255,26 +255,30 @@ static bool is_only_called(const code_index *x, const char *name)
 
 typedef enum verdict { IT_MAY, IT_CANNOT, NOBODY_KNOWS } verdict;
 
-/* Can this function of the tree be a caller of `callee`? */
+/* Does this definition's text hold the callee's name? */
+static verdict place_can_call(const code_index *x, const code_place *p, const char *callee)
+{
+    if (strcmp(p->what, "section") == 0) return IT_CANNOT; /* a document's */
+    if (strcmp(p->what, "function") != 0 && strcmp(p->what, "method") != 0) return NOBODY_KNOWS;
+    pthread_mutex_lock(&((code_index *)x)->lock);
+    const uint32_t id = code_strings_find(&x->paths, p->path, strlen(p->path));
+    const indexed_file *f = id != UINT32_MAX ? &x->files[id] : NULL;
+    const bool is_there = f != NULL && f->text != NULL && p->to <= f->n;
+    const verdict ret = !is_there                                           ? NOBODY_KNOWS
+                        : holds(f->text + p->from, p->to - p->from, callee) ? IT_MAY
+                                                                            : IT_CANNOT;
+    pthread_mutex_unlock(&((code_index *)x)->lock);
+    return ret;
+}
+
+/* Can a function of this name be a caller of `callee`? */
 static verdict can_call(const code_index *x, const char *caller, const char *callee)
 {
     code_place *places;
     const uint32_t n = code_index_define(x, caller, &places);
-    verdict ret = n != 0                                           ? IT_CANNOT
-                  : code_index_mentions(x, code_last_name(caller)) ? NOBODY_KNOWS
-                                                                   : IT_CANNOT;
-    for (uint32_t i = 0; i < n && ret == IT_CANNOT; i++) {
-        if (strcmp(places[i].what, "function") != 0 && strcmp(places[i].what, "method") != 0)
-            ret = NOBODY_KNOWS;
-        pthread_mutex_lock(&((code_index *)x)->lock);
-        const uint32_t id = code_strings_find(&x->paths, places[i].path, strlen(places[i].path));
-        const indexed_file *f = id != UINT32_MAX ? &x->files[id] : NULL;
-        if (f == NULL || f->text == NULL || places[i].to > f->n)
-            ret = NOBODY_KNOWS;
-        else if (holds(f->text + places[i].from, places[i].to - places[i].from, callee))
-            ret = IT_MAY;
-        pthread_mutex_unlock(&((code_index *)x)->lock);
-    }
+    const bool is_elsewhere = n == 0 && code_index_mentions(x, code_last_name(caller));
+    verdict ret = is_elsewhere ? NOBODY_KNOWS : IT_CANNOT;
+    for (uint32_t i = 0; i < n && ret == IT_CANNOT; i++) ret = place_can_call(x, &places[i], callee);
     code_places_free(places, n);
     return ret;
 }
@@ -285,7 +289,8 @@ static bool is_sole_function(const code_index *x, const char *name)
     code_place *places;
     const uint32_t n = code_index_define(x, name, &places);
     uint32_t real = 0;
-    for (uint32_t i = 0; i < n; i++) real += !places[i].is_declaration;
+    for (uint32_t i = 0; i < n; i++)
+        real += !places[i].is_declaration && strcmp(places[i].what, "section") != 0;
     const bool ret = real == 1 && strcmp(places[0].what, "function") == 0;
     code_places_free(places, n);
     return ret;

@@ -43,13 +43,14 @@ static int by_place(const void *a, const void *b)
 
 /* ---- places ---- */
 
-/* The tree has one definition of the name and no other, of whatever kind. */
+/* The tree has one definition of the name and no other, of whatever kind; a heading of a document is none. */
 static bool is_sole(const code_index *x, const char *name)
 {
     code_place *places;
     const uint32_t n = code_index_define(x, name, &places);
     uint32_t real = 0;
-    for (uint32_t i = 0; i < n; i++) real += !places[i].is_declaration;
+    for (uint32_t i = 0; i < n; i++)
+        real += !places[i].is_declaration && strcmp(places[i].what, "section") != 0;
     code_places_free(places, n);
     return real == 1;
 }

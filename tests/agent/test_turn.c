@@ -402,7 +402,7 @@ static void test_turn__who_calls_it_is_looked_up(void **state)
         {"And the callers of add_one?", "Callers of `add_one`, all 1 of the tree:\\n- `main` in main.c:3\\n"},
         {"Which function adds one to a number, and who calls it?", "Callers of `add_one`, all 1 of the tree"},
         {"What adds one? Where is it used?", "Callers of `add_one`, all 1 of the tree"},
-        {"Who calls main?", "Callers of `main`, none: no call of it stands in the tree.\\n"},
+        {"Who calls main?", "Callers of `main`, none: `main` is called by no function of this tree.\\n"},
         {"What does add_one call?", NULL}, {"Who calls the counted?", NULL}, /* a type */
         {"Who calls it?", NULL},                                             /* nothing was answered before */
         {"Find the function that calls something twice", NULL},

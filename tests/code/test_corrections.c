@@ -17,11 +17,15 @@ static const char visit_py[] = "def visit_rule(node):\n    return node\n\n\ndef 
                                "    return globals()['visit_' + node.name](node)\n\n\ndef other(node):\n"
                                "    return visit(node)\n";
 
+static const char readme[] =
+    "# Text\n\n## text_grow, text_sort\n\nGrow and sort.\n\n## text_split\n\nSplits.\n";
+
 static code_index *tree(code_grammars *g)
 {
     code_index *x = code_index_new(g);
     code_index_update(x, "src/text.c", text_c, sizeof text_c - 1);
     code_index_update(x, "src/main.c", main_c, sizeof main_c - 1);
+    code_index_update(x, "README.md", readme, sizeof readme - 1);
     code_index_update(x, "visit.py", visit_py, sizeof visit_py - 1);
     return x;
 }

@@ -520,7 +520,7 @@ static void add_callers(gathering *g, const char *name)
     if (n)
         base_buf_printf(&text, "%s %u of the tree:\n", is_partial ? "at least" : "all", n);
     else
-        base_buf_puts(&text, "none: no call of it stands in the tree.\n");
+        base_buf_printf(&text, "none: `%s` is called by no function of this tree.\n", name);
     for (uint32_t i = 0; i < kept; i++)
         if (*callers[i].name)
             base_buf_printf(&text, "- `%s` in %s:%u\n", callers[i].name, callers[i].path, callers[i].line);
