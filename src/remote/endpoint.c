@@ -379,6 +379,19 @@ int remote_endpoint_check(remote_endpoint *e, bool *ret_same, base_err *err)
     return rc;
 }
 
+bool remote_endpoint_is_fresh(remote_endpoint *e)
+{
+    base_json_doc *doc = NULL;
+    if (e->wire != &remote_wire_llama || e->hides_slots || look(e, "/slots", &doc, NULL)) return false;
+    const base_json *list = root_of(doc);
+    e->hides_slots = !list || list->type != BASE_JSON_ARRAY;
+    bool is_fresh = !e->hides_slots && list->n;
+    for (const base_json *slot = is_fresh ? list->first : NULL; slot; slot = slot->next)
+        is_fresh = is_fresh && !base_json_get(slot, "id_task"); /* of the request that it works on, or did */
+    base_json_free(doc);
+    return is_fresh;
+}
+
 void remote_endpoint_close(remote_endpoint *e)
 {
     if (!e) return;

@@ -21,6 +21,7 @@ typedef struct remote_endpoint {
     uint32_t n_ctx, n_train; /* 0: not told */
     uint32_t block;          /* tokens that its cache keeps or drops together */
     uint32_t n_slots;        /* requests that it works on at once; 0: not told */
+    bool hides_slots;        /* llama-server with --no-slots: it was asked for them in vain */
     uint64_t n_params;       /* 0: not told */
     remote_events *events;   /* what it publishes of its cache; NULL: nobody said where */
     char *why_chat; /* why it is asked through chat although it takes ids; NULL: it is not, or cannot */
@@ -50,6 +51,8 @@ typedef struct remote_endpoint_options {
 int remote_endpoint_open(remote_endpoint **ret, const remote_endpoint_options *options, base_err *err);
 /* After a connection was lost: does it still serve this model? An error: it does not answer. */
 int remote_endpoint_check(remote_endpoint *e, bool *ret_same, base_err *err);
+/* llama-server, by its slots: did it answer nobody since it was started? Then its cache is empty. false: it did, or does not tell. */
+bool remote_endpoint_is_fresh(remote_endpoint *e);
 void remote_endpoint_close(remote_endpoint *e); /* with its connection and vocabulary; NULL is fine */
 /* "llama-server at http://127.0.0.1:8080 serves MODEL, 8192 tokens, by token ids": one line. */
 void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);

@@ -60,6 +60,7 @@ class Server:
         self.n_connections = 0
         self.publisher = None
         self.block = 0                  # tokens that the cache keeps together; 0: as many as this engine does unasked
+        self.slots = None  # what llama-server's /slots tells; None: it hides them
         self.moves, self.probes = False, []  # llama-server with n_cache_reuse; None: it tells nothing. Requests that do not stream
         self.doubts, self.scored = {}, []  # by letter: (what the model would rather say, by how many nats); (tokens read, text) of each request
         self.tells_scores = True
@@ -304,6 +305,8 @@ class Server:
             self.send(h, 200, {"tokens": out})
         elif path == "/detokenize":
             self.send(h, 200, {"content": bytes_of(data["tokens"]).decode(errors="replace")})
+        elif path == "/slots" and self.slots is not None:
+            self.send(h, 200, self.slots)
         elif path == "/apply-template":
             self.send(h, 200, {"prompt": self.render(data)})
         elif path == "/completion" and data.get("grammar", "").startswith("root ::= <["):

@@ -320,6 +320,41 @@ class Remote(unittest.TestCase):
             run.stdout.close()
             self.assertEqual(run.wait(PATIENCE), 0)
 
+    def test_a_server_that_was_started_again_holds_nothing(self):
+        """Its slots say so before anything is sent; one that hides them is asked once, and what is not found is told behind."""
+        for slots in ([{"id": 0, "id_task": 7}], None):
+            s = self.serve("llama", ["One.", "Two.", "Three."])
+            s.slots = slots
+            run = subprocess.Popen([KVIST, "--linear", "--endpoint", s.url, "--context", "off", "--ephemeral"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, errors="replace", env=self.env, cwd=self.tree, bufsize=1)
+            said = []
+            for text in ("What is twice?", "And now?", "Again?"):
+                run.stdin.write(text + "\n")
+                run.stdin.flush()
+                said.append("")
+                while "ledger: " not in said[-1]:
+                    line = run.stdout.readline()
+                    self.assertTrue(line, said)
+                    said[-1] += line
+                if len(said) == 1:
+                    s.held, s.former = [], []
+                    s.slots = slots and [{"id": 0}]
+                else:
+                    s.slots = slots
+                time.sleep(2.5)
+            run.stdin.close()
+            run.stdout.read()
+            run.stdout.close()
+            self.assertEqual(run.wait(PATIENCE), 0)
+            if slots:
+                self.assertIn("the endpoint was started again: its cache is empty", said[1])
+                self.assertIn("found 0 of 0 expected", said[1])
+            else:
+                self.assertRegex(said[1], r"found 0 of [1-9]\d* expected.*the engine no longer held it")
+                self.assertEqual(s.paths.count("/slots"), 1)
+            self.assertRegex(said[2], r"found ([1-9]\d*) of \1 expected")
+            self.assertNotIn("started again", said[2])
+
     def test_a_thought_has_a_limit(self):
         """It is ended by the model's own mark, and the answer behind it is asked for."""
         for kind in ("llama", "vllm", "sglang"):

@@ -116,6 +116,13 @@ static int check_model(remote *r, base_err *err)
             "the endpoint serves another model than this session's %.80s, and was "
             "sent nothing; let it serve that one again, or start a new session",
             r->endpoint->model);
+    if (!rc && r->cost.held.slot.n && remote_endpoint_is_fresh(r->endpoint)) {
+        remote_held_forget(&r->cost.held);
+        /* In front of what it costs: a notice of the engine's would stand behind the turn. */
+        if (r->base.waits)
+            r->base.waits(r->base.observer.user,
+                "the endpoint was started again: its cache is empty, and the next request is computed from its beginning");
+    }
     return rc;
 }
 
