@@ -1,5 +1,6 @@
 /* What a turn says that it did: a change that was asked for and is not in the tree is never told as done. */
 #include "agent/asked/asked.h"
+#include "agent/words/request_words.h"
 #include "stage.h"
 
 static void test_outcome__knows_a_change_from_a_question(void **state)

@@ -31,13 +31,25 @@ bool agent__is_test_due(const agent *a);
 /* One was asked for, new or changed, and no file of tests was written. */
 bool agent__lacks_test(const agent *a);
 
-/* --- outcome.c --- */
-/* Does a request in plain words ask for a change of the tree, or for words? */
-bool agent_asks_for_change(const char *request);
-const char *agent__first_word(const char *request); /* behind "please", "can you", ... */
-void agent__ask(agent *a, const char *request);     /* when the index is there, before anything is changed */
+/* --- ask.c --- */
+void agent__ask(agent *a, const char *request); /* when the index is there, before anything is changed */
 void agent__asked_free(agent *a);
-void agent__forget_meant(agent *a);              /* what meant.c found */
+void agent__forget_meant(agent *a); /* what meant.c found */
+
+/* --- wishes.c --- */
+/* A hash of the texts that the tree's definitions of that name have now; path: those of this file, NULL: all. */
+uint64_t agent__text_of(const agent *a, const char *path, const char *name);
+/* Takes the name. before: of AGENT_WISH_CHANGES what agent__text_of says now. */
+void agent__wish(agent_asked *x, char *name, agent_wish_kind kind, uint64_t before);
+/* From now on this definition has to change as well; path NULL: one of the name, wherever it stands. */
+void agent__wish_changed(agent *a, const char *path, const char *name);
+bool agent__is_met(const agent *a, const agent_wish *w);
+/* Names of that kind whose wish is not met: "a, b"; the number of them. */
+uint32_t agent__list_wishes(const agent *a, agent_wish_kind kind, base_buf *out);
+/* A renaming or deletion of that name was done: what still has it is another thing. */
+void agent__name_went(agent *a, const char *name);
+
+/* --- outcome.c --- */
 void agent__changed(agent *a, const char *path); /* a call wrote this file */
 static inline bool agent__is_changed(const agent *a, const char *path)
 {
@@ -46,11 +58,8 @@ static inline bool agent__is_changed(const agent *a, const char *path)
     return false;
 }
 void agent__taken_back(agent *a, const char *path); /* and that was undone */
-bool agent__is_met(const agent *a, const agent_wish *w);
 /* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
 bool agent__is_missing(const agent *a, base_buf *out);
-/* A renaming or deletion of that name was done: what still has it is another thing. */
-void agent__name_went(agent *a, const char *name);
 /* The next answer begins with the call that writes what is missing; false: where that is, is not known. */
 bool agent__aim_at_missing(agent *a);
 /*
@@ -60,8 +69,6 @@ bool agent__aim_at_missing(agent *a);
 bool agent__aim_at_said(agent *a, const char *text);
 /* The next answer begins with the call that writes this definition. */
 void agent__aim_at(agent *a, const char *path, const char *name);
-/* From now on this definition has to change as well; path NULL: one of the name, wherever it stands. */
-void agent__wish_changed(agent *a, const char *path, const char *name);
 /* It asks for other behaviour of what stands there: nothing comes, goes or is called otherwise. */
 bool agent__asks_for_behaviour(const agent *a);
 /* The last line of a turn that was asked for a change. */

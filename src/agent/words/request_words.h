@@ -50,4 +50,10 @@ size_t agent__read_marked(const char *text, size_t at, agent_word *ret);
 /* The request is about an error: raised, thrown, refused. */
 bool agent__asks_for_error(const char *request);
 
+/* --- change_words.c --- */
+/* Does a request in plain words ask for a change of the tree, or for words? */
+bool agent_asks_for_change(const char *request);
+/* The request behind "please", "can you", ... */
+const char *agent__first_word(const char *request);
+
 #endif

@@ -1,0 +1,125 @@
+/* Does a request in plain words ask for a change of the tree, or for words? By its first words, mostly. */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/words/request_words.h"
+
+const char *agent__first_word(const char *s)
+{
+    static const char *const polite[] = {
+        "please ", "can you ", "could you ", "would you ", "i want you to ", "i would like you to "};
+    s += strspn(s, " \t\n");
+    for (size_t i = 0; i < sizeof polite / sizeof *polite; i++)
+        if (!strncasecmp(s, polite[i], strlen(polite[i]))) return agent__first_word(s + strlen(polite[i]));
+    return s;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
+}
+
+/* Is a word here what a sentence, or a further part of one, asks to be done: "Rename x", "..., and drop y"? */
+static bool begins_order(const char *text, const char *word)
+{
+    const char *p = word;
+    while (p > text && strchr(" \t\n", p[-1])) p--;
+    if (p == text || strchr(".,:;!", p[-1])) return true;
+    static const char *const before[] = {"and", "then", "please"};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        size_t n = strlen(before[i]);
+        if ((size_t)(p - text) >= n && !strncasecmp(p - n, before[i], n) &&
+            ((size_t)(p - text) == n || !is_letter(p[-1 - (ptrdiff_t)n])))
+            return true;
+    }
+    return false;
+}
+
+/* "When is it freed" asks, "When it is empty, return 0" does not; "Count the lines", but "Count them: a field n". */
+static bool is_question_after_all(const char *from)
+{
+    static const char *const helpers[] = {"is ", "are ", "do ", "does ", "did ", "was ", "were ", "will ",
+        "can ", "has ", "have ", "should ", "would "};
+    static const char *const things[] = {
+        "a field", "a counter", "a new ", "a member", "a method", "a function", "a parameter", "a variable"};
+    bool is_question = false;
+    if (!strncasecmp(from, "when ", 5))
+        for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++)
+            is_question |= !strncasecmp(from + 5, helpers[i], strlen(helpers[i]));
+    if (!strncasecmp(from, "count ", 6)) {
+        is_question = true;
+        for (size_t i = 0; i < sizeof things / sizeof *things; i++)
+            is_question &= !strcasestr(from, things[i]);
+    }
+    return is_question;
+}
+
+/* Verbs that order something of code and are hardly said to an assistant otherwise: "warn when", "ignore empty lines". */
+static const char *const orders[] = {"accept", "align", "append", "avoid", "cache", "catch", "clamp", "close",
+    "compute", "convert", "correct", "deny", "detect", "disable", "disallow", "discard", "don", "emit",
+    "enable", "enforce", "ensure", "escape", "exclude", "expose", "fail", "flush", "forbid", "guard",
+    "handle", "hide", "honor", "honour", "ignore", "improve", "include", "keep", "limit", "never", "omit",
+    "parse", "permit", "pass", "prefer", "prefix", "preserve", "prevent", "prohibit", "propagate", "protect",
+    "quote", "raise", "recognise", "recognize", "respect", "restore", "round", "set", "skip", "sort", "strip",
+    "swap", "throw", "tolerate", "treat", "trim", "truncate", "unescape", "use", "validate", "warn", "wrap",
+    NULL};
+/* Said of a program as of an answer: an order where the request says in which case. */
+static const char *const shows[] = {"show", "print", "list", "log", "report", "count", "check", "name", NULL};
+static const char *const cases[] = {"when", "if", "unless", "instead", "before", "after", "error message",
+    "warning", "in the output", "in the help", NULL};
+
+/* These ask for words, whatever stands in front: "don't change anything, explain it". */
+static const char *const telling[] = {
+    "explain", "describe", "tell", "summarize", "summarise", "anything", NULL};
+
+/* "Warn when the file is empty", "capitalize it": the request begins with what the code shall do. */
+static bool begins_with_order(const char *from)
+{
+    enum { LEAST_WORDS = 3 };
+    agent_word w, next = {0};
+    uint32_t n = 0;
+    while (n < LEAST_WORDS && agent__next_word(from, next.to, &next)) n++;
+    if (n < LEAST_WORDS || !agent__next_word(from, 0, &w) || agent__has_any_word(from, telling)) return false;
+    const bool is_verb = w.to > strlen("normal") &&
+                         (!strncasecmp(from + w.to - 3, "ize", 3) || !strncasecmp(from + w.to - 3, "ise", 3));
+    return is_verb || agent__is_any_word(from, w, orders) ||
+           (agent__is_any_word(from, w, shows) && agent__has_any_word(from, cases));
+}
+
+/* "What a cache prints as should end with ...": a clause is what has to change, and no question begins so. */
+static bool begins_with_clause(const char *from)
+{
+    static const char *const subjects[] = {"a", "an", "the", "it", "its", "this", "that", "they", NULL};
+    agent_word what, subject;
+    return agent__next_word(from, 0, &what) && what.to - what.from == 4 &&
+           !strncasecmp(from + what.from, "what", 4) && agent__next_word(from, what.to, &subject) &&
+           agent__is_any_word(from, subject, subjects);
+}
+
+bool agent_asks_for_change(const char *request)
+{
+    static const char *const questions[] = {"which ", "where", "what", "how ", "why", "who", "does ", "do ",
+        "is ", "are ", "explain", "show ", "describe", "list ", "find ", "summari", "review", "tell ", "run ",
+        "compare ", "name ", "look "};
+    static const char *const changes[] = {"add", "renam", "mov", "delet", "remov", "drop", "chang", "mak",
+        "let", "give", "refus", "support", "fix", "implement", "replac", "turn", "write", "creat", "introduc",
+        "export", "allow", "reject", "insert", "extend", "return", "rewrite", "call it"};
+    const char *from = agent__first_word(request), *end = from + strlen(from);
+    bool is_polite = from > request + strspn(request, " \t\n");
+    while (end > from && strchr(" \t\n", end[-1])) end--;
+    if (!is_polite && end > from && end[-1] == '?') return false;
+    if (begins_with_order(from)) return true;
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        if (!strncasecmp(from, questions[i], strlen(questions[i])) && !begins_with_clause(from)) return false;
+    if (is_question_after_all(from)) return false;
+    if (!strncasecmp(from, "count ", 6)) return true;
+    if (agent__has_word(from, "should") || agent__has_word(from, "must")) return true;
+    for (const char *p = from; *p; p++) {
+        if ((p != from && is_letter(p[-1])) || !begins_order(from, p)) continue;
+        for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+            if (!strncasecmp(p, changes[i], strlen(changes[i]))) return true;
+    }
+    return false;
+}
