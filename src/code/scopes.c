@@ -109,7 +109,8 @@ static bool c_declares(const code_tree *t, uint32_t i, code_site *ret)
 /* ---- Python ---- */
 
 static const char *const py_patterns[] = {"list_splat_pattern", "dictionary_splat_pattern", "pattern_list",
-    "tuple_pattern", "list_pattern", "as_pattern_target", "list_splat", "dictionary_splat", NULL};
+    "tuple_pattern", "list_pattern", "as_pattern_target", "tuple", "list", "list_splat", "dictionary_splat",
+    NULL};
 
 /* The function or class whose body holds node i; UINT32_MAX: the module. */
 static uint32_t py_scope(const code_tree *t, uint32_t i)

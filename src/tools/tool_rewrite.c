@@ -7,6 +7,7 @@
  */
 #include "tools/edit/add.h"
 #include "tools/edit/aim.h"
+#include "tools/edit/bound.h"
 #include "tools/edit/change.h"
 #include "tools/edit/elide.h"
 #include "tools/edit/exports.h"
@@ -255,6 +256,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         goto out;
     }
     import_names(w, path, call->payload, &f.text, &new_text, &note);
+    if (!tool__is_bound(w, path, &f.text, &new_text, call->request, &note, result)) goto out;
     base_buf_printf(&head, "rewrite %s in ", name);
     tool__path_show(&head, path);
     base_buf_printf(&say, "%srewrote %s in ", remark->len ? remark->data : "", name);
@@ -432,6 +434,7 @@ static int prepare_addition(
     }
     is_good = is_good && is_only_one(w, aim->path, &f.text, &new_text, result);
     if (is_good) import_names(w, aim->path, call->payload, &f.text, &new_text, &notes);
+    is_good = is_good && tool__is_bound(w, aim->path, &f.text, &new_text, call->request, &notes, result);
     if (is_good) {
         base_buf_puts(&head, " to ");
         tool__path_show(&head, aim->path);
@@ -444,9 +447,11 @@ static int prepare_addition(
         base_buf_printf(&say, ".%s%s\n", notes.len ? " " : "", notes.len ? notes.data : "");
         tool_change *change = tool__change_new(aim->path, &f, &new_text, &say);
         change->also = also;
+        also = NULL;
         tool__change_preview(&w->root, change, head.data, ret);
         new_text = (base_buf){0};
     }
+    if (also) tool__change_free(also);
     tool__file_free(&f);
     base_buf_free(&new_text);
     base_buf_free(&why);

@@ -211,8 +211,8 @@ static void test_calls(void **state)
             "def BLUE(self):\n    return 4\n", "lib/ansi.py",
             "        return 1\n\n    def BLUE(self):\n        return 4\n"},
         {"what is left out stays", "{\"path\": \"lib/other.py\", \"name\": \"first\"}",
-            "def first():\n    check()\n    # rest of the code\n", "lib/other.py",
-            "def first():\n    check()\n    return 1\n"},
+            "def first():\n    print()\n    # rest of the code\n", "lib/other.py",
+            "def first():\n    print()\n    return 1\n"},
         {"and its import comes with it", "{\"path\": \"lib/other.py\", \"name\": \"first\"}",
             "def first():\n    return math.pi\n", "lib/other.py",
             "import math\n\ndef first():\n    return math.pi\n"},
@@ -316,6 +316,45 @@ static void test_twins(void **state)
         tool_result_free(&r);
         tree_remove(&t);
     }
+}
+
+/* Words of another function: refused once, and not where the request says them or a test has them. */
+static void test_names_that_nothing_binds(void **state)
+{
+    static const struct {
+        const char *path, *name, *block, *request;
+        tool_status status;
+        const char *says;
+    } calls[] = {
+        {"a.py", "f", "def f(a):\n    return g(a, limit=limit)\n", "f should be bounded", TOOL_FAILED,
+            "uses limit, which nothing in a.py defines or imports. Nothing was changed."},
+        {"a.py", "f", "def f(a):\n    return g(a, limit=limit)\n", "f should be bounded", TOOL_OK,
+            "Nothing in this file defines or imports limit yet."},
+        {"a.py", "h", "def h(a):\n    return near(a) + far(a)\n", "add h", TOOL_FAILED, "uses near and far,"},
+        {"a.py", "k", "def k(a):\n    return later(a)\n", "add k, which calls later", TOOL_OK, "added k"},
+        {"a.py", "f", "def f(a):\n    return math.floor(a)\n", "round it", TOOL_OK, "mported math"},
+        {"test_a.py", "test_f", "def test_f():\n    assert fixture_of_nobody\n", "add a test", TOOL_OK,
+            "added"},
+    };
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "a.py", "def g(a, limit=3):\n    return a\n\n\ndef f(a):\n    return g(a)\n");
+    tree_put(&t, "test_a.py", "def test_g():\n    assert True\n");
+    tree_open(&t);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char arguments[100];
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        tool_workspace_mark_shown(t.w, calls[i].path, version_of(&t, calls[i].path));
+        snprintf(arguments, sizeof arguments, "{\"path\": \"%s\", \"name\": \"%s\"}", calls[i].path,
+            calls[i].name);
+        t.request = calls[i].request;
+        tool_result r = tree_call(&t, "rewrite", arguments, calls[i].block);
+        if (r.status != calls[i].status) print_message("%zu: %s\n", i, r.text.data);
+        assert_int_equal(r.status, calls[i].status);
+        assert_contains(r.text.data, calls[i].says);
+        tool_result_free(&r);
+    }
+    tree_remove(&t);
 }
 
 static void test_prototype(void **state)
@@ -875,9 +914,9 @@ static void test_overloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_twins), cmocka_unit_test(test_prototype),
-        cmocka_unit_test(test_declared_in_its_class), cmocka_unit_test(test_behind_what_it_needs),
-        cmocka_unit_test(test_declared_where_it_is_asked_for),
+        cmocka_unit_test(test_twins), cmocka_unit_test(test_names_that_nothing_binds),
+        cmocka_unit_test(test_prototype), cmocka_unit_test(test_declared_in_its_class),
+        cmocka_unit_test(test_behind_what_it_needs), cmocka_unit_test(test_declared_where_it_is_asked_for),
         cmocka_unit_test(test_a_semicolon_is_no_change), cmocka_unit_test(test_no_second_one_in_the_source),
         cmocka_unit_test(test_import), cmocka_unit_test(test_export_lists),
         cmocka_unit_test(test_exports__behind_the_last_on_request),

@@ -76,7 +76,8 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
     x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_HOST), "evicted %s  ", tui_thousands(l->evicted, x1));
     x += tui_printf(
         a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "promoted %s  ", tui_thousands(l->promoted, x1));
-    tui_printf(a, x, y++, tui_share_style(TUI_SHARE_PROTECTED), "must stay %s", tui_thousands(l->protected_, x1));
+    tui_printf(
+        a, x, y++, tui_share_style(TUI_SHARE_PROTECTED), "must stay %s", tui_thousands(l->protected_, x1));
     if (l->prefill_s > 0 || l->decode_tps > 0)
         tui_printf(a, 2, y++, TUI_PLAIN, "prefill %.1f s  %.1f t/s", l->prefill_s, l->decode_tps);
     if (l->active_bytes > 0)

@@ -1,0 +1,18 @@
+/*
+ * Names that a change would use and that nothing binds (code/unbound.h). A small model takes words of one function into
+ * another; where no test runs those lines nobody would notice.
+ */
+#ifndef KVIST_TOOLS_EDIT_BOUND_H
+#define KVIST_TOOLS_EDIT_BOUND_H
+
+#include "tools/tree/workspace.h"
+
+/*
+ * false: new_text uses names that it does not bind, that old_text did not use so and that the request does not say: the
+ * result refuses. The same names of that file a second time: true, and `note` says so, since what will bind them may
+ * follow. request: NULL: not known.
+ */
+bool tool__is_bound(tool_workspace *w, const char *path, const base_buf *old_text, const base_buf *new_text,
+    const char *request, base_buf *note, tool_result *result);
+
+#endif

@@ -1,0 +1,73 @@
+/* Names that nothing binds are found, and those that a language binds in its many ways are not. */
+#include "support.h"
+
+#include "base/buf.h"
+#include "code/unbound.h"
+
+static const struct {
+    const char *path, *text, *names; /* names: joined by spaces */
+} cases[] = {
+    {"a.py", "def f(a):\n    return g(a, b=c)\n", "g c"},
+    {"a.py", "import os.path as p, sys\nfrom x import (y, z as w)\n\ndef f():\n    return p, sys, y, w, z\n",
+        "z"},
+    {"a.py", "def f(a, *b, c=1, **d):\n    e = [x for x in a if x]\n    return a, b, c, d, e, x\n", "x"},
+    {"a.py",
+        "def f(n):\n    with open(n) as (a, [b, *c]), n as d:\n        pass\n    for i, (j, k) in n:\n"
+        "        pass\n    try:\n        pass\n    except OSError as e:\n        print(e)\n"
+        "    if (m := n):\n        pass\n    return a, b, c, d, i, j, k, m, lambda q: q\n",
+        ""},
+    {"a.py", "def f():\n    global late\n    late = 1\n\ndef g():\n    return late, __file__, len\n", ""},
+    {"a.py", "class A:\n    x = 1\n    y = x\n\n    def f(self):\n        return self.z, x\n", "x"},
+    {"a.py", "def f(n):\n    match n:\n        case A(b, c=d) | [b, d]:\n            return b, d\n", ""},
+    {"a.py", "from os import *\n\ndef f():\n    return getcwd(), nothing\n", ""},
+    {"a.py", "def f(:\n    return g\n", ""},
+    {"a.js", "import {a as b} from 'x';\nexport function f({c, d: e}, ...r) { return [b, c, e, r, d, a]; }\n",
+        "d a"},
+    {"a.js",
+        "const {a, b} = require('x');\nclass C { #p = a; m() { return this.#p + b.q + this.r; } }\n"
+        "for (const k in a) { let v = k; v++; }\ntry { a(); } catch (err) { a(err); }\n"
+        "if (typeof other !== 'undefined') label: for (;;) break label;\n"
+        "module.exports = {C, key: a, short, fn() { return arguments; }};\n",
+        "short"},
+    {"a.js", "function f() { return shared; }\n", ""}, /* a script that others are loaded beside */
+    {"a.c", "int f(void)\n{\n    return g();\n}\n", ""},
+};
+
+static void test_unbound(void **state)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        code_grammars *g = grammars_or_skip(strstr(cases[i].path, ".py") ? "python" : "javascript");
+        const char *text = cases[i].text;
+        uint32_t at[CODE_MAX_UNBOUND];
+        const uint32_t n = code_unbound(g, cases[i].path, text, strlen(text), 0, (uint32_t)strlen(text), at);
+        base_buf names = {0};
+        for (uint32_t k = 0; k < n; k++) {
+            size_t pos = at[k], from, to;
+            assert_true(code_next_identifier(text, strlen(text), &pos, &from, &to));
+            base_buf_printf(&names, "%s%.*s", k ? " " : "", (int)(to - from), text + from);
+        }
+        if (strcmp(names.data ? names.data : "", cases[i].names) != 0)
+            fail_msg("%s\ngave \"%s\" and not \"%s\"", text, names.data, cases[i].names);
+        base_buf_free(&names);
+        code_grammars_close(g);
+    }
+}
+
+/* Only what stands in the bytes that are asked about. */
+static void test_unbound__of_a_part(void **state)
+{
+    static const char text[] = "def f():\n    return x\n\ndef g():\n    return y\n";
+    code_grammars *g = grammars_or_skip("python");
+    uint32_t at[CODE_MAX_UNBOUND];
+    const uint32_t from = (uint32_t)(strstr(text, "def g") - text);
+    assert_int_equal(code_unbound(g, "a.py", text, sizeof text - 1, from, sizeof text - 1, at), 1);
+    assert_int_equal(text[at[0]], 'y');
+    code_grammars_close(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unbound), cmocka_unit_test(test_unbound__of_a_part)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
