@@ -2,12 +2,15 @@
  * For scripts/bench-rename: what rename would change, as JSON lines, to be held against another program's answer.
  *   rename_probe DIR             the definitions of a tree, a line each
  *   rename_probe DIR rename      reads "FILE:LINE:NAME" a line and says which places are sure and which are not
+ *   rename_probe DIR back        reads the same, renames there and back in the files of DIR, and says whether all bytes are as before
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/json.h"
+#include "tools/edit/change.h"
 #include "tools/refactor/refactor.h"
 
 static void put_string(base_buf *out, const char *s)
@@ -137,6 +140,89 @@ static void rename_one(tool_workspace *w, char *line)
     tool_result_free(&r);
 }
 
+/* Renames what has this name on a line, in the files; what they held is put into *ret_before. false: *r says why not. */
+static bool rename_files(tool_workspace *w, const char *path, const char *ask, const char *to,
+    tool_changes *ret_before, tool_result *r)
+{
+    refactor x = {.w = w, .result = r, .to = to};
+    tool_changes changes = {0};
+    base_buf headline = {0};
+    base_err err = {0};
+    const bool is_good = !tool_workspace_refresh(w, NULL, NULL, &err) &&
+                         refactor__find_target(&x, ask, path) &&
+                         refactor__rename(&x, &(refactor_request){.to = to}, &changes, &headline) &&
+                         tool__changes_hold(w, &changes, r);
+    for (size_t i = 0; is_good && i < changes.n; i++) {
+        const tool_change *one = changes.all[i];
+        base_buf whole = {0}, before = {0};
+        tool_file now = {0};
+        if (!tool__file_read(&w->root, one->path, TOOL_MAX_FILE, &now, NULL))
+            tool__changes_add(ret_before, one->path, &now, &before);
+        const mode_t mode = now.st.st_mode & 07777;
+        tool__file_free(&now);
+        base_buf_printf(&whole, "%s/%s", w->root.path, one->path);
+        base_fs_write(whole.data, one->new_text.data, one->new_text.len, mode, &err);
+        base_buf_free(&whole);
+    }
+    base_buf_free(&headline);
+    for (size_t i = 0; i < changes.n; i++) tool__change_free(changes.all[i]);
+    free(changes.all);
+    free(changes.say);
+    free(changes.notice);
+    refactor__free(&x);
+    return is_good;
+}
+
+/* {"back":"same"}, {"back":"refused", ...} where one of both is, {"back":"differs"}. The files are as before afterwards. */
+static void rename_back(tool_workspace *w, char *line)
+{
+    tool_result r = {0};
+    tool_changes before = {0}, after = {0};
+    base_buf there = {0}, back = {0}, to = {0}, out = {0};
+    base_err err = {0};
+    char *name = strrchr(line, ':');
+    *name++ = '\0';
+    char *number = strrchr(line, ':');
+    *number++ = '\0';
+    base_buf_printf(&to, "%sZz9", name);
+    base_buf_printf(&there, "%s:%s", name, number);
+    base_buf_printf(&back, "%s:%s", to.data, number);
+    const bool is_there = rename_files(w, line, there.data, to.data, &before, &r);
+    const bool is_back = is_there && rename_files(w, line, back.data, name, &after, &r);
+    bool is_same = is_back;
+    for (size_t i = 0; i < before.n; i++) {
+        const base_buf *old = &before.all[i]->old_text;
+        tool_file now = {0};
+        base_buf whole = {0};
+        if (tool__file_read(&w->root, before.all[i]->path, TOOL_MAX_FILE, &now, NULL) ||
+            now.text.len != old->len || memcmp(now.text.data, old->data, old->len) != 0)
+            is_same = false;
+        const mode_t mode = now.st.st_mode & 07777;
+        tool__file_free(&now);
+        base_buf_printf(&whole, "%s/%s", w->root.path, before.all[i]->path);
+        base_fs_write(whole.data, old->data, old->len, mode, &err);
+        base_buf_free(&whole);
+    }
+    base_buf_printf(&out, "{\"back\":\"%s\",\"there\":%s,\"files\":%zu,\"said\":",
+        is_same    ? "same"
+        : !is_back ? "refused"
+                   : "differs",
+        is_there ? "true" : "false", before.n);
+    put_string(&out, r.text.data ? r.text.data : "");
+    base_buf_putc(&out, '}');
+    puts(out.data);
+    fflush(stdout);
+    for (size_t i = 0; i < before.n; i++) tool__change_free(before.all[i]);
+    for (size_t i = 0; i < after.n; i++) tool__change_free(after.all[i]);
+    free(before.all);
+    free(after.all);
+    base_buf_free(&there);
+    base_buf_free(&back);
+    base_buf_free(&to);
+    base_buf_free(&out);
+    tool_result_free(&r);
+}
+
 int main(int argc, char **argv)
 {
     tool_workspace *w;
@@ -150,7 +236,7 @@ int main(int argc, char **argv)
     if (argc < 3) list(w);
     while (argc > 2 && fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = '\0';
-        if (strchr(line, ':')) rename_one(w, line);
+        if (strchr(line, ':')) (strcmp(argv[2], "back") ? rename_one : rename_back)(w, line);
     }
     tool_workspace_close(w);
     return 0;

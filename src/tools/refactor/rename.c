@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "tools/result/result.h"
 
 enum { MAX_LISTED = 10 };
@@ -29,8 +30,11 @@ static bool collides(const refactor *x, const refactor_file *f, const code_uses 
     if (u->role == CODE_USE_LABEL || u->role >= CODE_USE_STRING) return false;
     if (t->binding != UINT32_MAX) /* inside the same function, whatever it means there */
         return f == t->in && u->role == CODE_USE_NAME && u->from >= 1 && *t->owner &&
-               u->inside != UINT32_MAX && !strcmp(news->file->definitions[u->inside].name, t->owner);
-    if (t->is_member) return d && is_member && refactor__are_related(x, d->parent, t->parent);
+               u->inside != UINT32_MAX && news->file->definitions[u->inside].from <= t->name_from &&
+               t->name_from < news->file->definitions[u->inside].to;
+    if (t->is_member)
+        return d && is_member && refactor__are_related(x, d->parent, t->parent) &&
+               !strcmp(u->within, t->within);
     if (u->role != CODE_USE_NAME || is_member) return false;
     if (u->is_tag != t->is_tag_only && !strcmp(f->uses->file->language, "c")) return false;
     if (u->binding == UINT32_MAX) return f == t->in || d || u->import != UINT32_MAX;
@@ -42,6 +46,21 @@ static bool collides(const refactor *x, const refactor_file *f, const code_uses 
             return true;
     }
     return false;
+}
+
+/* C: is what this file defines seen in it alone: static, or a macro, and no header? */
+static bool is_own(refactor *x, const char *path, const char *name)
+{
+    const char *ending = base_path_ending(path);
+    const refactor_file *f = *ending == '.' && (ending[1] | 32) == 'h' ? NULL : refactor__module(x, path);
+    bool is_any = false;
+    for (uint32_t i = 0; f && i < f->uses->file->n_definitions; i++) {
+        const code_definition *d = &f->uses->file->definitions[i];
+        if (strcmp(d->name, name) != 0 || *d->parent) continue;
+        if (strcmp(d->what, "macro") != 0 && !refactor__is_static(f, d)) return false;
+        is_any = true;
+    }
+    return is_any;
 }
 
 static bool is_free(refactor *x, const char *to)
@@ -78,6 +97,7 @@ static bool is_free(refactor *x, const char *to)
         const char *language = code_language(places[i].path, "", 0);
         if (!language || (strcmp(language, "c") != 0 && strcmp(language, "cpp") != 0)) continue;
         if (!strcmp(places[i].what, "field") || refactor__is_type(places[i].what) != t->is_type) continue;
+        if (is_own(x, places[i].path, to)) continue; /* what is changed there was looked at */
         base_buf_printf(&x->result->text, "\"%s\" is taken: ", to);
         say_place(&x->result->text, places[i].path, places[i].line);
         tool__say(x->result, TOOL_REFUSED, " defines it. Nothing was changed. Next: another name.\n");
