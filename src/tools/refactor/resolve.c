@@ -504,6 +504,7 @@ static refactor_decision decide(refactor *x, const refactor_file *f, const code_
         d = unsure("its type stands in a function");
     }
     if (d.verdict == REFACTOR_SURE && t->is_adrift) return unsure("the file does not parse around it");
+    if (d.verdict == REFACTOR_SURE && t->is_imported_too) return unsure("its file may import it instead");
     if (d.verdict == REFACTOR_SURE && t->has_twin)
         return unsure("its type holds an unnamed one with a field of this name");
     return d;
@@ -536,6 +537,8 @@ static void look_at_target(refactor *x)
     uint32_t n = 0;
     t->is_default = is_default_export(t);
     if (!strcmp(t->what, "macro")) find_macro_room(t);
+    t->is_imported_too = same_language(t->in, "python") && t->binding == UINT32_MAX &&
+                         refactor__import_of(t->in, t->is_member ? t->parent : t->name) != NULL;
     for (uint32_t i = 0; i < file->n_definitions && file->n_errors && !strcmp(t->what, "variable"); i++)
         t->is_adrift |= !strcmp(file->definitions[i].name, t->name) &&
                         !strcmp(file->definitions[i].what, "variable") &&
