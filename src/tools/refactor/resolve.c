@@ -504,7 +504,9 @@ static refactor_decision decide(refactor *x, const refactor_file *f, const code_
         d = unsure("its type stands in a function");
     }
     if (d.verdict == REFACTOR_SURE && t->is_adrift) return unsure("the file does not parse around it");
-    if (d.verdict == REFACTOR_SURE && t->is_imported_too) return unsure("its file may import it instead");
+    const bool is_import = f == t->in && u->import != UINT32_MAX && !t->is_member;
+    if (t->is_imported_too && (d.verdict == REFACTOR_SURE || is_import))
+        return unsure("its file may import it instead");
     if (d.verdict == REFACTOR_SURE && t->has_twin)
         return unsure("its type holds an unnamed one with a field of this name");
     return d;
