@@ -39,12 +39,15 @@ typedef struct stage {
     tui_grid grid;
     int width, height;
     int decided; /* answers that reached the agent */
+    int allowed; /* of them those that are no no */
     base_buf text;
 } stage;
 
 static void on_decide(void *user, agent_answer answer, const char *text)
 {
-    ((stage *)user)->decided++;
+    stage *s = user;
+    s->decided++;
+    s->allowed += answer != AGENT_NO;
 }
 
 /* The screen as text, in s->text. */
@@ -427,6 +430,30 @@ static void test_approval__keys_typed_before_it_do_not_answer_it(void **state)
     stage_close(&s);
 }
 
+/* What a terminal answers when something asks it comes among the keys. It begins with Esc, which is a no. */
+static void test_approval__an_answer_of_the_terminal_is_no_yes(void **state)
+{
+    static const char *const answers[] = {"\033]52;c;y\a", "\033]11;rgb:yyyy/y\033\\", "\033P1+r79=y\033\\",
+        "\033[24;80Ry", "\033[?62;22cy", "\033_Gi=1;y\033\\", "\033[Iy", "\033^y\033\\", "\033Xy\033\\",
+        "\033]0;A a y\a"};
+    for (size_t i = 0; i <= sizeof answers / sizeof *answers; i++) {
+        const bool is_control = i == sizeof answers / sizeof *answers;
+        stage s;
+        stage_open(&s, 80, 24);
+        s.ui.now_ms = 1000;
+        ask_command(&s, "make");
+        draw(&s);
+        s.ui.now_ms = 9000;
+        for (const char *p = is_control ? "y" : answers[i]; *p; p++) {
+            tui_ui_key(&s.ui, (unsigned char)*p);
+            draw(&s);
+            s.ui.now_ms += 1000;
+        }
+        assert_int_equal(s.allowed, is_control);
+        stage_close(&s);
+    }
+}
+
 static void test_approval__a_window_too_small_to_read_takes_no_yes(void **state)
 {
     stage s;
@@ -627,6 +654,7 @@ int main(void)
         cmocka_unit_test(test_approval__no_yes_before_its_end_was_on_the_screen),
         cmocka_unit_test(test_approval__a_long_diff_is_read_first),
         cmocka_unit_test(test_approval__keys_typed_before_it_do_not_answer_it),
+        cmocka_unit_test(test_approval__an_answer_of_the_terminal_is_no_yes),
         cmocka_unit_test(test_approval__a_window_too_small_to_read_takes_no_yes),
         cmocka_unit_test(test_door__no_escape_reaches_a_terminal),
         cmocka_unit_test(test_shell_word__a_quote_in_a_name_ends_nothing),
