@@ -129,7 +129,7 @@ int base_fs_write_new(const char *path, const void *bytes, size_t n, mode_t mode
 
 int base_fs_copy(const char *from, const char *to, mode_t mode, base_err *err)
 {
-    int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc = BASE_OK;
+    int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), rc = BASE_OK;
     if (in < 0) return base_fail_sys(err, "%s", from);
     int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (out < 0) rc = base_fail_sys(err, "%s", to);

@@ -180,6 +180,19 @@ static void test_parts__a_missing_part_is_named(void **state)
     cut_free(&c);
 }
 
+static void test_parts__one_that_is_no_file_is_refused_and_never_waited_for(void **state)
+{
+    cut c = cut_new();
+    for (uint32_t i = 0; i < PARTS; i++) {
+        unlink(c.paths[i]);
+        assert_int_equal(mkfifo(c.paths[i], 0600), 0);
+        assert_refused(c.paths[0], BASE_E_FORMAT, c.paths[i], "not a regular file");
+        unlink(c.paths[i]);
+        write_part(&c, i, right_part(&c, i));
+    }
+    cut_free(&c);
+}
+
 static void test_parts__names_have_to_say_which_part(void **state)
 {
     cut c = cut_new();
@@ -272,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts__are_the_whole_model_from_any_part),
         cmocka_unit_test(test_parts__a_missing_part_is_named),
+        cmocka_unit_test(test_parts__one_that_is_no_file_is_refused_and_never_waited_for),
         cmocka_unit_test(test_parts__names_have_to_say_which_part),
         cmocka_unit_test(test_parts__of_another_model_are_refused),
         cmocka_unit_test(test_parts__a_change_of_any_part_is_noticed),

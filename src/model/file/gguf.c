@@ -440,7 +440,7 @@ int gguf_check_unchanged(const gguf_file *f, const char *path, base_err *err)
 
 int gguf_open_one(gguf_file **ret, const char *path, base_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would be waited for */
     if (fd < 0 && errno == ENOENT) return base_fail(err, BASE_E_NOT_FOUND, "%s does not exist", path);
     if (fd < 0) return base_fail_sys(err, "%s cannot be opened", path);
     gguf_file *f = base_xcalloc(1, sizeof *f);
