@@ -207,6 +207,21 @@ static bool is_only_one(tool_workspace *w, const char *path, const base_buf *old
     return false;
 }
 
+/* Where the definition stands now that imports were put above it and lines of it taken back. */
+static void find_lines(tool_workspace *w, const char *path, const char *name, const base_buf *text,
+    uint32_t *ret_line, uint32_t *ret_line_end)
+{
+    base_buf why = {0};
+    uint32_t at;
+    code_file *c = tool__parse_for(w->grammars, path, text->data, text->len, name);
+    if (tool__find_definition(c, path, text, name, &at, &why)) {
+        *ret_line = c->definitions[at].line;
+        *ret_line_end = c->definitions[at].line_end;
+    }
+    code_file_free(c);
+    base_buf_free(&why);
+}
+
 static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char *path, const char *name,
     const base_buf *remark, tool_preview *ret, tool_result *result)
 {
@@ -256,7 +271,8 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         goto out;
     }
     import_names(w, path, call->payload, &f.text, &new_text, &note);
-    if (!tool__is_bound(w, path, &f.text, &new_text, call->request, &note, result)) goto out;
+    if (!tool__bind(w, path, &f.text, &new_text, call->request, &note, result)) goto out;
+    find_lines(w, path, name, &new_text, &line, &line_end);
     base_buf_printf(&head, "rewrite %s in ", name);
     tool__path_show(&head, path);
     base_buf_printf(&say, "%srewrote %s in ", remark->len ? remark->data : "", name);
@@ -434,7 +450,7 @@ static int prepare_addition(
     }
     is_good = is_good && is_only_one(w, aim->path, &f.text, &new_text, result);
     if (is_good) import_names(w, aim->path, call->payload, &f.text, &new_text, &notes);
-    is_good = is_good && tool__is_bound(w, aim->path, &f.text, &new_text, call->request, &notes, result);
+    is_good = is_good && tool__bind(w, aim->path, &f.text, &new_text, call->request, &notes, result);
     if (is_good) {
         base_buf_puts(&head, " to ");
         tool__path_show(&head, aim->path);

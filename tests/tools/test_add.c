@@ -318,27 +318,36 @@ static void test_twins(void **state)
     }
 }
 
-/* Words of another function: refused once, and not where the request says them or a test has them. */
+/* Lines with words of another function are taken back, where something is left of the change; not where the request says them. */
 static void test_names_that_nothing_binds(void **state)
 {
     static const struct {
         const char *path, *name, *block, *request;
         tool_status status;
-        const char *says;
+        const char *says, *has;
     } calls[] = {
         {"a.py", "f", "def f(a):\n    return g(a, limit=limit)\n", "f should be bounded", TOOL_FAILED,
-            "uses limit, which nothing in a.py defines or imports. Nothing was changed."},
-        {"a.py", "f", "def f(a):\n    return g(a, limit=limit)\n", "f should be bounded", TOOL_OK,
-            "Nothing in this file defines or imports limit yet."},
-        {"a.py", "h", "def h(a):\n    return near(a) + far(a)\n", "add h", TOOL_FAILED, "uses near and far,"},
-        {"a.py", "k", "def k(a):\n    return later(a)\n", "add k, which calls later", TOOL_OK, "added k"},
-        {"a.py", "f", "def f(a):\n    return math.floor(a)\n", "round it", TOOL_OK, "mported math"},
+            "uses limit, which nothing in a.py defines or imports. Nothing was changed.",
+            "def f(a):\n    b = a\n    return g(a)\n"},
+        {"a.py", "f",
+            "def f(a):\n    if a is None:\n        return None\n    b = a\n    return cast(a, limit=limit)\n",
+            "f should take None", TOOL_OK,
+            "rewrote f in a.py, now lines 5-9. Nothing defines or imports cast and limit here: lines with that stay",
+            "def f(a):\n    if a is None:\n        return None\n    b = a\n    return g(a)\n"},
+        {"a.py", "f", "def f(a):\n    if a == limit:\n        return None\n    b = a\n    return g(a)\n",
+            "f should take None", TOOL_FAILED, "uses limit,", "    if a is None:\n"},
+        {"a.py", "h", "def h(a):\n    return near(a) + far(a)\n", "add h", TOOL_FAILED, "uses near and far,",
+            "def f"},
+        {"a.py", "k", "def k(a):\n    return later(a)\n", "add k, which calls later", TOOL_OK, "added k",
+            "later(a)"},
+        {"a.py", "g", "def g(a, limit=3):\n    return math.floor(a)\n", "round it", TOOL_OK, "mported math",
+            "import math\n"},
         {"test_a.py", "test_f", "def test_f():\n    assert fixture_of_nobody\n", "add a test", TOOL_OK,
-            "added"},
+            "added", "fixture_of_nobody"},
     };
     tree t;
     tree_make(&t, false);
-    tree_put(&t, "a.py", "def g(a, limit=3):\n    return a\n\n\ndef f(a):\n    return g(a)\n");
+    tree_put(&t, "a.py", "def g(a, limit=3):\n    return a\n\n\ndef f(a):\n    b = a\n    return g(a)\n");
     tree_put(&t, "test_a.py", "def test_g():\n    assert True\n");
     tree_open(&t);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -352,6 +361,9 @@ static void test_names_that_nothing_binds(void **state)
         if (r.status != calls[i].status) print_message("%zu: %s\n", i, r.text.data);
         assert_int_equal(r.status, calls[i].status);
         assert_contains(r.text.data, calls[i].says);
+        char *text = tree_get(&t, calls[i].path);
+        assert_contains(text, calls[i].has);
+        free(text);
         tool_result_free(&r);
     }
     tree_remove(&t);

@@ -8,11 +8,11 @@
 #include "tools/tree/workspace.h"
 
 /*
- * false: new_text uses names that it does not bind, that old_text did not use so and that the request does not say: the
- * result refuses. The same names of that file a second time: true, and `note` says so, since what will bind them may
- * follow. request: NULL: not known.
+ * Where new_text uses names that it does not bind, that old_text did not use so and that the request does not say, the lines
+ * of it that changed around them are taken back, and `note` says so. false: nothing would be left of the change, or what is
+ * left is no program: the result refuses. request: NULL: not known.
  */
-bool tool__is_bound(tool_workspace *w, const char *path, const base_buf *old_text, const base_buf *new_text,
+bool tool__bind(tool_workspace *w, const char *path, const base_buf *old_text, base_buf *new_text,
     const char *request, base_buf *note, tool_result *result);
 
 #endif

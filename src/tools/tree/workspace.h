@@ -46,8 +46,6 @@ struct tool_workspace {
     tool_indexer *indexer;
     tool_undo *undo;
     uint32_t turn;
-    uint64_t
-        unbound_told; /* names that a change was refused for, hashed with their file (edit/bound.h); 0: none */
     tool_sandbox sandbox;
     git_pathspec *ignored;            /* not listed; NULL: nothing */
     char **allow_read;                /* outside of the tree, for commands; NULL-terminated */
