@@ -315,6 +315,20 @@ class Tree(Hostile):
             _, events, _ = self.ask("answer Done.\n", "plan")
             self.assertTrue(events[0]["branch"].endswith("*"), self.git("status", "--short").stdout)
 
+    def test_a_tracked_file_behind_a_linked_folder_is_not_read(self):
+        """What lies there is no file of the tree: it is gone, as git says, and may be one that never ends."""
+        other = os.path.join(self.folder, "other")
+        shutil.copytree(self.path("src"), other)
+        for folder in (self.path("src"), other):
+            os.utime(os.path.join(folder, "one.c"), (1, 1))
+        _, events, _ = self.ask("answer Done.\n", "plan")
+        self.assertFalse(events[0]["branch"].endswith("*"), events[0])  # the control: touched, and hashed
+        shutil.rmtree(self.path("src"))
+        os.symlink(other, self.path("src"))
+        self.assertIn(" D src/one.c", self.git("status", "--short").stdout)
+        _, events, _ = self.ask("answer Done.\n", "plan")
+        self.assertTrue(events[0]["branch"].endswith("*"), events[0])
+
     def endless_tree(self):
         for i in range(10):
             self.put(f"f{i}.txt", "words and more words that go on and on for a line\n" * 2000)

@@ -278,6 +278,18 @@ static int hash_now(git_repository *repo, const char *path, const git_index_entr
                   : git_repository_hashfile(ret, repo, path, GIT_OBJECT_BLOB, e->path);
 }
 
+/* Then it is no file of the tree, and may be one that never ends (/proc/kmsg). */
+static bool is_behind_link(const char *path)
+{
+    const size_t n = (size_t)(strrchr(path, '/') - path);
+    char *folder = base_xstrndup(path, n + !n);
+    char *real = realpath(folder, NULL);
+    const bool is_behind = !real || strcmp(real, folder);
+    free(real);
+    free(folder);
+    return is_behind;
+}
+
 /*
  * Is this tracked file another one now? By kind, size and times, as git; by content only where those leave it open, and of *left
  * bytes. written_ns: when the index was; a file changed since may have the time that stands in it.
@@ -293,6 +305,7 @@ static bool differs(git_repository *repo, const char *path, const git_index_entr
     int64_t then = ns_of(e->mtime.seconds, e->mtime.nanoseconds);
     bool is_touched = then != ns_of(st.st_mtim.tv_sec, e->mtime.nanoseconds ? st.st_mtim.tv_nsec : 0);
     if (!is_touched && then < written_ns) return false;
+    if (is_behind_link(path)) return true;
     if ((uint64_t)st.st_size > *left) return is_touched;
     *left -= (uint64_t)st.st_size;
     return hash_now(repo, path, e, &now) || !git_oid_equal(&now, &e->id);
@@ -318,7 +331,7 @@ static bool is_dirty(git_repository *repo, const char *root)
                              (e->mode & S_IFMT) == GIT_FILEMODE_COMMIT;
         if (is_left_alone) continue;
         base_buf path = {0};
-        base_buf_printf(&path, "%s/%s", root, e->path);
+        base_buf_printf(&path, "%s/%s", root[1] ? root : "", e->path);
         dirty = differs(repo, path.data, e, written_ns, has_modes, &left);
         base_buf_free(&path);
     }
