@@ -486,6 +486,45 @@ static void test_opening__an_addition_sees_what_it_is_like(void **state)
     }
 }
 
+/* "Export X": what is there goes into its package's file, by the program's text alone. */
+static void test_opening__what_is_there_is_exported(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char package[] =
+        "\"\"\"Marks.\"\"\"\nfrom .ends import last_end\n\n__all__ = [\n    \"last_end\",\n]\n";
+    static const struct {
+        const char *request;
+        const char *after; /* of the package's file */
+    } cases[] = {
+        {"Export FirstMark from the package.",
+            "\"\"\"Marks.\"\"\"\nfrom .ends import last_end\nfrom .marks import FirstMark\n\n__all__ = [\n    "
+            "\"last_end\",\n    \"FirstMark\",\n]\n"},
+        {"FirstMark should be importable from the package: export it in __init__.py.",
+            "\"\"\"Marks.\"\"\"\nfrom .ends import last_end\nfrom .marks import FirstMark\n\n__all__ = [\n    "
+            "\"last_end\",\n    \"FirstMark\",\n]\n"},
+        {"Export last_end from the package.", package}, /* it is */
+        {"Export NoMark from the package.", package},   /* nobody has it */
+    };
+    base_buf path = {0};
+    base_buf_printf(&path, "%s/marks", tree);
+    assert_int_equal(base_fs_mkdirs(path.data, NULL), 0);
+    base_buf_free(&path);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("marks/__init__.py", package);
+        put_file("marks/ends.py", "def last_end():\n    return 1\n");
+        put_file("marks/marks.py", "class FirstMark:\n    def at(self):\n        return 0\n");
+        host h = new_host();
+        agent_session *s = open_session(&h, "answer ```\n" NO NO NO NO, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        char *text = get_file("marks/__init__.py");
+        if (strcmp(text, cases[i].after) != 0) fail_msg("%s\n%s\n%s", cases[i].request, text, h.json.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* A new function of a named type: its call is begun, with the receiver and in the place of the type's others. */
 static void test_opening__a_function_of_a_type_is_begun(void **state)
 {
@@ -928,6 +967,7 @@ int main(void)
         TEST_CASE(test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_model),
         TEST_CASE(test_opening__an_addition_to_a_file_sees_that_file),
         TEST_CASE(test_opening__an_addition_sees_what_it_is_like),
+        TEST_CASE(test_opening__what_is_there_is_exported),
         TEST_CASE(test_opening__a_function_of_a_type_is_begun),
         TEST_CASE(test_opening__a_qualifier_is_not_what_goes),
         TEST_CASE(test_opening__a_new_parameter_is_to_be_used),

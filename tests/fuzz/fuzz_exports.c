@@ -30,6 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         if (at == text.len) abort();
     }
     if (tool__export_name(language, &text, module, "a", "new")) abort();
+    base_buf_clear(&text);
+    base_buf_puts(&text, was);
+    const bool has_line = text.len && tool__export_fresh(language, &text, "m", "new");
+    if ((text.len != strlen(was)) != has_line) abort();
     base_buf_free(&text);
     free(was);
     return 0;

@@ -687,6 +687,36 @@ static void test_exports__behind_the_last_on_request(void **state)
     }
 }
 
+/* Where nothing of the module is handed out yet: a line like the last of its kind. */
+static void test_exports__a_line_of_its_own(void **state)
+{
+    static const struct {
+        const char *language, *text, *result; /* result NULL: as it was */
+    } cases[] = {
+        {"python", "\"\"\"All.\"\"\"\nfrom .other import (\n    a,\n)\n\n__all__ = ['a']\n",
+            "\"\"\"All.\"\"\"\nfrom .other import (\n    a,\n)\nfrom .ansi import new\n\n__all__ = ['a', 'new']\n"},
+        {"python", "from pkg.other import a\r\nx = 1\r\n",
+            "from pkg.other import a\r\nfrom pkg.ansi import new\r\nx = 1\r\n"},
+        {"python", "from typing import Any\n", "from typing import Any\nfrom .ansi import new\n"},
+        {"python", "x = 1\n", "from .ansi import new\nx = 1\n"},
+        {"rust", "mod other;\n#[cfg(feature = \"std\")]\nmod ansi;\n\nfn f() {}\n",
+            "mod other;\n#[cfg(feature = \"std\")]\nmod ansi;\n#[cfg(feature = \"std\")]\npub use ansi::new;\n\nfn f() {}\n"},
+        {"rust", "mod ansi;\nmod other;\npub use self::other::{\n    a,\n};\nfn f() {}",
+            "mod ansi;\nmod other;\npub use self::other::{\n    a,\n};\npub use self::ansi::new;\nfn f() {}"},
+        {"rust", "pub mod ansi;", "pub mod ansi;\npub use ansi::new;\n"},
+        {"rust", "// mod ansi;\npub use other::a;\n", NULL},
+        {"javascript", "export { a } from './a.js';\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf text = {0};
+        base_buf_puts(&text, cases[i].text);
+        const bool is_done = tool__export_fresh(cases[i].language, &text, "ansi", "new");
+        assert_string_equal(text.data, cases[i].result ? cases[i].result : cases[i].text);
+        assert_int_equal(is_done, cases[i].result != NULL);
+        base_buf_free(&text);
+    }
+}
+
 /* A test of C runs where its neighbour is named for that. */
 static void test_register__behind_the_neighbour(void **state)
 {
@@ -932,6 +962,7 @@ int main(void)
         cmocka_unit_test(test_a_semicolon_is_no_change), cmocka_unit_test(test_no_second_one_in_the_source),
         cmocka_unit_test(test_import), cmocka_unit_test(test_export_lists),
         cmocka_unit_test(test_exports__behind_the_last_on_request),
+        cmocka_unit_test(test_exports__a_line_of_its_own),
         cmocka_unit_test(test_register__behind_the_neighbour), cmocka_unit_test(test_export_lists),
         cmocka_unit_test(test_exports__go_into_some_lists), cmocka_unit_test(test_exports),
         cmocka_unit_test(test_elision), cmocka_unit_test(test_standard_imports),

@@ -39,6 +39,10 @@ int agent__append_like_addition(agent *a, const char *request, base_err *err);
 /* Does a path stand for code that others call: no test, header, example, build script or list of modules? */
 bool agent__is_source(const char *path);
 
+/* --- export.c --- */
+/* The call that hands out a definition of the tree of which the request says so ("export X"), whole; once a turn. */
+bool agent__open_export(agent *a, const char *request, agent_opening *opening);
+
 /* --- behaviour.c --- */
 /* The call that rewrites the function which the request probably means (a->asked.meant); once a turn. */
 int agent__open_behaviour(agent *a, agent_opening *opening, base_err *err);

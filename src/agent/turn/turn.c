@@ -197,6 +197,7 @@ static int open_answer(agent *a, const char *request, uint32_t steps, agent_open
         agent__open_operation(a, request, opening);
     if (!rc && !opening->call.len) agent__open_new_test(a, opening);
     if (!rc && !opening->call.len) agent__open_addition(a, request, opening);
+    if (!rc && !opening->call.len) agent__open_export(a, request, opening);
     if (!rc && !opening->call.len) rc = agent__open_behaviour(a, opening, err);
     return rc;
 }

@@ -274,3 +274,105 @@ bool tool__export_last(const char *language, base_buf *text, const char *name)
     free(code);
     return is_done;
 }
+
+/* --- a line of its own ---------------------------------------------------------------------------------- */
+
+/* The last line of the text that begins with one of the words, outside of brackets: its begin. SIZE_MAX: none does. */
+static size_t last_line_of(const char *code, size_t n, const char *const *words)
+{
+    size_t found = SIZE_MAX;
+    int depth = 0;
+    for (size_t at = 0; at < n;) {
+        const size_t end = tool__line_end(code, n, at);
+        for (const char *const *w = words; *w && !depth; w++)
+            if (end - at >= strlen(*w) && !memcmp(code + at, *w, strlen(*w))) found = at;
+        for (; at < end; at++)
+            depth += (strchr("([{", code[at]) && code[at]) - (strchr(")]}", code[at]) && code[at]);
+        at = end + 1;
+    }
+    return found;
+}
+
+/* Behind the line at `line` and what its brackets hold on. */
+static size_t behind_statement(const char *code, size_t n, size_t line)
+{
+    int depth = 0;
+    size_t at = line;
+    for (; at < n && (code[at] != '\n' || depth > 0); at++)
+        depth += (code[at] && strchr("([{", code[at])) - (code[at] && strchr(")]}", code[at]));
+    return at < n ? at + 1 : n;
+}
+
+/* What stands in front of the module in "from .other import a", "from pkg.other import a"; empty: nothing does. */
+static base_str prefix_of(const char *line, size_t n)
+{
+    const char *from = line + strlen("from "), *end = memmem(from, n - strlen("from "), " import", 7);
+    const char *dot = end ? memrchr(from, '.', (size_t)(end - from)) : NULL;
+    return dot ? (base_str){from, (size_t)(dot + 1 - from)} : (base_str){0};
+}
+
+static void put_line(base_buf *text, size_t at, const base_buf *line)
+{
+    base_buf out = {0};
+    base_buf_add(&out, text->data, at);
+    if (at && text->data[at - 1] != '\n') base_buf_putc(&out, '\n');
+    base_buf_add(&out, line->data, line->len);
+    base_buf_add(&out, text->data + at, text->len - at);
+    base_buf_free(text);
+    *text = out;
+}
+
+static bool is_listed_python(const char *code, size_t n)
+{
+    list l;
+    for (size_t at = 0; at < n; at = tool__line_end(code, n, at) + 1) {
+        l = (list){0};
+        if (read_python(code, n, at, NULL, &l)) return true;
+    }
+    return false;
+}
+
+/* "#[cfg(feature = "std")]" on the line in front of `line`: what is handed out is there under the same condition. */
+static base_str condition_of(const char *code, size_t line)
+{
+    const size_t from = line ? tool__line_begin(code, line - 1) : 0;
+    return line && !strncmp(code + from, "#[cfg(", 6) ? (base_str){code + from, line - from} : (base_str){0};
+}
+
+bool tool__export_fresh(const char *language, base_buf *text, const char *module, const char *name)
+{
+    const bool is_python = language && !strcmp(language, "python");
+    if ((!is_python && (!language || strcmp(language, "rust") != 0)) || !text->len) return false;
+    const char *const own[] = {is_python ? "from " : "pub use ", NULL};
+    base_buf line = {0}, declared = {0}, public = {0};
+    char *code = code_blank_comments(language, text->data, text->len);
+    base_buf_printf(&declared, "mod %s;", module);
+    base_buf_printf(&public, "pub mod %s;", module);
+    const char *const modules[] = {declared.data, public.data, NULL};
+    const size_t like = last_line_of(code, text->len, own),
+                 of_module = is_python ? SIZE_MAX : last_line_of(code, text->len, modules),
+                 beside = like != SIZE_MAX ? like : of_module,
+                 n = like == SIZE_MAX ? 0 : tool__line_end(code, text->len, like) - like;
+    const base_str prefix = n && is_python ? prefix_of(code + like, n) : (base_str){0},
+                   condition = of_module != SIZE_MAX ? condition_of(text->data, of_module) : (base_str){0};
+    const bool is_self = n && !is_python && behind(code, like + n, like, "pub use self::");
+    const size_t end = beside == SIZE_MAX ? 0 : behind_statement(code, text->len, beside);
+    const char *ending = end > 1 && !strncmp(text->data + end - 2, "\r\n", 2) ? "\r\n" : "\n";
+    const bool is_done = is_python || of_module != SIZE_MAX;
+    if (is_python)
+        base_buf_printf(&line, "from %.*s%s import %s%s", prefix.len ? (int)prefix.len : 1,
+            prefix.len ? prefix.ptr : ".", module, name, ending);
+    else
+        base_buf_printf(&line, "%.*spub use %s%s::%s;%s", (int)condition.len,
+            condition.len ? condition.ptr : "", is_self ? "self::" : "", module, name, ending);
+    if (is_done) {
+        const bool has_list = is_python && is_listed_python(code, text->len);
+        put_line(text, end, &line);
+        if (has_list) tool__export_last(language, text, name);
+    }
+    free(code);
+    base_buf_free(&line);
+    base_buf_free(&declared);
+    base_buf_free(&public);
+    return is_done;
+}

@@ -22,6 +22,12 @@ bool tool__export_name(
  */
 bool tool__export_last(const char *language, base_buf *text, const char *name);
 
+/*
+ * Where no list has anything of the module yet: a line of its own in the package's file, behind the last of its kind ("from
+ * .ansi import a"; "pub use ansi::a;", else behind "mod ansi;"), and in `__all__`. Python and Rust. false: no line shows where.
+ */
+bool tool__export_fresh(const char *language, base_buf *text, const char *module, const char *name);
+
 /* Files that may hand out what another of their folder defines, in the order in which they are tried; NULL ends them. */
 const char *const *tool__export_files(const char *language);
 
