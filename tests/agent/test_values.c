@@ -50,6 +50,12 @@ static const struct {
     {"snake(\"a/b\") gives a/b. A slash should part words, so "
      "that it gives \"a_b\" (and kebab(\"a/b\") gives \"a-b\").",
         {"snake(\"a/b\")|\"a_b\"", "kebab(\"a/b\")|\"a-b\""}},
+    {"A negative number has two signs: mixed(-1.3) gives \"-1 -3/10\". It should be \"-1 3/10\".",
+        {"mixed(-1.3)|\"-1 3/10\""}},
+    {"half(4) gives 3. It should give 2. twice(2) gives 4.", {"half(4)|2", "twice(2)|4"}},
+    {"half(4) gives 2. twice(2) should be 4.", {"half(4)|2", "twice(2)|4"}},
+    {"half(4) gives 3. It should raise a ValueError.", {NULL}},
+    {"half(4) gives 3. That must not be so.", {NULL}},
     /* None of these gives a value. */
     {"Beginning 3 gives nothing away, so that it gives up.", {NULL}},
     {"Add UNDERLINE = 4 to AnsiStyle, and check it in testStyleAttributes.", {NULL}},

@@ -368,6 +368,21 @@ static const char *take_aim(const char *p, link_kind kind, wanted *ret)
     return end && next != RAISES ? take_value(end, ret) : NULL;
 }
 
+/* "f(1) gives 2. It should give 3.": what stands in front was wrong, also where no value follows (*doubt: then). */
+static const char *take_next_sentence(const char *p, wanted *ret, bool *doubt)
+{
+    static const char *const subjects[] = {"it", "that", "this", "they"};
+    static const char *const modal[] = {"should", "must", "has to", "have to", "ought to"};
+    link_kind kind = NO_LINK;
+    const char *q = skip_any(p, subjects, sizeof subjects / sizeof *subjects), *end = take_link(q, &kind);
+    for (size_t i = 0; q > p && i < sizeof modal / sizeof *modal; i++)
+        *doubt |= take_words(q, modal[i]) != NULL;
+    if (!*doubt || !end || kind != WANTS) return NULL;
+    end = take_value(end, ret);
+    *doubt = !end;
+    return end;
+}
+
 /*
  * ", it should be 6", "instead of 6", "but must give 6", "where 6 is expected" behind a stated value. A stated one that
  * "instead of" or "not" follows is what is wrong today; which of two is, "not" does not say. *doubt: then.
@@ -380,8 +395,10 @@ static const char *take_correction(const char *p, link_kind kind, wanted *ret, b
     link_kind next = NO_LINK;
     *doubt = false;
     p += strspn(p, "`*");
-    if (*p == ',' || *p == ';' || *p == '(') p++;
+    const bool is_next = kind == STATES && *p == '.' && isspace((unsigned char)p[1]); /* the next sentence */
+    if (is_next || *p == ',' || *p == ';' || *p == '(') p++;
     p = skip_marks(p);
+    if (is_next) return (end = take_aim(p, kind, ret)) ? end : take_next_sentence(p, ret, doubt);
     if ((end = take_words(p, "instead of")) || (end = take_words(p, "rather than"))) {
         wanted other;
         if (kind != STATES) return NULL; /* should be 6 instead of 4: the first one */
