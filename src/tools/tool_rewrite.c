@@ -222,6 +222,56 @@ static void find_lines(tool_workspace *w, const char *path, const char *name, co
     base_buf_free(&why);
 }
 
+/* The signature of the file's only function of that name; nothing: it has none, or several. */
+static void put_only_signature(
+    tool_workspace *w, const char *path, const base_buf *text, const char *name, base_buf *out)
+{
+    code_file *c = code_parse(w->grammars, path, text->data ? text->data : "", text->len);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->n_definitions; i++) {
+        const code_definition *d = &c->definitions[i];
+        if (strcmp(d->name, name) != 0 || d->is_declaration || d->body_to <= d->body_from) continue;
+        if (!n++) tool__put_signature(text->data, d, out);
+    }
+    if (n != 1) base_buf_clear(out);
+    code_file_free(c);
+}
+
+/* C: the function's signature is another one now, so its header's prototype is too. NULL: it is the same, or no header has one. */
+static tool_change *followed_prototype(
+    tool_workspace *w, const char *path, const base_buf *old_text, const base_buf *new_text, const char *name)
+{
+    const char *language = code_language(path, "", 0);
+    base_buf old = {0}, new = {0};
+    tool_change *ret = NULL;
+    code_place *places = NULL;
+    if (!language || (strcmp(language, "c") != 0 && strcmp(language, "cpp") != 0)) return NULL;
+    put_only_signature(w, path, old_text, name, &old);
+    put_only_signature(w, path, new_text, name, &new);
+    const bool is_other =
+        old.len && new.len &&strcmp(old.data, new.data) != 0 && strncmp(new.data, "static ", 7) != 0;
+    const uint32_t n = is_other ? code_index_define(w->index, name, &places) : 0;
+    for (uint32_t i = 0; i < n && !ret; i++) {
+        tool_file f = {0};
+        base_buf text = {0}, say = {0};
+        const char *ending = strrchr(places[i].path, '.');
+        if (!places[i].is_declaration || !strcmp(places[i].path, path) || !ending ||
+            !strchr("hH", ending[1]) || tool__file_read(&w->root, places[i].path, TOOL_MAX_FILE, &f, NULL))
+            continue;
+        if (f.st.st_nlink == 1 &&
+            tool__follow_prototype(w->grammars, places[i].path, &f.text, name, old.data, new.data, &text)) {
+            ret = tool__change_new(places[i].path, &f, &text, &say);
+            text = (base_buf){0};
+        }
+        base_buf_free(&text);
+        tool__file_free(&f);
+    }
+    code_places_free(places, n);
+    base_buf_free(&old);
+    base_buf_free(&new);
+    return ret;
+}
+
 static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char *path, const char *name,
     const base_buf *remark, tool_preview *ret, tool_result *result)
 {
@@ -273,13 +323,21 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     import_names(w, path, call->payload, &f.text, &new_text, &note);
     if (!tool__bind(w, path, &f.text, &new_text, call->request, &note, result)) goto out;
     find_lines(w, path, name, &new_text, &line, &line_end);
+    tool_change *also = followed_prototype(w, path, &f.text, &new_text, name);
+    if (also) {
+        base_buf_puts(&note, "Its prototype follows in ");
+        tool__path_show(&note, also->path);
+        base_buf_puts(&note, ". ");
+    }
     base_buf_printf(&head, "rewrite %s in ", name);
     tool__path_show(&head, path);
     base_buf_printf(&say, "%srewrote %s in ", remark->len ? remark->data : "", name);
     tool__path_show(&say, path);
     base_buf_printf(
         &say, ", now lines %u-%u.%s%s\n", line, line_end, note.len ? " " : "", note.len ? note.data : "");
-    tool__change_preview(&w->root, tool__change_new(path, &f, &new_text, &say), head.data, ret);
+    tool_change *change = tool__change_new(path, &f, &new_text, &say);
+    change->also = also;
+    tool__change_preview(&w->root, change, head.data, ret);
     new_text = (base_buf){0};
 out:
     tool__file_free(&f);

@@ -486,6 +486,39 @@ static void test_opening__an_addition_sees_what_it_is_like(void **state)
     }
 }
 
+/* A function of C is given another signature: its prototype follows, in the header's own words. */
+static void test_opening__a_prototype_follows_its_function(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *header, *after;
+    } cases[] = {
+        {"#pragma once\nbool is_full(struct map *map);\nint other(void);\n",
+            "#pragma once\nbool is_full(const struct map *map);\nint other(void);\n"},
+        {"API bool is_full(struct map *m);\n", "API bool is_full(const struct map *map);\n"},
+        {"bool is_full(const struct map *map);\n", "bool is_full(const struct map *map);\n"},
+        {"int other(void);\n", "int other(void);\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("map.h", cases[i].header);
+        put_file(
+            "map.c", "#include \"map.h\"\n\nbool is_full(struct map *map)\n{\n    return map->full;\n}\n");
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"map.c\", \"name\": "
+            "\"is_full\"}}</tools>\n```c\nbool is_full(const struct map *map)\n{\n    return "
+            "map->full;\n}\n```\nX\n" NO NO NO NO,
+            AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, "Make the argument of is_full const.");
+        char *text = get_file("map.h");
+        if (strcmp(text, cases[i].after) != 0) fail_msg("%s\n%s", text, h.json.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* "Export X": what is there goes into its package's file, by the program's text alone. */
 static void test_opening__what_is_there_is_exported(void **state)
 {
@@ -968,6 +1001,7 @@ int main(void)
         TEST_CASE(test_opening__an_addition_to_a_file_sees_that_file),
         TEST_CASE(test_opening__an_addition_sees_what_it_is_like),
         TEST_CASE(test_opening__what_is_there_is_exported),
+        TEST_CASE(test_opening__a_prototype_follows_its_function),
         TEST_CASE(test_opening__a_function_of_a_type_is_begun),
         TEST_CASE(test_opening__a_qualifier_is_not_what_goes),
         TEST_CASE(test_opening__a_new_parameter_is_to_be_used),

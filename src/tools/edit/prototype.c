@@ -239,3 +239,38 @@ bool tool__add_prototype(code_grammars *g, const char *path, const base_buf *hea
     code_file_free(f);
     return is_good;
 }
+
+bool tool__follow_prototype(code_grammars *g, const char *path, const base_buf *header, const char *name,
+    const char *old_signature, const char *signature, base_buf *ret)
+{
+    const char *text = header->data ? header->data : "";
+    code_file *f = code_parse(g, path, text, header->len);
+    const code_definition *only = NULL;
+    uint32_t n_found = 0;
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        if (!f->definitions[i].is_declaration || strcmp(f->definitions[i].name, name) != 0) continue;
+        only = &f->definitions[i];
+        n_found++;
+    }
+    bool is_good = n_found == 1 && only->to <= header->len && !(only->parent && *only->parent);
+    if (is_good) {
+        const size_t line = tool__line_begin(text, only->from);
+        size_t from = line, to = only->to;
+        while (from < only->from && (text[from] == ' ' || text[from] == '\t')) from++;
+        if (memchr(text + from, ';', only->from - from)) from = only->from;
+        if (to > from && text[to - 1] == ';') to--;
+        base_buf declared = {0}, fresh = {0};
+        put_plain(text, from, to, &declared);
+        put_declaration(signature, name, old_signature, declared.data ? declared.data : "", name, &fresh);
+        is_good = declared.data && fresh.data && strcmp(declared.data, fresh.data) != 0;
+        if (is_good) {
+            base_buf_add(ret, text, header->len);
+            splice(ret, from, to - from, fresh.data);
+            is_good = declares(g, path, ret, name, f->n_errors + has_error(g, path, &declared));
+        }
+        base_buf_free(&declared);
+        base_buf_free(&fresh);
+    }
+    code_file_free(f);
+    return is_good;
+}

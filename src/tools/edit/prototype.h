@@ -26,4 +26,11 @@ void tool__qualify(code_grammars *g, const char *path, base_buf *block, const ch
 bool tool__add_prototype(code_grammars *g, const char *path, const base_buf *header, const char *neighbour,
     const char *like, const char *name, const char *signature, base_buf *ret);
 
+/*
+ * A definition's signature has become another: the header's only prototype of that name follows, keeping what it says
+ * otherwise. false: it has none or several, or says the new one already.
+ */
+bool tool__follow_prototype(code_grammars *g, const char *path, const base_buf *header, const char *name,
+    const char *old_signature, const char *signature, base_buf *ret);
+
 #endif
