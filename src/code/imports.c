@@ -168,7 +168,9 @@ void code_find_bases(code_finder *f, uint32_t i)
             }
         }
     } else if (finder_is(f, i, "impl_item")) { /* impl Trait for Type */
-        const uint32_t type = code_tree_child(t, i, FIELD_TYPE), first = finder_first(f, i);
+        const uint32_t type = code_tree_child(t, i, FIELD_TYPE);
+        uint32_t first = finder_first(f, i);
+        if (finder_is(f, first, "type_parameters")) first = t->nodes[first].sub_end;
         if (type != UINT32_MAX && first != type &&
             !says_same(f, code_type_name(f, type), code_type_name(f, first)))
             add_base(f, finder_text(f, code_type_name(f, type)), finder_text(f, code_type_name(f, first)));

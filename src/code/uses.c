@@ -72,12 +72,20 @@ static bool is_member_of(const code_finder *f, uint32_t i, uint32_t p)
     return code_node_is_one(f->t, p, members) && finder_first(f, p) != i;
 }
 
+/* Rust: x.name in what a macro is given, of which the tree has single words. */
+static bool is_member_in_tokens(const code_finder *f, uint32_t i)
+{
+    const uint32_t from = f->t->nodes[i].from;
+    return finder_is(f, finder_up(f, i), "token_tree") && from && f->t->text[from - 1] == '.';
+}
+
 /* Java keeps fields and methods in different drawers. */
 static bool is_called(const code_finder *f, uint32_t i, uint32_t p)
 {
     const code_tree *t = f->t;
     if (finder_is(f, p, "method_invocation")) return t->nodes[i].field == FIELD_NAME;
     if (finder_is(f, p, "method_reference")) return true;
+    if (finder_is(f, p, "token_tree")) return f->t->text[t->nodes[i].to] == '(';
     const uint32_t callee = is_member_of(f, i, p) ? p : i, call = finder_up(f, callee);
     return call != UINT32_MAX && code_tree_child(t, call, FIELD_FUNCTION) == callee;
 }
@@ -106,7 +114,7 @@ static uint8_t role_of(const code_finder *f, uint32_t i)
         finder_first(f, finder_up(f, p)) == p)
         return CODE_USE_KEY;
     if (finder_is(f, i, "shorthand_field_identifier")) return CODE_USE_NAME;
-    if (is_member_of(f, i, p)) return CODE_USE_MEMBER;
+    if (is_member_of(f, i, p) || is_member_in_tokens(f, i)) return CODE_USE_MEMBER;
     if (finder_is(f, i, "field_identifier") || finder_is(f, i, "property_identifier") ||
         finder_is(f, i, "private_property_identifier"))
         return CODE_USE_MEMBER;
