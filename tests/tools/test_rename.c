@@ -786,6 +786,24 @@ static void test_rename__javascript_comments_and_unknown_objects(void **state)
     tree_remove(&t);
 }
 
+/* Rust: a macro's arguments are words alone, of which one behind a dot is a member; impl<T> Trait for T has the trait's methods. */
+static void test_rename__rust_members_in_macros_and_general_impls(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "src/lib.rs",
+        "pub trait Snake {\n    fn to_snake(&self) -> String;\n}\n\n"
+        "impl<T: ToString> Snake for T {\n    fn to_snake(&self) -> String {\n        self.to_string()\n    }\n}\n\n"
+        "#[test]\nfn test() {\n    let to_snake = 1;\n    assert_eq!(\"a\".to_snake(), format!(\"{}\", to_snake));\n}\n");
+    tree_open(&t);
+    renames(&t, "Snake.to_snake", "to_low", NULL);
+    expect(&t, "src/lib.rs",
+        "pub trait Snake {\n    fn to_low(&self) -> String;\n}\n\n"
+        "impl<T: ToString> Snake for T {\n    fn to_low(&self) -> String {\n        self.to_string()\n    }\n}\n\n"
+        "#[test]\nfn test() {\n    let to_snake = 1;\n    assert_eq!(\"a\".to_low(), format!(\"{}\", to_snake));\n}\n");
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -809,6 +827,7 @@ int main(void)
         cmocka_unit_test(test_rename__python_classes_in_classes_and_dotted_names),
         cmocka_unit_test(test_rename__go_parameters_dots_and_members_of_the_types_name),
         cmocka_unit_test(test_rename__javascript_comments_and_unknown_objects),
+        cmocka_unit_test(test_rename__rust_members_in_macros_and_general_impls),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "rename");
 }
