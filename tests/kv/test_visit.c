@@ -385,6 +385,36 @@ static void test_rest__keys_are_turned_as_they_are_read(void **state)
     kv_session_free(s);
 }
 
+/* A fork takes over what is known, whatever room it has: rows are not looked at again (here they would be others). */
+static void test_rest__is_taken_over_as_it_is(void **state)
+{
+    (void)state;
+    fake_model m = {.lanes_differ = true};
+    kv_session *s = open_evicted(&m, NULL);
+    const model_rows_view view = kv__view(s);
+    const uint64_t rows[N_GROUPS] = {1, 3, 7, 15};
+    uint32_t gaps[N_GROUPS] = {40, 40, 9, 0};
+    const kv_fold fold = {.gaps = gaps, .n = N_GROUPS};
+    const size_t n_bytes = N_GROUPS * FAKE_DIM * sizeof(uint16_t);
+    kv_rest *r = kv_rest_new(&view.shape, CTX);
+    assert_non_null(r);
+    put_values(&view, 0);
+    check_means(r, &view, rows, &fold);
+    for (uint32_t room = CTX / 2; room <= 2 * CTX; room *= 2) {
+        kv_rest *other = kv_rest_new(&view.shape, room);
+        assert_non_null(other);
+        kv_rest_copy(other, r, N_GROUPS);
+        put_values(&view, room);
+        assert_memory_equal(kv_rest_find(other, &view, LANE, rows, N_GROUPS),
+            kv_rest_find(r, &view, LANE, rows, N_GROUPS), n_bytes);
+        assert_true(kv_rest_fold(other, &(kv_compute){.turn_keys = NULL}, &fold, N_GROUPS));
+        assert_memory_equal(kv_rest_keys(other, LANE), kv_rest_keys(r, LANE), n_bytes);
+        kv_rest_free(other);
+    }
+    kv_rest_free(r);
+    kv_session_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_visit__some_pages_are_looked_into),
         cmocka_unit_test(test_rest__is_the_mean_of_what_is_out),
         cmocka_unit_test(test_rest__keys_are_turned_as_they_are_read),
+        cmocka_unit_test(test_rest__is_taken_over_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,6 +247,7 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     f->automatic = s->automatic;
     f->n_ctx = s->n_ctx;
     rc = kv__groups_copy(f, s, err);
+    if (!rc) rc = kv__visit_copy(f, s, err);
     if (rc) {
         kv_session_free(f);
         return rc;

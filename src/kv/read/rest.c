@@ -51,6 +51,27 @@ void kv_rest_free(kv_rest *r)
     free(r);
 }
 
+static bool make_turned(kv_rest *r)
+{
+    if (!r->turned) r->turned = malloc((size_t)r->n_lanes * r->n_pages * r->head_dim * sizeof *r->turned);
+    return r->turned != NULL;
+}
+
+void kv_rest_copy(kv_rest *r, const kv_rest *from, uint32_t n_pages)
+{
+    const size_t page = r->head_dim * sizeof *r->keys;
+    if (n_pages > from->n_pages) n_pages = from->n_pages;
+    const bool turned = from->turned && make_turned(r);
+    for (uint32_t lane = 0; lane < r->n_lanes; lane++) {
+        const size_t at = (size_t)lane * r->n_pages, there = (size_t)lane * from->n_pages;
+        memcpy(r->known + at, from->known + there, n_pages * sizeof *r->known);
+        memcpy(r->values + at * r->head_dim, from->values + there * r->head_dim, n_pages * page);
+        memcpy(r->keys + at * r->head_dim, from->keys + there * r->head_dim, n_pages * page);
+        if (turned) memcpy(r->turned + at * r->head_dim, from->turned + there * r->head_dim, n_pages * page);
+    }
+    if (turned) memcpy(r->gaps, from->gaps, n_pages * sizeof *r->gaps);
+}
+
 void kv_rest_forget(kv_rest *r, uint32_t from)
 {
     for (uint32_t lane = 0; lane < r->n_lanes; lane++)
@@ -113,12 +134,12 @@ static void turn_page(kv_rest *r, const kv_compute *compute, uint32_t page, uint
 bool kv_rest_fold(kv_rest *r, const kv_compute *compute, const kv_fold *fold, uint32_t n_pages)
 {
     if (!fold->n && !r->turned) return true;
-    if (!r->turned) r->turned = malloc((size_t)r->n_lanes * r->n_pages * r->head_dim * sizeof *r->turned);
-    for (uint32_t page = 0; page < n_pages && r->turned; page++) {
+    if (!make_turned(r)) return false;
+    for (uint32_t page = 0; page < n_pages; page++) {
         const uint32_t gap = page < fold->n ? fold->gaps[page] : 0;
         if (r->gaps[page] != gap) turn_page(r, compute, page, gap);
     }
-    return r->turned != NULL;
+    return true;
 }
 
 const uint16_t *kv_rest_keys(const kv_rest *r, uint32_t lane)

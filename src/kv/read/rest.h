@@ -18,6 +18,8 @@ typedef struct kv_rest kv_rest;
 
 kv_rest *kv_rest_new(const model_rows_shape *shape, uint32_t n_tokens); /* NULL: no memory */
 void kv_rest_free(kv_rest *r);                                          /* NULL is fine */
+/* What is known of the first n_pages pages of the same rows, in a fork or where there is more room now. */
+void kv_rest_copy(kv_rest *r, const kv_rest *from, uint32_t n_pages);
 /* Rows of tokens at and behind `from` are others now. */
 void kv_rest_forget(kv_rest *r, uint32_t from);
 /*

@@ -112,10 +112,18 @@ static int grow(kv_session *s, base_err *err)
     kv_visit *old = s->visit;
     const int rc = make(s, err);
     if (rc || !old) return rc;
+    kv_rest_copy(s->visit->rest, old->rest, old->known_to / KV_REST_PAGE + 1);
     memcpy(s->visit->counts, old->counts, old->cap * sizeof *old->counts);
     s->visit->sums = old->sums;
     kv__visit_free(old);
     return 0;
+}
+
+int kv__visit_copy(kv_session *f, const kv_session *s, base_err *err)
+{
+    const int rc = s->visit ? make(f, err) : 0;
+    if (!rc && s->visit) kv_rest_copy(f->visit->rest, s->visit->rest, f->n / KV_REST_PAGE + 1);
+    return rc;
 }
 
 uint32_t kv__visitors(const kv_session *s)

@@ -27,6 +27,8 @@ uint32_t kv__visitors(const kv_session *s);
  */
 int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origin, const int32_t *ids,
     uint32_t first, uint32_t n, const model_reader **ret, base_err *err);
+/* f is a fork of s: it need not find out again what s knows of their rows. */
+int kv__visit_copy(kv_session *f, const kv_session *s, base_err *err);
 /* The n newest tokens, just published, were computed so: what they are depends on how many may visit. */
 void kv__visit_publish(kv_session *s, uint32_t n);
 /* rows of tokens at and behind n are gone or others now */
