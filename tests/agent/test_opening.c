@@ -631,13 +631,19 @@ static void test_opening__a_function_of_a_type_is_begun(void **state)
         {"sum.c", "static int twice(int a)\n{\n    return 2 * a;\n}\n",
             "Add a function int half(int a) to sum.c", "int half(int a)", "\n{\n    return a / 2;\n}\n```",
             "static int twice(int a)\n{\n    return 2 * a;\n}\n\nint half(int a)\n{\n    return a / 2;\n}\n"},
+        /* A file that is not there yet is the place, whatever the request's words fit elsewhere. */
+        {"lists.py", "", "Add joined(items) in a new file lists.py: it joins the items of a queue",
+            "def joined(items)", ":\n    return 1\n```", "def joined(items):\n    return 1\n"},
         {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n",
             "Add a method pop to Queue, if it has none", NULL, "None is needed.", NULL}, /* it has one */
         {"queue.py", "class Queue:\n    def pop(self):\n        return 1\n", "Add a method reset to Stack",
             NULL, "There is no Stack.", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        put_file(cases[i].path, cases[i].text);
+        if (*cases[i].text)
+            put_file(cases[i].path, cases[i].text);
+        else
+            put_file("queue.py", "def pop(queue, items):\n    return items\n");
         host h = new_host();
         base_buf script = {0};
         base_buf_printf(&script, "answer <<X\n%s\nX\n" NO NO NO NO, cases[i].answer);

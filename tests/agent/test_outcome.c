@@ -75,6 +75,29 @@ static void test_outcome__what_is_missing_is_named_where_nothing_was_changed(voi
     free_host(&h);
 }
 
+/* A file with an order of its own stays asked for; one that is only spoken of does not. */
+static void test_outcome__a_file_that_has_an_order_is_to_change(void **state)
+{
+    static const struct {
+        const char *request;
+        bool is_wanted;
+    } cases[] = {{"Add sub_two() to add.sh, and describe it in README.md behind add.", true},
+        {"Add sub_two() to add.sh. Say in README.md what it is for.", true},
+        {"Add sub_two() to add.sh, as README.md has it", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_program();
+        put_file("README.md", "# Sums\n");
+        host h = new_host();
+        agent_session *s = open_session(&h, ADD_SUB NO NO NO NO NO, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        if (told(&h, "not in the tree: README.md") != cases[i].is_wanted &&
+            told(&h, "README.md is as it was") != cases[i].is_wanted)
+            fail_msg("%s: %s", cases[i].request, h.json.data);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* Its call is begun for the model, which writes the body only. */
 static void test_outcome__what_is_missing_is_begun(void **state)
 {
@@ -450,6 +473,7 @@ int main(void)
         TEST_CASE(test_outcome__a_lie_is_followed_by_the_truth),
         TEST_CASE(test_outcome__what_is_missing_is_asked_for_and_told),
         TEST_CASE(test_outcome__what_is_missing_is_named_where_nothing_was_changed),
+        TEST_CASE(test_outcome__a_file_that_has_an_order_is_to_change),
         TEST_CASE(test_outcome__what_is_missing_is_begun),
         TEST_CASE(test_outcome__a_definition_that_stays_as_it_was_is_asked_for),
         TEST_CASE(test_outcome__the_old_text_again_is_no_change),

@@ -1,6 +1,6 @@
 /*
  * "Add f to a.js, and declare it in a.d.ts too": a small model changes the first file and says that it is done. So a file of
- * which the request says "too" has to change as well.
+ * which the request says "too", or that has an order of its own ("describe it in README.md"), has to change as well.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +30,20 @@ static void find_part(const char *request, size_t at, size_t *ret_from, size_t *
     *ret_to = to;
 }
 
+/* "... and describe it in README.md": an order of its own stands in front of the file at byte `at`. */
+static bool is_ordered(const char *request, size_t at)
+{
+    static const char *const into[] = {"in", "into", "to", NULL};
+    static const char *const it[] = {"it", "them", "this", "that", NULL};
+    static const char *const orders[] = {
+        "declare", "describe", "document", "mention", "list", "note", "export", "say", "explain", NULL};
+    agent_word w;
+    if (!agent__word_before(request, at, &w) || !agent__is_any_word(request, w, into)) return false;
+    if (!agent__word_before(request, w.from, &w)) return false;
+    if (agent__is_any_word(request, w, it) && !agent__word_before(request, w.from, &w)) return false;
+    return agent__is_any_word(request, w, orders);
+}
+
 void agent__wish_files(agent *a, const char *request)
 {
     static const char *const before[] = {"also", NULL};
@@ -43,7 +57,8 @@ void agent__wish_files(agent *a, const char *request)
         size_t from, to;
         find_part(request, m.from, &from, &to);
         if (path && x->n_wishes < AGENT_MAX_WISHES &&
-            (says(request, from, m.from, before) || says(request, m.to, to, behind))) {
+            (says(request, from, m.from, before) || says(request, m.to, to, behind) ||
+                is_ordered(request, m.from))) {
             x->wishes[x->n_wishes++] = (agent_wish){.name = path, .kind = AGENT_WISH_FILE};
             path = NULL;
         }

@@ -124,6 +124,30 @@ static char *find_file(const agent *a, const char *request)
     return path;
 }
 
+/* "in a new file src/a/lists.py": a file of code that the request names and the tree has not. */
+static char *find_new_file(const agent *a, const char *request)
+{
+    static const char *const in_front[] = {"in", "into", "to", "file", "module", NULL};
+    agent_word m, before;
+    char *path = NULL;
+    for (size_t at = 0; !path && agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
+        char *said = base_xstrndup(request + m.from, m.to - m.from);
+        const char *dot = strrchr(said, '.'),
+                   *language = dot && dot > said ? code_language(said, "", 0) : NULL;
+        const bool is_place = language && !code_language_is_document(language) &&
+                              !is_for_test(request, m.from) && agent__word_before(request, m.from, &before) &&
+                              agent__is_any_word(request, before, in_front);
+        char *known = is_place ? code_index_path(tool_workspace_index(a->workspace), said) : NULL;
+        if (is_place && !known && !code_path_is_test(said)) {
+            path = said;
+            said = NULL;
+        }
+        free(known);
+        free(said);
+    }
+    return path;
+}
+
 /* "Ask a prefix whether ...: add is_binary": the one type of the tree that the request speaks of by a plain word, and its file. */
 static char *find_described_holder(const agent *a, const char *request, agent_addition_words *w)
 {
@@ -435,6 +459,7 @@ static char *read_addition(const agent *a, const char *request, agent_addition_w
     if (!w.is_bare) { /* a bare name goes into a type at most: a file may get several of a list */
         if (!path && !w.holder && w.is_method) path = find_described_holder(a, request, &w);
         if (!path && !w.holder) path = find_file(a, request);
+        if (!path && !w.holder) path = find_new_file(a, request);
         if (!path && !w.holder) path = agent__home_of_addition(a, request);
         if (!path && !w.holder) path = find_described_holder(a, request, &w);
         const bool may_guess = !path && !w.holder && !says_unknown_place(request, w.name);

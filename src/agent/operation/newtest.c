@@ -329,7 +329,7 @@ static char *head_of_c(const char *path, const base_buf *text, const code_defini
 int agent__append_new_test(agent *a, const char *request, base_err *err)
 {
     agent_new_test *t = &a->asked.new_test;
-    base_buf text = {0}, behind = {0};
+    base_buf text = {0}, behind = {0}, raises = {0};
     char *subject_path = NULL, *path = NULL, *example = NULL, *begins = NULL, version[65];
     int rc = 0;
     if (!a->asked.test) return 0;
@@ -352,7 +352,11 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             }
             uint32_t line_end = d->line;
             for (size_t i = d->from; i + 1 < to; i++) line_end += text.data[i] == '\n';
-            char *rows = rows_of(&text, d, plain);
+            /* An error that is raised is no row of values. */
+            char *rows = base_ends_with(path, ".py") &&
+                                 agent__put_raises(request, (base_str){text.data + from, to - from}, &raises)
+                             ? NULL
+                             : rows_of(&text, d, plain);
             if (rows)
                 base_buf_printf(&behind, "\n\nThe new test is rows of its table: %s, %s.\n\n", path, d->name);
             else
@@ -384,6 +388,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     }
     base_buf_free(&text);
     base_buf_free(&behind);
+    base_buf_free(&raises);
     free(subject);
     free(subject_path);
     free(path);
