@@ -227,6 +227,8 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
         if (m && *m->name && !strcmp(m->name, t->parent)) return sure;
         if (m && (!*m->name || (*m->name >= 'A' && *m->name <= 'Z'))) return other;
         if (refactor__is_type_of_tree(x, u->object)) return other;
+        if (!strcmp(language, "rust") && *u->object >= 'A' && *u->object <= 'Z' && u->object[1])
+            return other; /* Ordering::Less: of a type that is none of the tree's */
         return by_rarity(x, u);
     }
     case CODE_OBJECT_LITERAL: return other;

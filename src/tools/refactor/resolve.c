@@ -229,7 +229,9 @@ static refactor_decision decide_qualified(refactor *x, const refactor_file *f, c
     const refactor_target *t = &x->target;
     const char *language = f->uses->file->language;
     if (u->is_exported && f == t->in) return sure; /* exports.name = name */
-    if (u->object_kind == CODE_OBJECT_MODULE)      /* require('./m').name */
+    if (!strcmp(language, "rust") && u->from && f->file.text.data[u->from - 1] == '.')
+        return other;                         /* a field or method */
+    if (u->object_kind == CODE_OBJECT_MODULE) /* require('./m').name */
         return refactor__comes_from(x, refactor__module_path(x, f, u->object), t->name, 0) ? sure : other;
     if (!strcmp(f->family, "js") && *t->parent && !t->is_type && u->object_kind != CODE_OBJECT_LITERAL) {
         /* holder.name = function: known by the name of what holds it, in its own file */
@@ -426,6 +428,9 @@ static refactor_decision decide_any(refactor *x, const refactor_file *f, const c
                    ? unsure("a key of a map or of a struct")
                    : other;
     }
+    const char *behind = f->file.text.data + u->from + strlen(t->name);
+    if (same_language(f, "rust") && t->is_function && !strncmp(behind, "::", 2) && behind[2] != '<')
+        return other; /* a module of that name */
     if (u->role == CODE_USE_MEMBER) return decide_qualified(x, f, u);
     return decide_bare(x, f, u);
 }
