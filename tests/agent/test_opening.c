@@ -404,6 +404,9 @@ static void test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_mode
         {"Rename the function twice in signer.py to `doubled`", "", "signer.py", "def doubled(n):"},
         {"The name of twice says too little. Rename it to doubled.", "", "signer.py", "def doubled(n):"},
         {"Nobody calls twice; it is a number's double. Call it doubled.", "", "signer.py", "def doubled(n):"},
+        {"The function twice doubles, as half halves. It should be called doubled_one.", "", "signer.py",
+            "def doubled_one(n):"},
+        {"twice is half the other way round. Rename it to doubled.", "", "signer.py", "def doubled(n):"},
         /* What it does not say the model writes. */
         {"Rename twice to something better", "doubled\"", "signer.py", "def doubled(n):"},
     };

@@ -23,10 +23,13 @@ static const struct operation {
     const char *const verbs[6];
     const char *to; /* what its second argument is */
     /* What has to follow, since the verb alone is too common: a name of the tree, or a name that might be a new one. */
-    enum { NOTHING, A_SYMBOL, A_NAME } needs;
+    enum { NOTHING, A_SYMBOL, A_NAME, A_WRITTEN_NAME } needs;
 } operations[] = {
     {"rename", {"rename", NULL}, "new name", NOTHING},
     {"rename", {"call it", "name it", NULL}, "new name", A_NAME},
+    /* "it should be called once" names nothing */
+    {"rename", {"it should be called", "it should be named", "it must be called", NULL}, "new name",
+        A_WRITTEN_NAME},
     {"move", {"move", NULL}, "file", A_SYMBOL},
     {"delete", {"delete", "remove", "drop", NULL}, "what stands in place of its calls", A_SYMBOL},
 };
@@ -86,12 +89,21 @@ static bool is_spoken_of(const char *request, agent_word w)
     return is_written || !has_before || agent__is_any_word(request, before, using);
 }
 
-/* What "it" behind the verb is: the last definition that the request speaks of before. The caller frees; NULL: none. */
+/*
+ * What "it" at the verb is: the first definition that the last sentence in front speaks of ("f does what g does. Remove it"),
+ * where it speaks of one. The caller frees; NULL: none does.
+ */
 static char *find_meant_by_it(const agent *a, const char *request, const char *behind)
 {
     agent_word w = {0}, best = {0};
-    while (agent__next_word(request, w.to, &w) && request + w.to < behind)
-        if (is_defined(a, request, w) && is_spoken_of(request, w)) best = w;
+    bool is_new_sentence = true;
+    for (size_t last = 0; agent__next_word(request, w.to, &w) && request + w.to < behind; last = w.to) {
+        for (size_t i = last; i < w.from; i++)
+            is_new_sentence |= strchr(".;!?\n", request[i]) && isspace((unsigned char)request[i + 1]);
+        if (!is_new_sentence || !is_defined(a, request, w) || !is_spoken_of(request, w)) continue;
+        best = w;
+        is_new_sentence = false;
+    }
     return best.to ? agent__copy_word(request, best) : NULL;
 }
 
@@ -109,7 +121,7 @@ static uint32_t list_names(const agent *a, const struct operation *o, const char
         "static", "private", "public", "definition", "definitions", "of", "and", NULL};
     agent_word w = {0};
     uint32_t n = 0;
-    const bool is_it = o->needs == A_NAME || read_pronoun(behind, &w);
+    const bool is_it = o->needs >= A_NAME || read_pronoun(behind, &w);
     if (most && is_it && (ret[0] = find_meant_by_it(a, request, behind))) return 1;
     w = (agent_word){0};
     while (n < most && agent__next_word(behind, w.to, &w)) {
@@ -158,6 +170,15 @@ static bool gives_name(const char *behind)
     const bool is_so = name && agent__is_content_word(name, strlen(name));
     free(name);
     return is_so;
+}
+
+/* The same where it is written as names of code are. */
+static bool gives_written_name(const char *behind)
+{
+    agent_word w;
+    const size_t at = strspn(behind, " ");
+    return agent__next_word(behind, 0, &w) && gives_name(behind) &&
+           (agent__looks_like_name(behind, w) || agent__is_mark(behind[at]));
 }
 
 /*
@@ -225,6 +246,7 @@ static const struct operation *asked_operation(const agent *a, const char *reque
             *ret_behind = behind;
             if (operations[i].needs == A_SYMBOL && !names_symbol(a, behind)) continue;
             if (operations[i].needs == A_NAME && !gives_name(behind)) continue;
+            if (operations[i].needs == A_WRITTEN_NAME && !gives_written_name(behind)) continue;
             return &operations[i];
         }
     return NULL;
@@ -567,7 +589,7 @@ static bool put_way(const agent *a, const struct operation *o, const char *name,
     agent_word it;
     char *said =
         read_pronoun(behind, &it) ? agent__copy_word(behind, it) : base_xstrdup(code_last_name(name));
-    bool is_known = o->needs == A_NAME; /* "call it Y" */
+    bool is_known = o->needs >= A_NAME; /* "call it Y" */
     if (is_known)
         to = read_destination(behind, 0, false);
     else
