@@ -54,12 +54,12 @@ static void check_lane(const kv_session *s, const model_visit *v, uint32_t lane,
     assert_true(n > VISITORS);
     assert_int_equal(v->most, VISITORS);
     for (uint32_t b = 0; b * MODEL_ROWS_BLOCK < first; b++) {
-        uint8_t *want = calloc(1, model_sketch_bytes(&v->rows->shape));
+        uint8_t *want = calloc(1, model_sketch_bytes(FAKE_LANES, FAKE_DIM));
         const size_t n_bytes = FAKE_LANES * model_sketch_lane_bytes(FAKE_DIM);
         const bool is_full = (b + 1) * MODEL_ROWS_BLOCK <= first;
         if (v->sketches[b]) {
             assert_true(is_full);
-            model_sketch_make(&v->rows->shape, v->rows->blocks[b], want);
+            model_sketch_make(FAKE_DIM, NULL, FAKE_LANES, v->rows->blocks[b], want);
             assert_memory_equal(v->sketches[b], want, n_bytes);
         }
         assert_true(v->sketches[b] || !is_full ||
@@ -92,6 +92,39 @@ static void test_visit__what_is_evicted_may_come(void **state)
         }
         assert_null(v.sketches[n / MODEL_ROWS_BLOCK]);
         assert_non_null(v.sketches[0]);
+    }
+    kv_lists_truncate(&s->lists, n);
+    kv_session_free(s);
+}
+
+/* Lanes of a layer with a window have no part in a sketch, and nobody asks for one there. */
+static void test_visit__sketches_leave_windows_out(void **state)
+{
+    (void)state;
+    fake_model m = {.lanes_differ = true, .window = 100}; /* its first layer's */
+    kv_session *s = open_evicted(&m, NULL);
+    const model_reader *reader = NULL;
+    uint32_t n = 0, whole[FAKE_HEADS_KV];
+    const int32_t *ids = kv_session_ids(s, &n);
+    assert_int_equal(kv_lists_append(&s->lists, BATCH, NULL), 0);
+    const model_rows_view rows = kv__view(s);
+    assert_int_equal(kv__reader_begin(s, &rows, KV_ORIGIN_TOOL, ids, n, BATCH, &reader, NULL), 0);
+    assert_non_null(reader);
+    for (uint32_t i = 0; i < FAKE_HEADS_KV; i++) whole[i] = FAKE_HEADS_KV + i;
+    for (uint32_t layer = 0; layer < FAKE_LAYERS; layer++) {
+        model_visit v = {.rows = NULL};
+        uint32_t n_made = 0;
+        assert_int_equal(reader->visit(reader->user, layer, &v, NULL), 0);
+        assert_int_equal(v.n_unsketched, layer * FAKE_HEADS_KV);
+        for (uint32_t b = 0; (b + 1) * MODEL_ROWS_BLOCK <= n; b++) {
+            uint8_t *want = calloc(1, model_sketch_bytes(FAKE_HEADS_KV, FAKE_DIM));
+            n_made += v.sketches[b] != NULL;
+            model_sketch_make(FAKE_DIM, whole, FAKE_HEADS_KV, rows.blocks[b], want);
+            if (v.sketches[b])
+                assert_memory_equal(v.sketches[b], want, FAKE_HEADS_KV * model_sketch_lane_bytes(FAKE_DIM));
+            free(want);
+        }
+        assert_true(layer ? n_made > 2 : n_made == 0);
     }
     kv_lists_truncate(&s->lists, n);
     kv_session_free(s);
@@ -419,6 +452,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_visit__what_is_evicted_may_come),
+        cmocka_unit_test(test_visit__sketches_leave_windows_out),
         cmocka_unit_test(test_visit__few_are_listed),
         cmocka_unit_test(test_visit__scattered_rows_are_gathered),
         cmocka_unit_test(test_visit__every_token_is_visited),

@@ -164,7 +164,8 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open)
     const uint32_t n_layers = n_rows > 65536 ? LAYERS / 4 : LAYERS;
     const model_rows_shape shape = {n_layers, N_KV, D};
     const uint32_t n_blocks = n_rows / MODEL_ROWS_BLOCK, n_words = n_rows / WORD;
-    const size_t n_bytes = model_rows_block_bytes(&shape), n_sketch = model_sketch_bytes(&shape);
+    const size_t n_bytes = model_rows_block_bytes(&shape),
+                 n_sketch = model_sketch_bytes(model_rows_lanes(&shape), shape.head_dim);
     uint16_t **blocks = base_xcalloc(n_blocks, sizeof *blocks), drawn[DRAWN];
     uint8_t *sketches = base_huge_alloc(n_blocks * n_sketch);
     const uint8_t **sketch_of = base_xcalloc(n_blocks, sizeof *sketch_of);
@@ -173,7 +174,7 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open)
         blocks[b] = base_huge_alloc(n_bytes);
         for (size_t k = 0; k < n_bytes / 2; k++) blocks[b][k] = drawn[(k + random_state % DRAWN) % DRAWN];
         random_u32();
-        model_sketch_make(&shape, blocks[b], sketches + b * n_sketch);
+        model_sketch_make(shape.head_dim, NULL, model_rows_lanes(&shape), blocks[b], sketches + b * n_sketch);
         sketch_of[b] = sketches + b * n_sketch;
     }
     uint64_t *bits = base_xcalloc(n_words, sizeof *bits);

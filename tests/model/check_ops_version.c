@@ -197,14 +197,14 @@ static void add_visits(maker *m, check *c)
     const model_rows_shape shape = {1, 1, HEAD};
     base_err err;
     uint16_t *blocks[2];
-    uint8_t *sketch = aligned_alloc(64, model_sketch_bytes(&shape));
+    uint8_t *sketch = aligned_alloc(64, model_sketch_bytes(model_rows_lanes(&shape), shape.head_dim));
     const uint8_t *sketches[2] = {sketch, NULL};
     for (int b = 0; b < 2; b++) {
         blocks[b] = base_xcalloc(1, model_rows_block_bytes(&shape));
         for (size_t i = 0; i < model_rows_block_bytes(&shape) / 2; i++)
             blocks[b][i] = quant_f32_to_f16(random_float());
     }
-    model_sketch_make(&shape, blocks[0], sketch);
+    model_sketch_make(shape.head_dim, NULL, model_rows_lanes(&shape), blocks[0], sketch);
     const model_run run = {SLOTS - LISTED, SLOTS - LISTED, LISTED};
     const model_lane_list lane = {&run, 1, LISTED};
     const model_rows_view view = {shape, blocks, 2, &lane};

@@ -64,9 +64,11 @@ static void scene_new(scene *s, uint32_t n_head_rows, uint32_t n, uint32_t d, bo
     cache_new(&s->x, (model_rows_shape){2, N_KV, d}, n_head_rows, apart);
     s->n_slots = s->x.view.n_blocks * MODEL_ROWS_BLOCK;
     for (uint32_t b = 0; b < s->x.view.n_blocks; b++) {
-        const size_t n_bytes = model_sketch_bytes(&s->x.view.shape);
+        const size_t n_bytes =
+            model_sketch_bytes(model_rows_lanes(&s->x.view.shape), s->x.view.shape.head_dim);
         s->made[b] = aligned_alloc(64, n_bytes);
-        model_sketch_make(&s->x.view.shape, s->x.blocks[b], s->made[b]);
+        model_sketch_make(
+            s->x.view.shape.head_dim, NULL, model_rows_lanes(&s->x.view.shape), s->x.blocks[b], s->made[b]);
         s->sketches[b] = b % 3 == 2 ? NULL : s->made[b];
     }
     for (uint32_t h = 0; h < N_KV; h++) {

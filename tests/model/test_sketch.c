@@ -122,8 +122,8 @@ static void test_sketch__finds_the_rows_that_weigh_most(void **state)
     memset(r.bits, 0xff, sizeof r.bits);
     for (uint32_t h = 0; h < shape.n_head_kv; h++) r.evicted[h] = r.bits;
     for (uint32_t b = 0; b < BLOCKS; b++) {
-        r.sketches[b] = aligned_alloc(64, model_sketch_bytes(&shape));
-        model_sketch_make(&shape, view->blocks[b], r.sketches[b]);
+        r.sketches[b] = aligned_alloc(64, model_sketch_bytes(model_rows_lanes(&shape), shape.head_dim));
+        model_sketch_make(shape.head_dim, NULL, model_rows_lanes(&shape), view->blocks[b], r.sketches[b]);
     }
     r.view = *view;
     r.view.lanes = r.lanes;

@@ -40,7 +40,9 @@ struct kv_visit {
     uint32_t known_to;
     lane_visit *lanes;        /* [n_lanes] */
     uint64_t *readable;       /* [bits of cap] */
-    const uint8_t **sketches; /* [blocks of cap] NULL: weighed by keys */
+    const uint8_t **sketches; /* [blocks of cap] of the lanes in `whole`; NULL: weighed by keys */
+    const uint8_t **none; /* [blocks of cap] NULL each: those of layers with a window, where nobody visits */
+    uint32_t *whole;      /* [session's n_whole] lanes without a window */
     kv_rest *rest;
     const uint16_t **means;     /* [n_lanes] of evicted rows' values, by page */
     const uint16_t **keys;      /* [n_lanes] the same of their keys */
@@ -88,6 +90,8 @@ static int make(kv_session *s, base_err *err)
     v->lanes = kv_work_zero(&v->memory, n_lanes, sizeof *v->lanes);
     v->readable = kv_work_zero(&v->memory, kv_bits_words(n), sizeof *v->readable);
     v->sketches = kv_work_zero(&v->memory, n / MODEL_ROWS_BLOCK + 1, sizeof *v->sketches);
+    v->none = kv_work_zero(&v->memory, n / MODEL_ROWS_BLOCK + 1, sizeof *v->none);
+    v->whole = kv_work_zero(&v->memory, n_lanes, sizeof *v->whole);
     v->means = kv_work_zero(&v->memory, n_lanes, sizeof *v->means);
     v->keys = kv_work_zero(&v->memory, n_lanes, sizeof *v->keys);
     v->lists = kv_work_zero(&v->memory, n_lanes, sizeof *v->lists);
@@ -101,7 +105,10 @@ static int make(kv_session *s, base_err *err)
         kv__visit_free(v);
         return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
     }
-    for (size_t lane = 0; lane < n_lanes; lane++) v->lanes[lane].evicted = bits + lane * kv_bits_words(n);
+    for (uint32_t lane = 0, n_whole = 0; lane < n_lanes; lane++) {
+        v->lanes[lane].evicted = bits + lane * kv_bits_words(n);
+        if (!kv__window(s, lane)) v->whole[n_whole++] = lane;
+    }
     s->visit = v;
     return 0;
 }
@@ -192,11 +199,13 @@ static int find_sketches(kv_visit *v, uint32_t first, base_err *err)
     for (uint32_t b = 0; b < full; b++) {
         const uint32_t from = b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
         bool is_asked = false, is_computed = true;
-        for (uint32_t lane = 0; lane < s->n_lanes && !is_asked; lane++)
-            is_asked = v->lanes[lane].n > most && kv_bits_next(v->lanes[lane].evicted, from, to, true) < to;
+        for (uint32_t i = 0; i < s->n_whole && !is_asked; i++) {
+            const lane_visit *lane = &v->lanes[v->whole[i]];
+            is_asked = lane->n > most && kv_bits_next(lane->evicted, from, to, true) < to;
+        }
         for (uint32_t t = from; t < to && is_asked; t++) is_computed &= !s->cut[t];
         if (!is_asked || !is_computed) continue;
-        v->sketches[b] = kv_table_sketch(&s->table, b);
+        v->sketches[b] = kv_table_sketch(&s->table, b, v->whole, s->n_whole);
         if (!v->sketches[b]) return base_fail(err, BASE_E_NOMEM, "no memory for the sketch of 256 rows");
     }
     return 0;
@@ -308,6 +317,7 @@ static int visit(void *user, uint32_t layer, model_visit *ret, base_err *err)
     kv_visit *v = user;
     const kv_session *s = v->session;
     const uint32_t n_kv = s->compute.shape.n_head_kv, first = layer * n_kv;
+    const uint32_t n_whole = s->n_whole - kv__whole_from(s, layer); /* lanes in front */
     (void)err;
     for (uint32_t lane = first; lane < first + n_kv; lane++) {
         const lane_visit *l = &v->lanes[lane];
@@ -319,7 +329,8 @@ static int visit(void *user, uint32_t layer, model_visit *ret, base_err *err)
     }
     *ret = (model_visit){.rows = &v->view,
         .evicted = v->evicted + first,
-        .sketches = v->sketches,
+        .sketches = kv__window(s, first) ? v->none : v->sketches,
+        .n_unsketched = first - n_whole,
         .means = s->parameters.rest > 0 ? v->means + first : NULL,
         .keys = v->keys + first,
         .open = open_pages(s),

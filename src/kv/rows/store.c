@@ -306,10 +306,10 @@ static kv_shelf *find_shelf(kv_table *t, size_t n_bytes)
     return t->shelf = f;
 }
 
-const uint8_t *kv_table_sketch(kv_table *t, uint32_t b)
+const uint8_t *kv_table_sketch(kv_table *t, uint32_t b, const uint32_t *lanes, uint32_t n)
 {
     kv_block *block = t->blocks[b];
-    const size_t n_bytes = model_sketch_bytes(&t->shape);
+    const size_t n_bytes = model_sketch_bytes(n, t->shape.head_dim);
     if (block->sketch) return block->sketch;
     kv_shelf *shelf = find_shelf(t, n_bytes);
     if (!shelf) return NULL;
@@ -317,6 +317,6 @@ const uint8_t *kv_table_sketch(kv_table *t, uint32_t b)
     block->shelf = shelf;
     block->sketch = shelf->data + shelf->used;
     shelf->used += n_bytes;
-    model_sketch_make(&t->shape, block->rows, block->sketch);
+    model_sketch_make(t->shape.head_dim, lanes, n, block->rows, block->sketch);
     return block->sketch;
 }

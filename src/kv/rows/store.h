@@ -84,10 +84,10 @@ bool kv_table_pack(kv_table *t, uint32_t b);
 int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err);
 
 /*
- * The sketch of block b, which is full and has its rows as they were computed; made when it is asked for, and
- * shared with whoever shares the block. NULL: no memory.
+ * The sketch of n lanes of block b, which is full and has its rows as they were computed; made when it is asked for, and
+ * shared with whoever shares the block: always of the same lanes. NULL: no memory.
  */
-const uint8_t *kv_table_sketch(kv_table *t, uint32_t b);
+const uint8_t *kv_table_sketch(kv_table *t, uint32_t b, const uint32_t *lanes, uint32_t n);
 
 /* One token's rows, token-major: [lane][key of head_dim | value of head_dim]. */
 size_t kv_row_bytes(const model_rows_shape *shape);

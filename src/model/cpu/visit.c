@@ -148,7 +148,7 @@ static const uint8_t *codes_of(const visit_job *j, uint32_t kv_head, const colum
                    lane = j->args->layer * visit->rows->shape.n_head_kv + kv_head;
     const uint8_t *sketch = i < c->n ? visit->sketches[c->at[i] / BLOCK_GROUPS] : NULL;
     if (!sketch) return NULL;
-    return model_sketch_of(sketch, d, lane).codes +
+    return model_sketch_of(sketch, d, lane - visit->n_unsketched).codes +
            (size_t)(c->at[i] % BLOCK_GROUPS) * (d / 8) * MODEL_SKETCH_PIECE;
 }
 
@@ -172,7 +172,7 @@ static void score_columns(const visit_job *j, uint32_t kv_head, const columns *c
             gap = own_gap;
             continue;
         }
-        const model_sketch of = model_sketch_of(sketch, d, lane);
+        const model_sketch of = model_sketch_of(sketch, d, lane - visit->n_unsketched);
         if (own_block != block || own_gap != gap)
             k->sketch_queries(q, n_q, of.middle, of.step, d, j->args->scale, w->queries);
         block = own_block;

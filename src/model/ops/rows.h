@@ -91,6 +91,7 @@ typedef struct model_visit {
     const model_rows_view *rows;    /* the lists that every token reads, the batch's rows last */
     const uint64_t *const *evicted; /* [n_head_kv] bits of the rows to choose from; NULL: none in that lane */
     const uint8_t *const *sketches; /* [block] sketch.h; NULL: rows of that block are weighed by their keys */
+    uint32_t n_unsketched;          /* lanes in front of the layer's that have no part in a sketch */
     const uint16_t *const *means;   /* [n_head_kv] -> [slot / 64][head_dim] F16, of the evicted rows' values;
                                           NULL: nothing stands in for those that nobody chose */
     const uint16_t *const

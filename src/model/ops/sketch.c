@@ -5,9 +5,9 @@
 
 enum { EIGHT = 8 };
 
-size_t model_sketch_bytes(const model_rows_shape *shape)
+size_t model_sketch_bytes(uint32_t n_lanes, uint32_t head_dim)
 {
-    return (model_rows_lanes(shape) * model_sketch_lane_bytes(shape->head_dim) + 63) / 64 * 64;
+    return (n_lanes * model_sketch_lane_bytes(head_dim) + 63) / 64 * 64;
 }
 
 /* Eight dimensions of a lane's 256 keys, `stride` apart. */
@@ -38,12 +38,12 @@ static void make_eight(const uint16_t *keys, uint32_t stride, float *middle, flo
     }
 }
 
-void model_sketch_make(const model_rows_shape *shape, const uint16_t *block, uint8_t *ret)
+void model_sketch_make(uint32_t d, const uint32_t *lanes, uint32_t n, const uint16_t *block, uint8_t *ret)
 {
-    const uint32_t d = shape->head_dim;
-    for (uint32_t lane = 0; lane < model_rows_lanes(shape); lane++) {
+    for (uint32_t part = 0; part < n; part++) {
+        const uint32_t lane = lanes ? lanes[part] : part;
         const uint16_t *keys = block + (size_t)lane * 2 * MODEL_ROWS_BLOCK * d;
-        float *numbers = (float *)(void *)(ret + lane * model_sketch_lane_bytes(d));
+        float *numbers = (float *)(void *)(ret + part * model_sketch_lane_bytes(d));
         uint8_t *codes = (uint8_t *)(numbers + 2 * (size_t)d);
         for (uint32_t i = 0; i < d; i += EIGHT)
             make_eight(

@@ -8,7 +8,7 @@
  * Of the mass of the best 64 of 1,280 rows by exact keys, those that a sketch finds hold .997 on the small model
  * (worst lane .974; tests/model/test_sketch.c).
  *
- * By lane: F32 middle [head_dim], F32 step [head_dim], then codes. Codes lie by 16 rows and eight dimensions
+ * By lane, of those that anybody reads evicted rows of: F32 middle [head_dim], F32 step [head_dim], then codes. Codes lie by 16 rows and eight dimensions
  * in 64 bytes: byte 4 r + i holds dimension i of row r in its low half and dimension 4 + i in its high half,
  * i < 4.
  */
@@ -28,21 +28,26 @@ typedef struct model_sketch {
     const uint8_t *codes; /* [16 groups][head_dim / 8][MODEL_SKETCH_PIECE] */
 } model_sketch;
 
-size_t model_sketch_bytes(const model_rows_shape *shape); /* of one block, all lanes; a multiple of 64 */
+size_t model_sketch_bytes(uint32_t n_lanes, uint32_t head_dim); /* of one block; a multiple of 64 */
 
 static inline size_t model_sketch_lane_bytes(uint32_t head_dim)
 {
     return 2 * (size_t)head_dim * sizeof(float) + (size_t)MODEL_ROWS_BLOCK * head_dim / 2;
 }
 
-static inline model_sketch model_sketch_of(const uint8_t *sketch, uint32_t head_dim, uint32_t lane)
+/* part: the lane's place among those in it. */
+static inline model_sketch model_sketch_of(const uint8_t *sketch, uint32_t head_dim, uint32_t part)
 {
-    const uint8_t *at = sketch + lane * model_sketch_lane_bytes(head_dim);
+    const uint8_t *at = sketch + part * model_sketch_lane_bytes(head_dim);
     const float *numbers = (const float *)(const void *)at;
     return (model_sketch){numbers, numbers + head_dim, at + 2 * (size_t)head_dim * sizeof(float)};
 }
 
-/* head_dim is a multiple of 16. Of slots that hold no key the sketch is meaningless, and so are its scales. */
-void model_sketch_make(const model_rows_shape *shape, const uint16_t *block, uint8_t *ret);
+/*
+ * Of the keys of these lanes of a block, their parts in the order given; lanes NULL: the first n of them. head_dim is a
+ * multiple of 16. Of slots that hold no key the sketch is meaningless, and so are its scales.
+ */
+void model_sketch_make(
+    uint32_t head_dim, const uint32_t *lanes, uint32_t n, const uint16_t *block, uint8_t *ret);
 
 #endif
