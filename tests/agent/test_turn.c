@@ -458,6 +458,31 @@ static void test_turn__an_answer_without_a_name_is_asked_for_it(void **state)
     }
 }
 
+/* The answer's event keeps what the model wrote. */
+static void test_turn__what_the_tree_contradicts_is_put_right_by_an_event(void **state)
+{
+    static const struct {
+        const char *answer, *corrected; /* NULL: nothing is */
+    } cases[] = {{"`tally_upp` in many.c.", "`tally_up` [corrected from tally_upp] in many.c."},
+        {"`tally_up` in many.c.", NULL}};
+    put_file("many.c", "void tally_up(void)\n{\n}\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf script = {0}, answer = {0};
+        base_buf_printf(&script, "answer %s\n", cases[i].answer);
+        base_buf_printf(&answer, "\"text\":\"%s\"", cases[i].answer);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_PLAN, NULL, true);
+        submit(s, &h, "Where is it tallied?");
+        assert_true(told(&h, answer.data));
+        assert_int_equal(told(&h, "corrected from"), cases[i].corrected != NULL);
+        if (cases[i].corrected) assert_true(told(&h, cases[i].corrected));
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+        base_buf_free(&answer);
+    }
+}
+
 static void test_turn__a_question_for_one_name_says_so(void **state)
 {
     put_file("count.c", "/* counts */\nint count(int n)\n{\n    return n;\n}\n");
@@ -500,6 +525,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_turn__an_answer_without_a_name_is_asked_for_it),
+        TEST_CASE(test_turn__what_the_tree_contradicts_is_put_right_by_an_event),
         TEST_CASE(test_turn__a_question_for_one_name_says_so),
         TEST_CASE(test_turn__it_is_what_the_answer_before_named),
         TEST_CASE(test_turn__rewrites_runs_the_named_test_and_answers),

@@ -49,9 +49,11 @@ static bool names_symbol(const agent *a, const agent_reply *r)
     code_checked *checked = NULL;
     uint32_t n = code_places_check(
         tool_workspace_index(a->workspace), r->read.text.data, r->read.text.len, AGENT_MAX_PLACES, &checked);
+    const bool is_whole = !tool_workspace_is_partial(a->workspace); /* else a slip is not put right */
     bool found = false;
     for (uint32_t i = 0; i < n; i++)
-        found = found || checked[i].state == CODE_PLACE_DEFINED || checked[i].state == CODE_PLACE_MENTIONED;
+        found = found || checked[i].state == CODE_PLACE_DEFINED || checked[i].state == CODE_PLACE_MENTIONED ||
+                (checked[i].meant && is_whole);
     code_places_checked_free(checked, n);
     return found;
 }
