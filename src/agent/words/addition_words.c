@@ -121,6 +121,37 @@ static bool read_name_before(const char *s, agent_word kind, agent_word *ret)
                is_plain_name(s, w, kind));
 }
 
+/* "(a, b)" from byte `at` on; behind it. 0: no bracket stands there, or it is not closed on its line. */
+static size_t behind_bracket(const char *s, size_t at)
+{
+    int depth = 0;
+    if (s[at] != '(') return 0;
+    do {
+        depth += (s[at] == '(') - (s[at] == ')');
+        at++;
+    } while (s[at] && s[at] != '\n' && depth > 0);
+    return depth ? 0 : at;
+}
+
+/* "Add direct access: bucket_item(map, i) returns ...": what is to be added is described in front of the name's colon. */
+static bool is_added_behind_colon(const char *s, agent_word w, size_t behind)
+{
+    static const char *const verbs[] = {"add", "implement", "create", "introduce", NULL};
+    static const char *const giving[] = {"returns", "gives", "tells", "says", "is", NULL};
+    size_t at = w.from;
+    agent_word next;
+    while (at > 0 && strchr(" `", s[at - 1])) at--;
+    if (!behind || !at || s[at - 1] != ':' || !agent__next_word(s, behind, &next) ||
+        !agent__is_any_word(s, next, giving))
+        return false;
+    size_t from = at - 1;
+    while (from > 0 && !strchr(".;!?\n:", s[from - 1])) from--;
+    char *front = base_xstrndup(s + from, at - 1 - from);
+    const bool is_so = agent__next_word(front, 0, &next) && agent__is_any_word(front, next, verbs);
+    free(front);
+    return is_so;
+}
+
 /* "Add clear(self): ...", "add and export is_valid, which returns ...": a name right behind the verb, no kind said. */
 static bool is_added_alone(const char *s, agent_word w)
 {
@@ -187,18 +218,6 @@ static bool read_declared(const char *s, size_t at, agent_word *ret_name, size_t
     return false;
 }
 
-/* "(a, b)" from byte `at` on; behind it. 0: no bracket stands there, or it is not closed on its line. */
-static size_t behind_bracket(const char *s, size_t at)
-{
-    int depth = 0;
-    if (s[at] != '(') return 0;
-    do {
-        depth += (s[at] == '(') - (s[at] == ')');
-        at++;
-    } while (s[at] && s[at] != '\n' && depth > 0);
-    return depth ? 0 : at;
-}
-
 static void take_name(const char *s, agent_word w, agent_addition_words *ret)
 {
     size_t last = w.to;
@@ -231,7 +250,8 @@ bool agent_read_addition_words(const char *request, agent_addition_words *ret)
         ret->is_method = ret->name && agent__is_any_word(request, kind, members);
     }
     for (size_t at = 0; !ret->name && agent__next_word(request, at, &name); at = name.to) {
-        if (is_added_alone(request, name)) {
+        if (is_added_alone(request, name) ||
+            is_added_behind_colon(request, name, behind_bracket(request, name.to))) {
             take_name(request, name, ret);
             ret->is_bare = !strncmp(request + name.to, "()", 2);
         }
