@@ -61,6 +61,26 @@ static void test_repair__brings_the_asked_line_back_within_the_budget(void **sta
     kv_session_free(s);
 }
 
+/* What is asked for much less than the best row does not come with it, though there is room. */
+static void test_repair__focuses_on_what_answers_clearly(void **state)
+{
+    static const char *const focus[] = {"focus=0", "focus=.5"};
+    uint32_t promoted[2];
+    for (int i = 0; i < 2; i++) {
+        fake_model m = {.lanes_differ = true};
+        kit_seen log = {0};
+        const char *const set[] = {"signal=reuse", focus[i], NULL};
+        kv_session *s = with_needle(&m, &log, set, 1000);
+        const uint32_t query = 3020 + 7;
+        log = (kit_seen){0};
+        assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
+        assert_int_equal(kit_active_in(s, 420, 430), 10);
+        promoted[i] = (uint32_t)log.promoted;
+        kv_session_free(s);
+    }
+    assert_true(promoted[1] == 10 && promoted[0] > 10);
+}
+
 /* Unless it is long; with signal=unvisited only where its tokens could not visit what comes back, with reuse never. */
 static void test_repair__computes_a_message_again(void **state)
 {
@@ -256,6 +276,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repair__brings_the_asked_line_back_within_the_budget),
+        cmocka_unit_test(test_repair__focuses_on_what_answers_clearly),
         cmocka_unit_test(test_repair__computes_a_message_again),
         cmocka_unit_test(test_repair__what_came_back_stays_for_the_turn),
         cmocka_unit_test(test_repair__swaps_when_lanes_are_full),

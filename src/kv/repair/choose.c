@@ -87,6 +87,13 @@ static void choose_window(kv_repair_work *w, uint32_t from, uint32_t to, uint32_
         if (is_new(w, t) && w->set.missing[t]) choose(w, t, t == anchor);
 }
 
+/* Does one line answer so clearly that this row's would only mislead? */
+static bool is_outshone(const kv_session *s, const kv_repair_work *w, uint32_t anchor)
+{
+    return s->parameters.order == KV_ORDER_MASS &&
+           w->set.mass[anchor] < s->parameters.focus * w->set.mass[w->set.order[0]];
+}
+
 /* Lines in the order of their anchors while they fit whole; the very first is cut if it must be. */
 static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
 {
@@ -96,6 +103,7 @@ static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
     for (uint32_t rank = 0; rank < w->set.n_order && (!s->budget || rank < cut); rank++) {
         const uint32_t anchor = w->set.order[rank];
         if (!w->set.missing[anchor] || kv_bits_get(w->set.chosen, anchor)) continue;
+        if (any && is_outshone(s, w, anchor)) break;
         uint32_t from, to;
         kv__grow(s, anchor, &from, &to);
         uint64_t cost = cost_of(w, from, to);
