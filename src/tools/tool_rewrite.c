@@ -11,6 +11,7 @@
 #include "tools/edit/change.h"
 #include "tools/edit/elide.h"
 #include "tools/edit/exports.h"
+#include "tools/edit/head.h"
 #include "tools/edit/import_lines.h"
 #include "tools/edit/imports.h"
 #include "tools/edit/newcomer.h"
@@ -207,7 +208,7 @@ static bool is_only_one(tool_workspace *w, const char *path, const base_buf *old
     return false;
 }
 
-/* Where the definition stands now that imports were put above it and lines of it taken back. */
+/* Where the definition stands now that lines were put above it or into it, or taken back. */
 static void find_lines(tool_workspace *w, const char *path, const char *name, const base_buf *text,
     uint32_t *ret_line, uint32_t *ret_line_end)
 {
@@ -301,6 +302,8 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         goto out;
     }
     if (!is_only_one(w, path, &f.text, &new_text, result)) goto out;
+    tool__keep_head(w->grammars, path, &f.text, &new_text, name, call->request);
+    find_lines(w, path, name, &new_text, &line, &line_end);
     if (whole.ptr) base_buf_puts(&note, "What the block left out stays as it was. ");
     if (!asks_for_words(call->request) && is_same_program(path, &f.text, &new_text)) {
         tool__say(result, TOOL_FAILED,

@@ -318,6 +318,54 @@ static void test_twins(void **state)
     }
 }
 
+/* The head stays as it is laid out, with its annotations, where the parameters are the same. */
+static void test_a_head_stays(void **state)
+{
+    static const struct {
+        const char *path, *block, *request, *has;
+    } calls[] = {
+        {"a.py", "def f(self, a, b=\":\", *c):\n    return 2\n", "f should give 2",
+            "def f(\n    self,\n    a: dict[str, int],\n    b: str = \":\",\n    *c: int,\n) -> int:\n    return 2\n"},
+        {"a.py", "def f(self, a, b=\"\", *c):\n    return 2\n", "f should give 2",
+            "def f(self, a, b=\"\", *c):\n    return 2\n"},
+        {"a.py", "def f(self, a, b=\":\"):\n    return 2\n", "f should give 2",
+            "def f(self, a, b=\":\"):\n    return 2\n"},
+        {"a.py", "def f(self, a, b=\":\", *c):\n    return 2\n", "drop the type hints of f",
+            "def f(self, a, b=\":\", *c):\n    return 2\n"},
+        {"a.c", "int f(int a, char *b)\n{\n    return 2;\n}\n", "f should give 2",
+            "int f(int a,\n      char *b)\n{\n    return 2;"},
+        {"a.c", "int f(int a, char **b)\n{\n    return 2;\n}\n", "f should give 2",
+            "int f(int a, char **b)\n{\n    return 2;"},
+        {"a.js", "export function f({a, b}, c = 'x  y') {\n  return 2;\n}\n", "f should give 2",
+            "export function f(\n  { a, b },\n  c = 'x  y',\n) {\n  return 2;"},
+        {"a.js", "export function f({a, b}, c = 'x y') {\n  return 2;\n}\n", "f should give 2",
+            "export function f({a, b}, c = 'x y') {\n  return 2;"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "a.py",
+            "def f(\n    self,\n    a: dict[str, int],\n    b: str = \":\",\n    *c: int,\n) -> int:\n    return 1\n");
+        tree_put(&t, "a.c", "int f(int a,\n      char *b)\n{\n    return 1;\n}\n");
+        tree_put(&t, "a.js", "export function f(\n  { a, b },\n  c = 'x  y',\n) {\n  return 1;\n}\n");
+        tree_open(&t);
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        tool_workspace_mark_shown(t.w, calls[i].path, version_of(&t, calls[i].path));
+        char arguments[100];
+        snprintf(arguments, sizeof arguments, "{\"path\": \"%s\", \"name\": \"f\"}", calls[i].path);
+        t.request = calls[i].request;
+        tool_result r = tree_call(&t, "rewrite", arguments, calls[i].block);
+        if (r.status != TOOL_OK) print_message("%zu: %s\n", i, r.text.data);
+        assert_int_equal(r.status, TOOL_OK);
+        char *text = tree_get(&t, calls[i].path);
+        if (!strstr(text, calls[i].has)) print_message("%zu: %s\n", i, text);
+        assert_contains(text, calls[i].has);
+        free(text);
+        tool_result_free(&r);
+        tree_remove(&t);
+    }
+}
+
 /* Lines with words of another function are taken back, where something is left of the change; not where the request says them. */
 static void test_names_that_nothing_binds(void **state)
 {
@@ -956,9 +1004,10 @@ static void test_overloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_twins), cmocka_unit_test(test_names_that_nothing_binds),
-        cmocka_unit_test(test_prototype), cmocka_unit_test(test_declared_in_its_class),
-        cmocka_unit_test(test_behind_what_it_needs), cmocka_unit_test(test_declared_where_it_is_asked_for),
+        cmocka_unit_test(test_twins), cmocka_unit_test(test_a_head_stays),
+        cmocka_unit_test(test_names_that_nothing_binds), cmocka_unit_test(test_prototype),
+        cmocka_unit_test(test_declared_in_its_class), cmocka_unit_test(test_behind_what_it_needs),
+        cmocka_unit_test(test_declared_where_it_is_asked_for),
         cmocka_unit_test(test_a_semicolon_is_no_change), cmocka_unit_test(test_no_second_one_in_the_source),
         cmocka_unit_test(test_import), cmocka_unit_test(test_export_lists),
         cmocka_unit_test(test_exports__behind_the_last_on_request),
