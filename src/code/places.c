@@ -354,8 +354,11 @@ static bool is_misspelt(const char *a, size_t n, const char *b, size_t m)
     return left + right > 0 && left <= 1 && right <= 1;
 }
 
-/* The one name that the tree defines and that differs from this one by a slip. */
-static void find_meant(const code_index *x, code_checked *c)
+/*
+ * The one name that the tree defines and that differs from this one by a slip. A plain word, which may be English, means
+ * a function only, and not by another ending.
+ */
+static void find_meant(const code_index *x, code_checked *c, bool compound)
 {
     const size_t n = strlen(c->name);
     const char *found = NULL;
@@ -372,7 +375,10 @@ static void find_meant(const code_index *x, code_checked *c)
     pthread_mutex_unlock(&((code_index *)x)->lock);
     code_place *places = NULL;
     const uint32_t n_places = meant != NULL ? code_index_define(x, meant, &places) : 0;
-    if (n_places != 0) {
+    const bool is_meant =
+        n_places != 0 &&
+        (compound || (meant[strlen(meant) - 1] == c->name[n - 1] && strcmp(places[0].what, "function") == 0));
+    if (is_meant) {
         take_place(c, &places[0]);
         c->meant = meant;
     } else {
@@ -433,7 +439,7 @@ static void check_name(reader *r, const char *name, size_t from, size_t to, bool
             c->state = mentioned ? CODE_PLACE_MENTIONED : CODE_PLACE_MISSING;
             c->what = base_xstrdup("");
             c->parent = base_xstrdup("");
-            if (!mentioned && compound && !s.qualified) find_meant(r->x, c);
+            if (!mentioned && !s.qualified) find_meant(r->x, c, compound);
         }
     }
     code_places_free(places, n_places);

@@ -13,7 +13,8 @@ static const char text_c[] = "/* frees what text_split made */\n"
 static const char main_c[] =
     "int main(void)\n{\n    char **parts = text_split(\"a b\");\n    text_sort(parts);\n"
     "    return 0;\n}\n";
-static const char visit_py[] = "def visit_rule(node):\n    return node\n\n\ndef visit(node):\n"
+static const char visit_py[] = "def tallyeverything(n):\n    return n\n\n\n"
+                               "def visit_rule(node):\n    return node\n\n\ndef visit(node):\n"
                                "    return globals()['visit_' + node.name](node)\n\n\ndef other(node):\n"
                                "    return visit(node)\n";
 
@@ -111,10 +112,13 @@ static void test_corrections__a_slip_in_a_name(void **state)
             "text_free_split [corrected from text_freesplit] and `text_free_split` [corrected from "
             "text_rfee_split]",
             NULL},
-        {"`text_freed_splits`", NULL, NULL},      /* two letters */
-        {"`mian()` and `textsplit`", NULL, NULL}, /* too short, no shape */
+        {"`text_freed_splits`", NULL, NULL},  /* two letters */
+        {"`mian()` and `texts`", NULL, NULL}, /* too short, no shape */
         {"`by_lengths` and `by_length`", "`by_length` [corrected from by_lengths] and `by_length`", NULL},
         {"```\ntext_fre_split(parts);\n```", NULL, NULL},
+        {"`tallyevrything` in visit.py", "`tallyeverything` [corrected from tallyevrything] in visit.py",
+            NULL},
+        {"`tallyeverythings`, tallyevrything", NULL, NULL}, /* another ending; no backticks */
     };
     check_all(cases, sizeof cases / sizeof *cases, true);
 }
