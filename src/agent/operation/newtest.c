@@ -121,9 +121,22 @@ static char *likest_test_file(const agent *a, const char *request, const char *s
     return path;
 }
 
+/* The first of the callers that is a test in the subject's language, of that file; path NULL: of any. */
+static const code_caller *find_calling_test(
+    const code_caller *callers, uint32_t n, const char *path, const char *subject_path)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (code_path_is_test(callers[i].path) && *callers[i].name &&
+            base_path_same_ending(callers[i].path, subject_path) && (!path || !strcmp(path, callers[i].path)))
+            return &callers[i];
+    return NULL;
+}
+
+/* The file that the request names; the one that is named after the subject's file and calls it; one that calls it. */
 static char *find_test_file(
     const agent *a, const char *request, const char *subject, const char *subject_path, char **ret_example)
 {
+    enum { MOST = 64 };
     static const char between[] = " \t\n\"'`(),;:";
     code_index *x = tool_workspace_index(a->workspace);
     char *path = NULL;
@@ -140,18 +153,20 @@ static char *find_test_file(
         free(given);
         p += n;
     }
+    char *own = path ? NULL : agent__test_file_of(a, subject_path);
+    const code_caller *caller = NULL;
     code_caller *callers = NULL;
-    uint32_t n = code_index_callers(x, subject, 64, &callers);
-    for (uint32_t i = 0; i < n && i < 64 && !*ret_example; i++) {
-        if (!code_path_is_test(callers[i].path) || !*callers[i].name ||
-            !base_path_same_ending(callers[i].path, subject_path) ||
-            (path && strcmp(path, callers[i].path) != 0))
-            continue;
-        if (!path) path = base_xstrdup(callers[i].path);
-        *ret_example = base_xstrdup(code_last_name(callers[i].name));
+    const uint32_t n = code_index_callers(x, subject, MOST, &callers), n_here = n < MOST ? n : MOST;
+    if (path || own) caller = find_calling_test(callers, n_here, path ? path : own, subject_path);
+    if (!caller && !path) caller = find_calling_test(callers, n_here, NULL, subject_path);
+    if (caller) *ret_example = base_xstrdup(code_last_name(caller->name));
+    if (caller && !path) path = base_xstrdup(caller->path);
+    code_callers_free(callers, n_here);
+    if (!path) {
+        path = own;
+        own = NULL;
     }
-    code_callers_free(callers, n < 64 ? n : 64);
-    if (!path) path = agent__test_file_of(a, subject_path);
+    free(own);
     if (!path) path = likest_test_file(a, request, subject_path);
     /* Rust's tests stand in the file itself. */
     return path || !base_ends_with(subject_path, ".rs") ? path : base_xstrdup(subject_path);
