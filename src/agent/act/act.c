@@ -512,10 +512,7 @@ static bool may_judge(const agent *a)
     if (!a->host.approve && a->settings.mode != AGENT_MODE_ALL &&
         !agent__is_allowed_command(a, a->test.command, a->test.in_copy))
         return false;
-    base_buf missing = {0};
-    const bool is_whole = !agent__is_missing(a, &missing);
-    base_buf_free(&missing);
-    return is_whole;
+    return !agent__awaits_code(a);
 }
 
 /* A call that the program makes, seen, asked about and undone like any other. agent__running_end(ret) in every case. */

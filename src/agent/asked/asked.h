@@ -60,6 +60,8 @@ static inline bool agent__is_changed(const agent *a, const char *path)
 void agent__taken_back(agent *a, const char *path); /* and that was undone */
 /* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
 bool agent__is_missing(const agent *a, base_buf *out);
+/* The same, but for documents: no judge looks at those. */
+bool agent__awaits_code(const agent *a);
 /* The next answer begins with the call that writes what is missing; false: where that is, is not known. */
 bool agent__aim_at_missing(agent *a);
 /*

@@ -74,6 +74,22 @@ bool agent__is_missing(const agent *a, base_buf *out)
     return out->len > 0;
 }
 
+bool agent__awaits_code(const agent *a)
+{
+    const agent_asked *x = &a->asked;
+    base_buf part = {0};
+    bool is = agent__list_wishes(a, AGENT_WISH_STANDS, &part) ||
+              agent__list_wishes(a, AGENT_WISH_GOES, &part) ||
+              agent__list_wishes(a, AGENT_WISH_CHANGES, &part) || (x->n_changed && agent__lacks_test(a));
+    for (uint32_t i = 0; i < x->n_wishes && !is; i++) {
+        const agent_wish *w = &x->wishes[i];
+        const char *language = w->kind == AGENT_WISH_FILE ? code_language(w->name, "", 0) : NULL;
+        is = language && !code_language_is_document(language) && !agent__is_changed(a, w->name);
+    }
+    base_buf_free(&part);
+    return is;
+}
+
 void agent__aim_at(agent *a, const char *path, const char *name)
 {
     char *path_copy = base_xstrdup(path), *name_copy = base_xstrdup(name);
