@@ -390,13 +390,18 @@ static void test_names_that_nothing_binds(void **state)
             "later(a)"},
         {"a.py", "g", "def g(a, limit=3):\n    return math.floor(a)\n", "round it", TOOL_OK, "mported math",
             "import math\n"},
-        {"test_a.py", "test_f", "def test_f():\n    assert fixture_of_nobody\n", "add a test", TOOL_OK,
-            "added", "fixture_of_nobody"},
+        {"test_a.py", "test_f", "def test_f():\n    assert fixture\n", "add a test", TOOL_FAILED,
+            "uses fixture,", "test_g"},
+        {"test_a.py", "test_f", "def test_f(fixture):\n    assert fixture\n", "add a test", TOOL_OK, "added",
+            "fixture"},
+        {"a.test.js", "f", "function f() {\n  expect(1);\n}\n", "let f expect", TOOL_OK, "rewrote f",
+            "expect(1)"},
     };
     tree t;
     tree_make(&t, false);
     tree_put(&t, "a.py", "def g(a, limit=3):\n    return a\n\n\ndef f(a):\n    b = a\n    return g(a)\n");
     tree_put(&t, "test_a.py", "def test_g():\n    assert True\n");
+    tree_put(&t, "a.test.js", "import {g} from './a.js';\nfunction f() {\n  g();\n}\n");
     tree_open(&t);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         char arguments[100];

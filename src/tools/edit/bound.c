@@ -132,11 +132,18 @@ static bool is_same(const base_buf *a, const base_buf *b)
     return a->len == b->len && !memcmp(a->data, b->data, a->len);
 }
 
+/* What runs tests of JavaScript gives them names (describe, expect); fixtures of Python are parameters. */
+static bool gives_names(const char *path)
+{
+    const char *language = code_path_is_test(path) ? code_language(path, "", 0) : NULL;
+    return language && strcmp(language, "python") != 0;
+}
+
 bool tool__bind(tool_workspace *w, const char *path, const base_buf *old_text, base_buf *new_text,
     const char *request, base_buf *note, tool_result *result)
 {
     enum { MOST = 8 }; /* names behind the first of a kind are found one round later */
-    if (code_path_is_test(path) || !old_text->len) return true;
+    if (gives_names(path) || !old_text->len) return true;
     const unbound before = find(w, path, old_text);
     const unbound first = find_new(w, path, new_text, &before, request);
     if (!first.n || before.n == CODE_MAX_UNBOUND)
