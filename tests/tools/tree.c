@@ -1,5 +1,7 @@
 #include "tree.h"
 
+#include "base/hash.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,6 +82,15 @@ char *tree_get(tree *t, const char *path)
     base_buf text = {0};
     if (base_fs_read(tree_path(t, path), 64 << 20, &text, NULL)) return NULL;
     return base_buf_take(&text);
+}
+
+const char *tree_version(tree *t, const char *path)
+{
+    static char version[65];
+    char *text = tree_get(t, path);
+    base_sha256_hex(text, strlen(text), version);
+    free(text);
+    return version;
 }
 
 bool tree_has(tree *t, const char *path)

@@ -20,7 +20,9 @@ void tree_open(tree *t);              /* opens the workspace (again) */
 void tree_remove(tree *t);            /* closes and deletes */
 void tree_put(tree *t, const char *path, const char *text);
 void tree_put_bytes(tree *t, const char *path, const void *bytes, size_t n);
-char *tree_get(tree *t, const char *path);      /* NULL: missing; free() it */
+char *tree_get(tree *t, const char *path); /* NULL: missing; free() it */
+/* What a tool is told of a file that was shown; until the next call. */
+const char *tree_version(tree *t, const char *path);
 void tree_commit(tree *t, const char *message); /* everything, by libgit2 */
 bool tree_has(tree *t, const char *path);
 /* The path below the tree ("../x": beside it). */

@@ -1,0 +1,116 @@
+/* What a rewrite leaves as it was: the head, where the parameters are the same, and lines whose names nothing binds. */
+#include "tree.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct rewriting {
+    const char *path, *name, *block, *request;
+    tool_status status;
+    const char *says, *has; /* in the result; in the file behind it */
+} rewriting;
+
+/* The call, of a file that was shown. */
+static void check(tree *t, const rewriting *c)
+{
+    char arguments[100];
+    assert_int_equal(tool_workspace_refresh(t->w, NULL, NULL, NULL), 0);
+    tool_workspace_mark_shown(t->w, c->path, tree_version(t, c->path));
+    snprintf(arguments, sizeof arguments, "{\"path\": \"%s\", \"name\": \"%s\"}", c->path, c->name);
+    t->request = c->request;
+    tool_result r = tree_call(t, "rewrite", arguments, c->block);
+    char *text = tree_get(t, c->path);
+    if (r.status != c->status || !strstr(text, c->has))
+        print_message("%s\n%s%s\n", c->block, r.text.data, text);
+    assert_int_equal(r.status, c->status);
+    assert_contains(r.text.data, c->says);
+    assert_contains(text, c->has);
+    free(text);
+    tool_result_free(&r);
+}
+
+/* With its annotations; not where another parameter or default is given, or the request speaks of types. */
+static void test_rewrite__keeps_the_head(void **state)
+{
+    static const rewriting calls[] = {
+        {"a.py", "f", "def f(self, a, b=\":\", *c):\n    return 2\n", "f should give 2", TOOL_OK, "rewrote f",
+            "def f(\n    self,\n    a: dict[str, int],\n    b: str = \":\",\n    *c: int,\n) -> int:\n    return 2\n"},
+        {"a.py", "f", "def f(self, a, b=\"\", *c):\n    return 2\n", "f should give 2", TOOL_OK, "rewrote f",
+            "def f(self, a, b=\"\", *c):\n    return 2\n"},
+        {"a.py", "f", "def f(self, a, b=\":\"):\n    return 2\n", "f should give 2", TOOL_OK, "rewrote f",
+            "def f(self, a, b=\":\"):\n    return 2\n"},
+        {"a.py", "f", "def f(self, a, b=\":\", *c):\n    return 2\n", "drop the type hints of f", TOOL_OK,
+            "rewrote f", "def f(self, a, b=\":\", *c):\n    return 2\n"},
+        {"a.c", "f", "int f(int a, char *b)\n{\n    return 2;\n}\n", "f should give 2", TOOL_OK, "rewrote f",
+            "int f(int a,\n      char *b)\n{\n    return 2;"},
+        {"a.c", "f", "int f(int a, char **b)\n{\n    return 2;\n}\n", "f should give 2", TOOL_OK, "rewrote f",
+            "int f(int a, char **b)\n{\n    return 2;"},
+        {"a.js", "f", "export function f({a, b}, c = 'x  y') {\n  return 2;\n}\n", "f should give 2", TOOL_OK,
+            "rewrote f", "export function f(\n  { a, b },\n  c = 'x  y',\n) {\n  return 2;"},
+        {"a.js", "f", "export function f({a, b}, c = 'x y') {\n  return 2;\n}\n", "f should give 2", TOOL_OK,
+            "rewrote f", "export function f({a, b}, c = 'x y') {\n  return 2;"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "a.py",
+            "def f(\n    self,\n    a: dict[str, int],\n    b: str = \":\",\n    *c: int,\n) -> int:\n    return 1\n");
+        tree_put(&t, "a.c", "int f(int a,\n      char *b)\n{\n    return 1;\n}\n");
+        tree_put(&t, "a.js", "export function f(\n  { a, b },\n  c = 'x  y',\n) {\n  return 1;\n}\n");
+        tree_open(&t);
+        check(&t, &calls[i]);
+        tree_remove(&t);
+    }
+}
+
+/* Where something is left of the change; and not where the request says the name. */
+static void test_rewrite__takes_back_names_that_nothing_binds(void **state)
+{
+    static const rewriting calls[] = {
+        {"a.py", "f", "def f(a):\n    return g(a, limit=limit)\n", "f should be bounded", TOOL_FAILED,
+            "uses limit, which nothing in a.py defines or imports. Nothing was changed.",
+            "def f(a):\n    b = a\n    return g(a)\n"},
+        {"a.py", "f",
+            "def f(a):\n    if a is None:\n        return None\n    b = a\n    return cast(a, limit=limit)\n",
+            "f should take None", TOOL_OK,
+            "rewrote f in a.py, now lines 5-9. Nothing defines or imports cast and limit here: lines with that stay",
+            "def f(a):\n    if a is None:\n        return None\n    b = a\n    return g(a)\n"},
+        {"a.py", "f", "def f(a):\n    if a == limit:\n        return None\n    b = a\n    return g(a)\n",
+            "f should take None", TOOL_FAILED, "uses limit,", "    if a is None:\n"},
+        {"a.py", "h", "def h(a):\n    return near(a) + far(a)\n", "add h", TOOL_FAILED, "uses near and far,",
+            "def f"},
+        {"a.py", "k", "def k(a):\n    return later(a)\n", "add k, which calls later", TOOL_OK, "added k",
+            "later(a)"},
+        {"a.py", "g", "def g(a, limit=3):\n    return math.floor(a)\n", "round it", TOOL_OK, "mported math",
+            "import math\n"},
+        {"test_a.py", "test_f", "def test_f():\n    assert fixture\n", "add a test", TOOL_FAILED,
+            "uses fixture,", "test_g"},
+        {"test_a.py", "test_f", "def test_f(fixture):\n    assert fixture\n", "add a test", TOOL_OK, "added",
+            "fixture"},
+        {"a.test.js", "f", "function f() {\n  expect(1);\n}\n", "let f expect", TOOL_OK, "rewrote f",
+            "expect(1)"},
+    };
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "a.py", "def g(a, limit=3):\n    return a\n\n\ndef f(a):\n    b = a\n    return g(a)\n");
+    tree_put(&t, "test_a.py", "def test_g():\n    assert True\n");
+    tree_put(&t, "a.test.js", "import {g} from './a.js';\nfunction f() {\n  g();\n}\n");
+    tree_open(&t);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) check(&t, &calls[i]);
+    tree_remove(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
+        cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
