@@ -594,7 +594,7 @@ class Usage(Case):
         run = self.run_kvist("model", "list", "--all")
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertRegex(run.stdout, r"  qwen3moe +Qwen3-30B-A3B, Qwen3-Coder-30B-A3B")
-        self.assertRegex(run.stdout, r"  gpt-oss-20b +MXFP4 +12.1 +12.9 +14.1  (yes|no: too little memory)")
+        self.assertRegex(run.stdout, r"  gpt-oss-20b +MXFP4 +12.1 +12.7 +13.3  (yes|no: too little memory)")
         self.assertRegex(run.stdout, r"  granite-4.2-30b +Q4_K_M +runs; how large")
         self.assertRegex(run.stdout, r"  Muse-Glimmer-30B +Q4_K_M +18.0 +no: gates on attention")
         self.assertRegex(run.stdout, r"  Qwen2.5-Coder-7B +Q4_K_M +4.7 +5.7 +7.1  (yes|no: too little memory)")

@@ -661,20 +661,20 @@ class Remote(unittest.TestCase):
         """The request that asks for them is one whole answer: Ctrl+C closes its connection, and the session stands."""
         for kind in ("llama", "vllm", "sglang"):
             s = self.serve(kind)
-            is_asked = threading.Event()
+            is_asked, is_closed = threading.Event(), threading.Event()
 
             def hang(h, data):
                 is_asked.set()
                 while h.connection.recv(1):
                     pass
-                s.cut += 1
+                is_closed.set()
 
             s.scores_hang = hang
             run = self.repair_begun(s)
             self.assertTrue(is_asked.wait(PATIENCE), kind)
             run.send_signal(signal.SIGINT)
             out, err = run.communicate(timeout=PATIENCE)
-            self.await_cut(s)
+            self.assertTrue(is_closed.wait(PATIENCE), kind)
             events = [json.loads(line) for line in out.splitlines()]
             self.assertEqual(self.of(events, "turn_end")[-1]["status"], "interrupted", (kind, err))
             s.scores_hang = None
