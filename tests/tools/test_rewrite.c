@@ -41,7 +41,8 @@ static void check(tree *t, const rewriting *c)
 static void test_rewrite__keeps_the_head(void **state)
 {
     static const rewriting calls[] = {
-        {"a.py", "f", "def f(self, a, b=\":\", *c):\n    return 2\n", "f should give 2", TOOL_OK, "rewrote f",
+        {"a.py", "f", "def f(self, a, b=\":\", *c):\n    return 2\n", "f should give 2, no TypeError",
+            TOOL_OK, "rewrote f",
             "def f(\n    self,\n    a: dict[str, int],\n    b: str = \":\",\n    *c: int,\n) -> int:\n    return 2\n"},
         {"a.py", "f", "def f(self, a, b=\"\", *c):\n    return 2\n", "f should give 2", TOOL_OK, "rewrote f",
             "def f(self, a, b=\"\", *c):\n    return 2\n"},

@@ -79,13 +79,17 @@ static bool is_same(const head *a, const head *b, bool is_python)
     return is;
 }
 
+/* As words of their own: a TypeError is no type of a parameter. */
 static bool speaks_of_types(const char *request)
 {
-    static const char *const words[] = {
-        "type", "annot", "hint", "signature", "parameter", "argument", "format", "->"};
-    bool does = !request;
-    for (size_t i = 0; i < sizeof words / sizeof *words && !does; i++)
-        does = strcasestr(request, words[i]) != NULL;
+    static const char *const words[] = {"type", "types", "typed", "typing", "annotate", "annotation",
+        "annotations", "hint", "hints", "signature", "parameter", "parameters", "argument", "arguments",
+        "format", "reformat"};
+    size_t pos = 0, from, to;
+    bool does = !request || strstr(request, "->");
+    while (!does && code_next_identifier(request, strlen(request), &pos, &from, &to))
+        for (size_t i = 0; i < sizeof words / sizeof *words && !does; i++)
+            does = strlen(words[i]) == to - from && !strncasecmp(request + from, words[i], to - from);
     return does;
 }
 
