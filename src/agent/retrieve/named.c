@@ -90,7 +90,7 @@ static bool is_capital(const char *request, size_t from)
 static bool is_object(const char *request, size_t from)
 {
     static const char *const before[] = {"for", "of", "in", "to", "function", "method", "helper", "rename",
-        "remove", "delete", "drop", "move", "change", "that", "let"};
+        "remove", "delete", "drop", "move", "change", "that", "let", "make"};
     while (from && request[from - 1] == ' ') from--;
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         size_t n = strlen(before[i]);
