@@ -283,23 +283,11 @@ static verdict can_call(const code_index *x, const char *caller, const char *cal
     return ret;
 }
 
-/* A function that the tree defines once. Methods are called unseen by loops, operators and formats of many languages. */
-static bool is_sole_function(const code_index *x, const char *name)
-{
-    code_place *places;
-    const uint32_t n = code_index_define(x, name, &places);
-    uint32_t real = 0;
-    for (uint32_t i = 0; i < n; i++)
-        real += !places[i].is_declaration && strcmp(places[i].what, "section") != 0;
-    const bool ret = real == 1 && strcmp(places[0].what, "function") == 0;
-    code_places_free(places, n);
-    return ret;
-}
-
 static bool is_false(const code_index *x, const claim *c)
 {
     bool any = false;
-    if (!is_sole_function(x, c->callee)) return false;
+    /* Methods are called unseen by loops, operators and formats of many languages. */
+    if (!code_index_is_sole(x, c->callee, "function")) return false;
     for (uint32_t i = 0; i < c->n_callers; i++) {
         const verdict v = can_call(x, c->callers[i], code_last_name(c->callee));
         if (v == NOBODY_KNOWS) return false;

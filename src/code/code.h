@@ -129,6 +129,8 @@ const char *code_last_name(const char *name);
 bool code_is_name_byte(char c);
 /* The next identifier (of name bytes, not starting with a digit) at or behind *pos: false at the end. */
 bool code_next_identifier(const char *text, size_t n, size_t *pos, size_t *from, size_t *to);
+/* Does this identifier stand in the text, in exactly these letters? */
+bool code_has_identifier(const char *text, size_t n, const char *name);
 /* A keyword of a common language ("if", "return", "struct", ...): no name. */
 bool code_is_keyword(const char *word, size_t n);
 

@@ -43,18 +43,6 @@ static int by_place(const void *a, const void *b)
 
 /* ---- places ---- */
 
-/* The tree has one definition of the name and no other, of whatever kind; a heading of a document is none. */
-static bool is_sole(const code_index *x, const char *name)
-{
-    code_place *places;
-    const uint32_t n = code_index_define(x, name, &places);
-    uint32_t real = 0;
-    for (uint32_t i = 0; i < n; i++)
-        real += !places[i].is_declaration && strcmp(places[i].what, "section") != 0;
-    code_places_free(places, n);
-    return real == 1;
-}
-
 /* A place that the answer writes lies in one of these files. */
 static bool is_in_any(const char *place, size_t n, char *const *files, size_t n_files)
 {
@@ -141,7 +129,7 @@ uint32_t code_correct_answer(const code_index *x, const char *answer, size_t n, 
         const code_checked *c = &checked[i];
         const bool is_cited =
             c->state == CODE_PLACE_DEFINED && c->cited_to > c->cited_from && c->cited_to <= n;
-        if (is_cited && is_sole(x, c->name) &&
+        if (is_cited && code_index_is_sole(x, c->name, NULL) &&
             !is_in_any(answer + c->cited_from, c->cited_to - c->cited_from, changed, n_changed))
             put_place(&e, c, answer);
         if (is_whole && c->meant != NULL) put_name(&e, c, answer, n);

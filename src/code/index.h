@@ -72,6 +72,8 @@ typedef struct code_place {
  * "Cls.method", "Cls::method" and "method" work. Returns the number; free with code_places_free.
  */
 uint32_t code_index_define(const code_index *x, const char *symbol, code_place **ret);
+/* Does the tree define it once? Declarations and headings of documents do not count. what: "function"; NULL: of any kind. */
+bool code_index_is_sole(const code_index *x, const char *symbol, const char *what);
 /* Has the tree a definition of that name? */
 bool code_index_is_defined(const code_index *x, const char *symbol);
 /*

@@ -113,6 +113,14 @@ bool code_next_identifier(const char *text, size_t n, size_t *pos, size_t *from,
     return false;
 }
 
+bool code_has_identifier(const char *text, size_t n, const char *name)
+{
+    const size_t length = strlen(name);
+    for (size_t pos = 0, from, to; code_next_identifier(text, n, &pos, &from, &to);)
+        if (to - from == length && memcmp(text + from, name, length) == 0) return true;
+    return false;
+}
+
 /* A C header that is C++ says so at the start of a line. */
 static bool looks_like_cpp(const char *text, size_t n)
 {

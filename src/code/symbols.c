@@ -143,6 +143,21 @@ uint32_t code_index_define(const code_index *x, const char *symbol, code_place *
     return n_places;
 }
 
+bool code_index_is_sole(const code_index *x, const char *symbol, const char *what)
+{
+    code_place *places;
+    const uint32_t n = code_index_define(x, symbol, &places);
+    uint32_t n_real = 0;
+    bool fits = true;
+    for (uint32_t i = 0; i < n; i++) {
+        if (places[i].is_declaration || strcmp(places[i].what, "section") == 0) continue;
+        n_real++;
+        fits = what == NULL || strcmp(places[i].what, what) == 0;
+    }
+    code_places_free(places, n);
+    return n_real == 1 && fits;
+}
+
 bool code_index_is_defined(const code_index *x, const char *symbol)
 {
     code_place *places;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code/index_state.h"
 #include "code/scopes.h"
 
 #ifdef KVIST_HAVE_TREE_SITTER
@@ -91,14 +92,22 @@ static bool is_in_case(const code_tree *t, uint32_t i)
     return false;
 }
 
-static bool is_bound(const code_tree *t, uint32_t i)
+/* Of the name at node i, used there first: the byte of its first use up to `to` that nothing binds; UINT32_MAX: all are bound. */
+static uint32_t find_unbound_use(const code_tree *t, uint32_t i, uint32_t to)
 {
-    const code_node *node = &t->nodes[i];
+    const char *name = t->text + t->nodes[i].from;
+    const uint32_t n = t->nodes[i].to - t->nodes[i].from;
+    uint32_t found = UINT32_MAX;
     code_scopes scopes = {0};
-    code_scopes_find(t, t->text + node->from, node->to - node->from, &scopes);
-    const bool is = scopes.n_globals || code_scopes_lookup(&scopes, i) || code_scopes_global(&scopes) != NULL;
+    code_scopes_find(t, name, n, &scopes);
+    const bool is_everywhere = scopes.n_globals || code_scopes_global(&scopes) != NULL;
+    for (uint32_t k = i; k < t->n && !is_everywhere && found == UINT32_MAX; k++) {
+        const code_node *use = &t->nodes[k];
+        if (use->to > to || use->to - use->from != n || memcmp(t->text + use->from, name, n) != 0) continue;
+        if (is_used_bare(t, k) && code_scopes_lookup(&scopes, k) == NULL) found = use->from;
+    }
     code_scopes_free(&scopes);
-    return is;
+    return found != UINT32_MAX && is_in_case(t, i) ? UINT32_MAX : found;
 }
 
 /* Python: a module that is taken whole may bind anything; a script that is no module shares its names with others. */
@@ -114,6 +123,13 @@ static bool is_told_whole(const code_tree *t, bool is_script)
     return is_module;
 }
 
+/* A name may be bound where it is used first. */
+static void put_in_order(uint32_t *all, uint32_t n, uint32_t at)
+{
+    for (; n && all[n - 1] > at; n--) all[n] = all[n - 1];
+    all[n] = at;
+}
+
 uint32_t code_unbound(code_grammars *g, const char *path, const char *text, size_t n, uint32_t from,
     uint32_t to, uint32_t ret[CODE_MAX_UNBOUND])
 {
@@ -125,16 +141,17 @@ uint32_t code_unbound(code_grammars *g, const char *path, const char *text, size
     uint32_t found = 0;
     if (!grammar || !code_tree_make(grammar, text, n, NULL, &t)) return 0;
     const char *own = is_python ? python_names : script_names;
+    code_strings seen = {0}; /* a name is looked for once, however often it is used */
     for (uint32_t i = 0; i < t.n && !t.n_errors && found < CODE_MAX_UNBOUND; i++) {
         const code_node *node = &t.nodes[i];
         const size_t length = node->to - node->from;
         if (node->from < from || node->to > to || !is_used_bare(&t, i)) continue;
-        bool is_known = is_own(own, text + node->from, length);
-        for (uint32_t k = 0; k < found && !is_known; k++)
-            is_known = !strncmp(text + ret[k], text + node->from, length) &&
-                       !code_is_name_byte(text[ret[k] + length]);
-        if (!is_known && !is_bound(&t, i) && !is_in_case(&t, i)) ret[found++] = node->from;
+        if (code_strings_find(&seen, text + node->from, length) != UINT32_MAX) continue;
+        code_strings_add(&seen, text + node->from, length);
+        const uint32_t at = is_own(own, text + node->from, length) ? UINT32_MAX : find_unbound_use(&t, i, to);
+        if (at != UINT32_MAX) put_in_order(ret, found++, at);
     }
+    code_strings_free(&seen);
     if (found && !is_told_whole(&t, is_script)) found = 0;
     code_tree_free(&t);
     return found;

@@ -10,7 +10,7 @@
 enum { CODE_MAX_UNBOUND = 16 };
 
 /*
- * Bytes [from, to) of the text, each name once, in order: the byte where it is used first. Returns how many. 0 too where
+ * Bytes [from, to) of the text, each name once, in order: the byte where it is used so first. Returns how many. 0 too where
  * that cannot be told: a file that does not parse, takes all names of a module (import *), or is no module (JavaScript). Pure.
  */
 uint32_t code_unbound(code_grammars *g, const char *path, const char *text, size_t n, uint32_t from,

@@ -75,10 +75,7 @@ static void import_names(tool_workspace *w, const char *path, base_str block, co
            code_next_identifier(block.ptr, block.len, &pos, &from, &to)) {
         if (from && block.ptr[from - 1] == '.') continue;
         char *name = base_xstrndup(block.ptr + from, to - from);
-        size_t p = 0, f, t;
-        bool is_known = false;
-        while (!is_known && old_text->len && code_next_identifier(old_text->data, old_text->len, &p, &f, &t))
-            is_known = t - f == to - from && !memcmp(old_text->data + f, name, t - f);
+        const bool is_known = code_has_identifier(old_text->data, old_text->len, name);
         code_place *places = NULL;
         uint32_t n = is_known ? 0 : code_index_define(w->index, name, &places);
         const code_place *only = NULL;

@@ -106,14 +106,6 @@ static void remember_refusal(agent *a, const agent_running *r, bool wrote)
         .is_final = r->result.status == TOOL_REFUSED};
 }
 
-static bool has_name(const char *text, size_t n, const char *name)
-{
-    size_t pos = 0, from, to;
-    while (code_next_identifier(text, n, &pos, &from, &to))
-        if (to - from == strlen(name) && !memcmp(text + from, name, to - from)) return true;
-    return false;
-}
-
 static bool has_callers(const agent *a, const char *name)
 {
     code_caller *callers = NULL;
@@ -135,7 +127,7 @@ static bool is_by_hand(const agent_running *r)
         const char *to = base_json_str(r->call.arguments, "to", NULL),
                    *operation = base_json_str(r->call.arguments, "operation", "");
         return to && !strcmp(operation, "rename") && !strcmp(x->operation, "rename") &&
-               !has_name(r->a->request, strlen(r->a->request), to);
+               !code_has_identifier(r->a->request, strlen(r->a->request), to);
     }
     const base_str text = r->call.payload;
     const char *name = base_json_str(r->call.arguments, "name", NULL);
@@ -143,11 +135,11 @@ static bool is_by_hand(const agent_running *r)
     const bool is_itself = name && !strcmp(code_last_name(name), code_last_name(x->name));
     bool is_it = is_itself;
     if (!strcmp(x->operation, "rename"))
-        is_it |= (text.ptr && has_name(text.ptr, text.len, x->to)) ||
-                 (name && has_name(name, strlen(name), x->to));
+        is_it |= (text.ptr && code_has_identifier(text.ptr, text.len, x->to)) ||
+                 (name && code_has_identifier(name, strlen(name), x->to));
     else if (!strcmp(x->operation, "move")) /* the one that stays would be a second one */
         is_it |= path && x->to && !strcmp(path, x->to) && text.ptr &&
-                 has_name(text.ptr, text.len, code_last_name(x->name));
+                 code_has_identifier(text.ptr, text.len, code_last_name(x->name));
     else if (!strcmp(x->operation, "signature"))
         is_it = is_itself && has_callers(r->a, x->name);
     return is_it;

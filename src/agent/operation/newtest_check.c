@@ -23,10 +23,7 @@ enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_FILE = 1 << 20 };
 static bool has_name(const char *path, const char *text, size_t n, const char *name)
 {
     char *plain = code_blank_comments(code_language(path, "", 0), text, n);
-    bool is_there = false;
-    size_t at = 0, from, to;
-    while (!is_there && code_next_identifier(plain, n, &at, &from, &to))
-        is_there = to - from == strlen(name) && !memcmp(plain + from, name, to - from);
+    const bool is_there = code_has_identifier(plain, n, name);
     free(plain);
     return is_there;
 }

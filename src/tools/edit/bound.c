@@ -34,15 +34,6 @@ static char *name_at(const unbound *u, uint32_t i)
     return base_xstrndup(from, n);
 }
 
-static bool says_name(const char *text, const char *name)
-{
-    size_t pos = 0, from, to;
-    const size_t n = strlen(name);
-    while (text && code_next_identifier(text, strlen(text), &pos, &from, &to))
-        if (to - from == n && !memcmp(text + from, name, n)) return true;
-    return false;
-}
-
 static bool has_name(const unbound *u, const char *name)
 {
     bool has = false;
@@ -72,7 +63,8 @@ static unbound find_new(
     uint32_t n = 0;
     for (uint32_t i = 0; i < u.n; i++) {
         char *name = name_at(&u, i);
-        if (!has_name(before, name) && !says_name(request, name)) u.at[n++] = u.at[i];
+        if (!has_name(before, name) && !(request && code_has_identifier(request, strlen(request), name)))
+            u.at[n++] = u.at[i];
         free(name);
     }
     u.n = n;

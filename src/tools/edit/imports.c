@@ -69,14 +69,6 @@ static const struct {
 } libraries[] = {
     {"go", go}, {"python", python}, {"c", c}, {"rust", rust}, {"javascript", script}, {"typescript", script}};
 
-static bool has_word(const char *text, size_t n, const char *word)
-{
-    size_t pos = 0, from, to, m = strlen(word);
-    while (text && code_next_identifier(text, n, &pos, &from, &to))
-        if (to - from == m && !memcmp(text + from, word, m)) return true;
-    return false;
-}
-
 /* Does the block use the name as a library's, not as a member, and without making one of its own? */
 static bool is_used(const char *text, size_t n, const standard *s, bool *ret_is_own)
 {
@@ -230,7 +222,7 @@ void tool__import_standard(
         bool is_own = false;
         const char *from = s->from ? s->from : s->name;
         if (!is_used(code, block.len, s, &is_own) || is_own) continue;
-        if (has_word(old_text->data, old_text->len, s->name)) continue;
+        if (code_has_identifier(old_text->data, old_text->len, s->name)) continue;
         /* The block brought it, or another name of the same header did. */
         if (!strcmp(language, "c")
                 ? memmem(text->data, text->len, from, strlen(from)) != NULL

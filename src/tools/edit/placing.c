@@ -17,10 +17,7 @@ static bool is_top(const code_definition *d)
 
 static bool names_word(const char *words, const char *name)
 {
-    size_t n = strlen(name), pos = 0, from, to, all = words ? strlen(words) : 0;
-    while (n && code_next_identifier(words, all, &pos, &from, &to))
-        if (to - from == n && !memcmp(words + from, name, n)) return true;
-    return false;
+    return words && *name && code_has_identifier(words, strlen(words), name);
 }
 
 static uint32_t shared_words(const char *a, const char *b)

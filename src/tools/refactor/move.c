@@ -27,15 +27,6 @@ typedef struct mover {
     refactor_edits source_edits;
 } mover;
 
-static bool has_identifier(const char *text, size_t n, const char *word)
-{
-    size_t pos = 0, a, b;
-    const size_t len = strlen(word);
-    while (code_next_identifier(text, n, &pos, &a, &b))
-        if (b - a == len && !memcmp(text + a, word, len)) return true;
-    return false;
-}
-
 static bool has_line(const base_buf *text, const char *line, size_t n)
 {
     for (size_t at = 0; at < text->len;) {
@@ -146,7 +137,7 @@ static bool python_heads(mover *m)
         char *head = head_of(im->local);
         if (is_of_target(m, im)) {
             /* it stands there */
-        } else if (!strcmp(im->name, "*") || has_identifier(m->moved.data, m->moved.len, head)) {
+        } else if (!strcmp(im->name, "*") || code_has_identifier(m->moved.data, m->moved.len, head)) {
             base_buf_clear(&line);
             if (*im->module == '.' && !base_path_same_folder(m->from->path, m->to)) is_good = false;
             if (*im->name)
@@ -167,8 +158,8 @@ static bool python_heads(mover *m)
         const code_definition *d = &u->file->definitions[i];
         if (*d->parent || (d->from >= m->cut_from && d->from < m->cut_to) || !strcmp(d->name, m->x->name))
             continue;
-        if (!has_identifier(m->moved.data, m->moved.len, d->name)) continue;
-        if (needs.len && has_identifier(needs.data, needs.len, d->name)) continue;
+        if (!code_has_identifier(m->moved.data, m->moved.len, d->name)) continue;
+        if (needs.len && code_has_identifier(needs.data, needs.len, d->name)) continue;
         base_buf_printf(&needs, "%s%s", needs.len ? ", " : "", d->name);
     }
     const bool is_back = used_behind(m, true) != NULL;
@@ -395,8 +386,8 @@ static bool c_heads(mover *m)
         const bool is_own = refactor__is_static(m->from, d) || !strcmp(d->what, "macro") ||
                             (refactor__is_type(d->what) && (d->body_to || !strcmp(d->what, "typedef"))) ||
                             !strcmp(d->what, "constant");
-        if (!is_own || !has_identifier(m->moved.data, m->moved.len, d->name)) continue;
-        if (needs.len && has_identifier(needs.data, needs.len, d->name)) continue;
+        if (!is_own || !code_has_identifier(m->moved.data, m->moved.len, d->name)) continue;
+        if (needs.len && code_has_identifier(needs.data, needs.len, d->name)) continue;
         base_buf_printf(&needs, "%s%s", needs.len ? ", " : "", d->name);
     }
     if (needs.len)
@@ -455,7 +446,7 @@ static bool go_heads(mover *m)
     for (uint32_t i = 0; i < u->n_imports; i++) {
         const code_import *im = &u->imports[i];
         const char *last = base_path_name(im->module);
-        if (!has_identifier(m->moved.data, m->moved.len, im->local)) continue;
+        if (!code_has_identifier(m->moved.data, m->moved.len, im->local)) continue;
         base_buf line = {0}, quoted = {0};
         base_buf_printf(&quoted, "\"%s\"", im->module);
         const bool is_there =
