@@ -30,8 +30,8 @@ struct agent_worker {
     bool stopping, waits_for_decision, has_decision;
     /* the engine thread does what nobody waits for: whoever wants something ends it by `cancel` */
     bool idling;
-    bool is_working,
-        is_next_interrupted; /* on a line; the first that waits was interrupted before it was taken */
+    bool is_working;          /* on a line */
+    bool is_next_interrupted; /* the first that waits was interrupted before it was taken */
     agent_decision decision;
     bool has_mode;
     agent_mode mode;

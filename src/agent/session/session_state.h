@@ -244,8 +244,8 @@ typedef struct agent_aside {
 /* Sums since the turn began, for its ledger. */
 typedef struct agent_sums {
     uint32_t n_before, generated;
-    uint32_t
-        n_awaited; /* of generated, the first of each request to an engine elsewhere: their time is prefill's */
+    /* of generated, the first of each request to an engine elsewhere: their time is prefill's */
+    uint32_t n_awaited;
     agent_moved moved;
     uint32_t computed; /* tokens left below a cut whose upper layers a plan had computed */
     uint64_t prefill_ns, decode_ns;

@@ -42,8 +42,8 @@ typedef struct agent_addition_words {
     char *name;       /* of the new function */
     char *parameters; /* what stands between its brackets; NULL: the request writes none */
     char *returns;    /* "-> bool" behind them; NULL: the same */
-    char *
-        declared; /* "double total(const Cart *c)", with words of its type in front; NULL: the name stands alone */
+    /* "double total(const Cart *c)", with words of its type in front; NULL: the name stands alone */
+    char *declared;
     char *holder;  /* "Stack" of `Stack.pop`; NULL: the same */
     bool is_plain; /* nothing is said of a decorator: static, a property, async */
     const char

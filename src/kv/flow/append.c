@@ -86,8 +86,8 @@ typedef struct appending {
     const kv_segment *segment;
     const int32_t *ids; /* [n] */
     uint32_t n, done;   /* done: of them, computed */
-    uint32_t
-        n_whole;    /* tokens that the segment has; more than n where a cancel ended it when it was logged */
+    /* tokens that the segment has; more than n where a cancel ended it when it was logged */
+    uint32_t n_whole;
     uint32_t first; /* the session's tokens in front of it */
     uint32_t cut;   /* the layer before which it is cut; 0: it is not */
     float *last_logits;

@@ -36,10 +36,10 @@ typedef struct refactor_target {
     /* its file has a second field of this name in the type: one is of an unnamed type within */
     bool has_twin;
     bool is_default; /* JavaScript: what its module gives as a whole */
-    bool
-        is_imported_too; /* Python: its file may import it, or its type, instead: try: import x, else: def x */
-    bool is_adrift;      /* several variables of the name in a file that does not parse: they may be locals */
-    const char *within;  /* C: code_use.within of the field; "" */
+    /* Python: its file may import it, or its type, instead: try: import x, else: def x */
+    bool is_imported_too;
+    bool is_adrift;     /* several variables of the name in a file that does not parse: they may be locals */
+    const char *within; /* C: code_use.within of the field; "" */
     /*
      * Of a member whose type stands in a function: the bytes of that function. Of a macro that its file undefines and
      * defines again: from the #undef in front of it to the one behind it, UINT32_MAX where none is. 0, 0: none.
