@@ -105,33 +105,6 @@ static void test_addition__an_addition_to_a_file_sees_that_file(void **state)
     base_buf_free(&others);
 }
 
-/* In front of it stands the function of its own type that it is most like, not only another type's of its name. */
-static void test_addition__an_addition_sees_what_it_is_like(void **state)
-{
-    NEEDS_GRAMMAR;
-    static const struct {
-        const char *request;
-        bool is_shown;
-    } cases[] = {{"q: add the missing GetOldest() to Cache, as Queue has it", true},
-        {"Add GetOldest() to Cache, like RemoveOldest", false}, /* as every definition that is named */
-        {"Add a method Len() to Cache", false}};
-    put_file("queue.go",
-        "package q\n\ntype Queue struct{ l list }\n\nfunc (q *Queue) GetOldest() int {\n\treturn q.l.last\n}\n");
-    put_file("cache.go",
-        "package q\n\ntype Cache struct{ q Queue }\n\nfunc (c *Cache) Purge() {\n\tc.q.Purge()\n}\n\n"
-        "func (c *Cache) RemoveOldest() int {\n\treturn c.q.RemoveOldest()\n}\n");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        host h = new_host();
-        agent_session *s = open_session(&h, NO NO NO NO, AGENT_MODE_ALL, NULL, false);
-        agent_session_agent(s)->settings.tries = 0;
-        submit(s, &h, cases[i].request);
-        const bool is_shown = told(&h, "is made like it");
-        if (is_shown != cases[i].is_shown) fail_msg("%s: %s", cases[i].request, h.json.data);
-        agent_session_close(s);
-        free_host(&h);
-    }
-}
-
 /* "Export X": what is there goes into its package's file, by the program's text alone. */
 static void test_addition__what_is_there_is_exported(void **state)
 {
@@ -521,7 +494,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_addition__an_addition_is_begun),
         TEST_CASE(test_addition__an_addition_to_a_file_sees_that_file),
-        TEST_CASE(test_addition__an_addition_sees_what_it_is_like),
         TEST_CASE(test_addition__what_is_there_is_exported),
         TEST_CASE(test_addition__a_function_of_a_type_is_begun),
         TEST_CASE(test_addition__a_new_test_finds_its_place),

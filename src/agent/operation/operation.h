@@ -31,11 +31,6 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 /* --- addition.c --- */
 /* The call that adds the function which the request names, where it says in which type or file; once a turn. */
 bool agent__open_addition(agent *a, const char *request, agent_opening *opening);
-/*
- * The function that the new one is most like, of the type or file that it goes into, in front of the request: without it a
- * small model takes another type's for an example.
- */
-int agent__append_like_addition(agent *a, const char *request, base_err *err);
 /* Does a path stand for code that others call: no test, header, example, build script or list of modules? */
 bool agent__is_source(const char *path);
 
