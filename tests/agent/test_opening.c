@@ -358,6 +358,41 @@ static void test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_mode
     }
 }
 
+/* "Rename a to b and c to d": each is begun; one that is refused keeps the next from nothing, and is named at the end. */
+static void test_opening__several_operations_are_all_begun(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request, *has[2], *lacks, *told;
+    } cases[] = {
+        {"Rename twice to doubled and half to halved", {"def doubled(n)", "def halved(n)"}, "twice", NULL},
+        {"Rename twice to doubled in both.py, and rename half in both.py to `halved`.",
+            {"def doubled(n)", "def halved(n)"}, "twice", NULL},
+        {"Delete third and rename twice to doubled, half to halved", {"def doubled(n)", "def halved(n)"},
+            "third", NULL},
+        {"Rename twice to def and half to halved", {"def twice(n)", "def halved(n)"}, "doubled",
+            "Not done: rename of twice to def."},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        put_file("both.py", "def twice(n):\n    return 2 * n\n\n\ndef half(n):\n    return n / 2\n\n\n"
+                            "def third(n):\n    return n / 3\n\n\ndef one():\n    return half(twice(1))\n");
+        agent_session *s = open_session(&h,
+            "opens 1\nanswer }}</tools>\nopens 1\nanswer }}</tools>\nopens 1\nanswer }}</tools>\n" NO NO NO
+                NO,
+            AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        char *text = get_file("both.py");
+        if (!strstr(text, cases[i].has[0]) || !strstr(text, cases[i].has[1]) ||
+            strstr(text, cases[i].lacks) || (cases[i].told ? !told(&h, cases[i].told) : told(&h, "Not done")))
+            fail_msg("%s\n%s\n%s", cases[i].request, text, h.json.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* A function of C is given another signature: its prototype follows, in the header's own words. */
 static void test_opening__a_prototype_follows_its_function(void **state)
 {
@@ -491,6 +526,7 @@ int main(void)
         TEST_CASE(test_opening__a_parameter_comes_and_goes_by_words),
         TEST_CASE(test_opening__behaviour_in_plain_words_finds_its_function),
         TEST_CASE(test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_model),
+        TEST_CASE(test_opening__several_operations_are_all_begun),
         TEST_CASE(test_opening__a_prototype_follows_its_function),
         TEST_CASE(test_opening__a_qualifier_is_not_what_goes),
         TEST_CASE(test_opening__a_new_parameter_is_to_be_used),

@@ -565,11 +565,13 @@ static int put_expectations_right(agent *a, const agent_running *change, agent_r
     return rc;
 }
 
-static void remember_operation(agent *a, const base_buf *said)
+static void remember_operation(agent *a, const char *name, const base_buf *said)
 {
     base_buf *done = &a->asked.done;
     const size_t at = done->len;
     a->asked.n_operations++;
+    for (uint32_t i = 0; i < a->asked.n_listed; i++)
+        a->asked.listed[i].is_done |= !strcmp(a->asked.listed[i].name, name);
     if (!said->len) return;
     base_buf_add(done, said->data, said->len);
     done->data[at] = (char)toupper((unsigned char)done->data[at]);
@@ -608,7 +610,7 @@ static int act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
             const char *operation = base_json_str(r.call.arguments, "operation", "");
             if (!strcmp(operation, "rename") || !strcmp(operation, "delete"))
                 agent__name_went(a, base_json_str(r.call.arguments, "name", ""));
-            remember_operation(a, &r.result.text);
+            remember_operation(a, base_json_str(r.call.arguments, "name", ""), &r.result.text);
             agent__wish_use_of_parameter(a, r.call.arguments);
         }
     }

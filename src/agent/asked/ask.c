@@ -149,7 +149,10 @@ void agent__asked_free(agent *a)
     free(x->said);
     free(x->went);
     base_buf_free(&x->done);
-    for (uint32_t i = 0; i < x->n_listed; i++) free(x->listed[i]);
+    for (uint32_t i = 0; i < x->n_listed; i++) {
+        free(x->listed[i].name);
+        free(x->listed[i].to);
+    }
     agent__forget_meant(a);
     free(x->test_of);
     agent_new_test *t = &x->new_test;

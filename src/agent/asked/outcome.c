@@ -282,6 +282,21 @@ static void tell_other(const agent *a, base_buf *out)
     code_places_free(places, n);
 }
 
+/* Of several operations those that were not done; false: none was left out. */
+static bool tell_listed(const agent_asked *x, base_buf *out)
+{
+    bool is_told = false;
+    for (uint32_t i = 0; i < x->n_listed && x->n_listed > 1; i++) {
+        const agent_listed *l = &x->listed[i];
+        if (l->is_done) continue;
+        base_buf_printf(out, "%s%s of %s%s%s", is_told ? ", " : " Not done: ", l->operation, l->name,
+            l->to ? " to " : "", l->to ? l->to : "");
+        is_told = true;
+    }
+    if (is_told) base_buf_putc(out, '.');
+    return is_told;
+}
+
 void agent__tell_outcome(agent *a)
 {
     const agent_asked *x = &a->asked;
@@ -310,10 +325,11 @@ void agent__tell_outcome(agent *a)
                 same.len && files.len ? ", " : "", files.len ? files.data : "");
         if (agent__lacks_test(a))
             base_buf_puts(&text, a->asked.tests_too ? " No test was changed." : " No test was added.");
+        const bool is_left_out = tell_listed(x, &text);
         tell_refusal(x, &text);
         tell_other(a, &text);
-        bool is_partial =
-            missing.len || left.len || same.len || files.len || agent__lacks_test(a) || x->refusal.why;
+        bool is_partial = is_left_out || missing.len || left.len || same.len || files.len ||
+                          agent__lacks_test(a) || x->refusal.why;
         if (a->test.command && a->fix.failing) {
             tell_judge(a, a->test.words ? a->test.words->fails : "Its test fails", &text);
             state = "failing";

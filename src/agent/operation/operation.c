@@ -46,14 +46,6 @@ static bool is_other_thing(const char *behind)
     return found;
 }
 
-static bool is_defined(const agent *a, const char *text, agent_word w)
-{
-    char *name = agent__copy_word(text, w);
-    const bool is = w.to - w.from >= 3 && code_index_is_defined(tool_workspace_index(a->workspace), name);
-    free(name);
-    return is;
-}
-
 /* A word among the next few that the tree defines, in the form of a name. */
 static bool names_symbol(const agent *a, const char *behind)
 {
@@ -61,7 +53,7 @@ static bool names_symbol(const agent *a, const char *behind)
     agent_word w = {0};
     bool found = false;
     for (int n = 0; n < NEAR && !found && agent__next_word(behind, w.to, &w); n++)
-        found = is_defined(a, behind, w);
+        found = agent__is_defined_word(a, behind, w);
     return found;
 }
 
@@ -100,7 +92,7 @@ static char *find_meant_by_it(const agent *a, const char *request, const char *b
     for (size_t last = 0; agent__next_word(request, w.to, &w) && request + w.to < behind; last = w.to) {
         for (size_t i = last; i < w.from; i++)
             is_new_sentence |= strchr(".;!?\n", request[i]) && isspace((unsigned char)request[i + 1]);
-        if (!is_new_sentence || !is_defined(a, request, w) || !is_spoken_of(request, w)) continue;
+        if (!is_new_sentence || !agent__is_defined_word(a, request, w) || !is_spoken_of(request, w)) continue;
         best = w;
         is_new_sentence = false;
     }
@@ -112,61 +104,28 @@ static char *find_meant_by_it(const agent *a, const char *request, const char *b
  * returns how many.
  */
 static uint32_t list_names(const agent *a, const struct operation *o, const char *request, const char *behind,
-    char **ret, uint32_t most)
+    agent_listed *ret, uint32_t most)
 {
-    static const char *const fillers[] = {"the", "both", "function", "functions", "method", "methods",
-        "class", "classes", "helper", "helpers", "macro", "macros", "type", "types", "struct", "structs",
-        "trait", "traits", "alias", "aliases", "constant", "constants", "variable", "variables", "enum",
-        "enums", "interface", "interfaces", "wrapper", "wrappers", "unused", "old", "deprecated", "obsolete",
-        "static", "private", "public", "definition", "definitions", "of", "and", NULL};
     agent_word w = {0};
     uint32_t n = 0;
     const bool is_it = o->needs >= A_NAME || read_pronoun(behind, &w);
-    if (most && is_it && (ret[0] = find_meant_by_it(a, request, behind))) return 1;
+    char *it = most && is_it ? find_meant_by_it(a, request, behind) : NULL;
+    if (it) ret[0] = (agent_listed){.operation = o->name, .name = it};
+    if (it) return 1;
     w = (agent_word){0};
-    while (n < most && agent__next_word(behind, w.to, &w)) {
-        if (agent__is_any_word(behind, w, fillers)) continue;
-        agent_word member = w; /* Range.contains, Range::contains */
-        for (size_t dots;
-             (dots = strspn(behind + member.to, ".:")) && agent__is_in_word(behind, member.to + dots);)
-            for (member.to += dots; agent__is_in_word(behind, member.to); member.to++)
-                ;
-        if (is_defined(a, behind, member)) w = member;
+    while (n < most && agent__next_listed(a, behind, &w)) {
         const char *after = behind + w.to;
-        if ((*after == '.' && isalnum((unsigned char)after[1])) || !is_defined(a, behind, w)) break;
-        ret[n++] = agent__copy_word(behind, w);
+        ret[n++] = (agent_listed){.operation = o->name, .name = agent__copy_word(behind, w)};
         after += strspn(after, "`\"' ");
         if (*after != ',' && strncasecmp(after, "and ", 4) != 0) break;
     }
     return n;
 }
 
-/* The new name, or the file, that stands behind "to" at byte `at`; NULL: no such thing, or a sentence goes on there. */
-static char *read_destination(const char *behind, size_t at, bool is_file)
-{
-    static const char *const goes_on[] = {
-        "in", "everywhere", "across", "and", "throughout", "please", "also", "as", "since", "because", NULL};
-    agent_word w, next;
-    at += strspn(behind + at, " `\"'");
-    if (is_file) {
-        const bool is_one = agent__next_mention(behind, at, &w) && w.from == at && w.to > w.from &&
-                            memchr(behind + w.from, '.', w.to - w.from);
-        return is_one ? agent__copy_word(behind, w) : NULL;
-    }
-    if (!agent__next_word(behind, at, &w) || w.from != at || isdigit((unsigned char)behind[at])) return NULL;
-    size_t end = w.to + strspn(behind + w.to, "`\"'()");
-    const bool is_path = strchr("./:-", behind[end]) && behind[end] && agent__is_in_word(behind, end + 1);
-    const bool is_marked = w.from > 0 && agent__is_mark(behind[w.from - 1]);
-    const bool ends = !behind[end] || strchr(".,;:!?\n", behind[end]) ||
-                      (agent__next_word(behind, end, &next) && agent__is_any_word(behind, next, goes_on));
-    return !is_path && (is_marked || ends || agent__looks_like_name(behind, w)) ? agent__copy_word(behind, w)
-                                                                                : NULL;
-}
-
 /* "Call it total" does, "call it in b.sh" and "call it there" do not. */
 static bool gives_name(const char *behind)
 {
-    char *name = read_destination(behind, 0, false);
+    char *name = agent__read_destination(behind, 0, false);
     const bool is_so = name && agent__is_content_word(name, strlen(name));
     free(name);
     return is_so;
@@ -200,9 +159,9 @@ static bool read_way(const char *behind, const char *name, bool is_move, char **
         !agent__is_any_word(behind, next, leads))
         return false;
     for (w = next; !*ret_to && w.to > w.from; w = next) {
-        if (agent__is_any_word(behind, w, to)) *ret_to = read_destination(behind, w.to, is_move);
+        if (agent__is_any_word(behind, w, to)) *ret_to = agent__read_destination(behind, w.to, is_move);
         if (!*ret_from && agent__is_any_word(behind, w, from))
-            *ret_from = read_destination(behind, w.to, true);
+            *ret_from = agent__read_destination(behind, w.to, true);
         if (!behind[w.to]) break;
         if (strchr(".;!?", behind[w.to]) && !agent__is_in_word(behind, w.to + 1)) break;
         if (!agent__next_word(behind, w.to, &next)) break;
@@ -323,6 +282,7 @@ bool agent__put_operation_answer(const agent *a, base_buf *out)
 {
     const agent_asked *x = &a->asked;
     const bool is_refused = x->refusal.why && x->refusal.is_final;
+    if (agent__has_operation_left(a)) return false;
     if (!x->is_operation || (!is_refused && !is_operation_done(a))) return false;
     base_buf_add(out, x->done.data ? x->done.data : "", x->done.len);
     if (is_refused) agent__put_refusal(&x->refusal, out);
@@ -591,7 +551,7 @@ static bool put_way(const agent *a, const struct operation *o, const char *name,
         read_pronoun(behind, &it) ? agent__copy_word(behind, it) : base_xstrdup(code_last_name(name));
     bool is_known = o->needs >= A_NAME; /* "call it Y" */
     if (is_known)
-        to = read_destination(behind, 0, false);
+        to = agent__read_destination(behind, 0, false);
     else
         is_known = read_way(behind, said, !strcmp(o->name, "move"), &to, &from);
     free(said);
@@ -643,6 +603,26 @@ static bool open_wording(const agent *a, const char *request, base_buf *json)
     return is_open;
 }
 
+/* Of several operations the next one, as far as the request says it. */
+static void put_next_listed(agent *a, const char *request, base_buf *json)
+{
+    agent_asked *x = &a->asked;
+    if (x->n_begun >= x->n_listed) return;
+    const agent_listed *l = &x->listed[x->n_begun++];
+    base_buf_printf(json, "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"",
+        l->operation, l->name);
+    if (l->to)
+        put_member(json, "to", l->to);
+    else if (strcmp(l->operation, "delete") != 0)
+        base_buf_puts(json, ", \"to\": \"");
+    if (l->to) put_text(l->operation, request, json);
+}
+
+bool agent__has_operation_left(const agent *a)
+{
+    return a->asked.n_listed > 1 && a->asked.n_begun < a->asked.n_listed;
+}
+
 bool agent__open_operation(agent *a, const char *request, agent_opening *opening)
 {
     const char *behind = NULL;
@@ -655,26 +635,25 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
                                          (!o && asks_for_order(request) && open_order(a, request, &json)));
     const bool is_wording =
         may && !is_signature && (!o || !names_symbol(a, behind)) && open_wording(a, request, &json);
+    agent_asked *x = &a->asked; /* what is deleted stands in the list still */
     if (!is_signature && !is_wording && o) {
-        agent_asked *x = &a->asked; /* what is deleted stands in the list still */
+        if (!done && !x->n_listed) x->n_listed = agent__read_several(a, request, x->listed, AGENT_MAX_WISHES);
         if (!done && !x->n_listed) {
             x->n_listed = list_names(a, o, request, behind, x->listed, AGENT_MAX_WISHES);
-            if (x->n_listed == 1) x->listed[0] = agent__with_its_type(a, request, x->listed[0]);
+            if (x->n_listed == 1) x->listed[0].name = agent__with_its_type(a, request, x->listed[0].name);
         }
         const uint32_t n = x->n_listed;
         const bool is_delete = !strcmp(o->name, "delete");
-        if (n > 1 && done < n)
-            base_buf_printf(&json,
-                "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"%s", o->name,
-                x->listed[done], strcmp(o->name, "delete") ? ", \"to\": \"" : "");
-        else if (!done && n == 1 && !is_delete && put_way(a, o, x->listed[0], behind, request, &json))
+        if (n > 1)
+            put_next_listed(a, request, &json);
+        else if (!done && n == 1 && !is_delete && put_way(a, o, x->listed[0].name, behind, request, &json))
             ;
         else if (!done)
             base_buf_printf(&json,
                 "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s", o->name,
-                n && is_delete ? x->listed[0] : "");
-        if (!done && n && is_delete) base_buf_putc(&json, '"');
-        if (!done && n == 1 && is_delete) put_instead(a, request, x->listed[0], &json);
+                n && is_delete ? x->listed[0].name : "");
+        if (!done && n == 1 && is_delete) base_buf_putc(&json, '"');
+        if (!done && n == 1 && is_delete) put_instead(a, request, x->listed[0].name, &json);
     }
     if (json.len) {
         agent_opening_free(opening);

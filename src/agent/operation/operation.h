@@ -6,6 +6,7 @@
 #define KVIST_AGENT_OPERATION_H
 
 #include "agent/repair/attempt.h"
+#include "agent/words/request_words.h"
 
 /* --- operation.c --- */
 /*
@@ -13,6 +14,8 @@
  * writes; false: it asks for none.
  */
 bool agent__open_operation(agent *a, const char *request, agent_opening *opening);
+/* Is one of several operations left whose call was not begun? */
+bool agent__has_operation_left(const agent *a);
 /*
  * Does the request ask for a rename, a move or a deletion and for nothing else? Its call needs no excerpts, and what the tool
  * says of it is the answer.
@@ -27,6 +30,22 @@ bool agent__put_operation_answer(const agent *a, base_buf *out);
 void agent__wish_use_of_parameter(agent *a, const base_json *arguments);
 /* Where no call can be begun, the tool is told of in front of the request. */
 void agent__tell_operation(const agent *a, const char *request, base_buf *out);
+
+/* --- operation_list.c --- */
+/* The word is a definition of the tree. */
+bool agent__is_defined_word(const agent *a, const char *text, agent_word w);
+/*
+ * The next word behind *w, over words that only introduce it ("the functions"), with what qualifies it (Range.contains); false: that
+ * is no definition of the tree.
+ */
+bool agent__next_listed(const agent *a, const char *text, agent_word *w);
+/* The new name, or the file, that stands behind "to" at byte `at`; NULL: no such thing, or a sentence goes on there. */
+char *agent__read_destination(const char *behind, size_t at, bool is_file);
+/*
+ * "Rename a to b and c to d", "delete f and rename g to h": the operations in order, names and new names (heap); how many.
+ * 0: there are not two, or none of them is a renaming.
+ */
+uint32_t agent__read_several(const agent *a, const char *request, agent_listed *ret, uint32_t most);
 
 /* --- addition.c --- */
 /* The call that adds the function which the request names, where it says in which type or file; once a turn. */

@@ -169,6 +169,13 @@ typedef struct agent_refusal {
     bool is_final; /* the same call with something more would be refused too */
 } agent_refusal;
 
+/* One operation of several that a request orders. to: the new name, where the request says it; NULL. */
+typedef struct agent_listed {
+    const char *operation; /* static */
+    char *name, *to;
+    bool is_done;
+} agent_listed;
+
 /* A function that a request in plain words may mean. */
 enum { AGENT_MAX_MEANT = 3 };
 typedef struct agent_meant {
@@ -192,8 +199,9 @@ typedef struct agent_asked {
     agent_meant meant[AGENT_MAX_MEANT]; /* best first; empty: it names one, or asks for something else */
     uint32_t n_meant, n_aimed;          /* n_aimed: those whose call was begun */
     bool is_meant_sure;                 /* the first of them is it */
-    char *listed[AGENT_MAX_WISHES];     /* definitions of one operation ("move a and b to c") */
-    uint32_t n_listed;
+    /* "move a and b to c", "rename a to b and c to d"; n_begun: those whose call was begun */
+    agent_listed listed[AGENT_MAX_WISHES];
+    uint32_t n_listed, n_begun;
     bool is_operation;     /* it asks for a rename, a move or a deletion and for nothing else */
     uint32_t n_operations; /* refactor calls that changed something */
     base_buf done;         /* what those said, a line each */

@@ -192,7 +192,7 @@ static int open_answer(agent *a, const char *request, uint32_t steps, agent_open
     a->fix.open_call = false;
     if (!can_begin) return rc;
     /* The first one, and those of a list behind it ("move a and b to c"). */
-    if (!rc && steps == a->asked.n_operations && !opening->call.len)
+    if (!rc && (steps == a->asked.n_operations || agent__has_operation_left(a)) && !opening->call.len)
         agent__open_operation(a, request, opening);
     if (!rc && !opening->call.len) agent__open_new_test(a, opening);
     if (!rc && !opening->call.len) agent__open_addition(a, request, opening);

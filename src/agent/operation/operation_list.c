@@ -1,0 +1,132 @@
+/*
+ * Which definitions the operations of a request are about, and what becomes of them: "rename a to b and c to d" is two
+ * renamings, and a small model that is asked for them does the first.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/asked/asked.h"
+#include "agent/operation/operation.h"
+#include "base/mem.h"
+#include "code/code.h"
+
+bool agent__is_defined_word(const agent *a, const char *text, agent_word w)
+{
+    char *name = agent__copy_word(text, w);
+    const bool is = w.to - w.from >= 3 && code_index_is_defined(tool_workspace_index(a->workspace), name);
+    free(name);
+    return is;
+}
+
+bool agent__next_listed(const agent *a, const char *text, agent_word *w)
+{
+    static const char *const fillers[] = {"the", "both", "function", "functions", "method", "methods",
+        "class", "classes", "helper", "helpers", "macro", "macros", "type", "types", "struct", "structs",
+        "trait", "traits", "alias", "aliases", "constant", "constants", "variable", "variables", "enum",
+        "enums", "interface", "interfaces", "wrapper", "wrappers", "unused", "old", "deprecated", "obsolete",
+        "static", "private", "public", "definition", "definitions", "of", "and", NULL};
+    do
+        if (!agent__next_word(text, w->to, w)) return false;
+    while (agent__is_any_word(text, *w, fillers));
+    agent_word member = *w; /* Range.contains, Range::contains */
+    for (size_t dots; (dots = strspn(text + member.to, ".:")) && agent__is_in_word(text, member.to + dots);)
+        for (member.to += dots; agent__is_in_word(text, member.to); member.to++)
+            ;
+    if (agent__is_defined_word(a, text, member)) *w = member;
+    const char *after = text + w->to;
+    return !(*after == '.' && isalnum((unsigned char)after[1])) && agent__is_defined_word(a, text, *w);
+}
+
+char *agent__read_destination(const char *behind, size_t at, bool is_file)
+{
+    static const char *const goes_on[] = {
+        "in", "everywhere", "across", "and", "throughout", "please", "also", "as", "since", "because", NULL};
+    agent_word w, next;
+    at += strspn(behind + at, " `\"'");
+    if (is_file) {
+        const bool is_one = agent__next_mention(behind, at, &w) && w.from == at && w.to > w.from &&
+                            memchr(behind + w.from, '.', w.to - w.from);
+        return is_one ? agent__copy_word(behind, w) : NULL;
+    }
+    if (!agent__next_word(behind, at, &w) || w.from != at || isdigit((unsigned char)behind[at])) return NULL;
+    size_t end = w.to + strspn(behind + w.to, "`\"'()");
+    const bool is_path = strchr("./:-", behind[end]) && behind[end] && agent__is_in_word(behind, end + 1);
+    const bool is_marked = w.from > 0 && agent__is_mark(behind[w.from - 1]);
+    const bool ends = !behind[end] || strchr(".,;:!?\n", behind[end]) ||
+                      (agent__next_word(behind, end, &next) && agent__is_any_word(behind, next, goes_on));
+    return !is_path && (is_marked || ends || agent__looks_like_name(behind, w)) ? agent__copy_word(behind, w)
+                                                                                : NULL;
+}
+
+/* The operation that the word orders; NULL: none. */
+static const char *ordered(const char *request, agent_word w)
+{
+    static const char *const renaming[] = {"rename", NULL};
+    static const char *const deleting[] = {"delete", "remove", "drop", NULL};
+    const bool is_name =
+        request[w.to] == '(' ||
+        (w.from > 0 && (strchr(".:#", request[w.from - 1]) || agent__is_mark(request[w.from - 1])));
+    return is_name                                    ? NULL
+           : agent__is_any_word(request, w, renaming) ? "rename"
+           : agent__is_any_word(request, w, deleting) ? "delete"
+                                                      : NULL;
+}
+
+/* Behind "in api.py", "of Cart": where the definition in front stands. *ret_is_file: it is a file. */
+static size_t behind_place(const char *request, size_t at, bool *ret_is_file)
+{
+    static const char *const in[] = {"in", "of", "from", NULL};
+    agent_word w, place;
+    *ret_is_file = false;
+    if (!agent__next_word(request, at, &w) || !agent__is_any_word(request, w, in) ||
+        strspn(request + at, " `\"'()") != w.from - at || !agent__next_mention(request, w.to, &place) ||
+        place.to == place.from)
+        return at;
+    *ret_is_file = memchr(request + place.from, '.', place.to - place.from) != NULL;
+    return place.to;
+}
+
+/* Behind "to total", where the new name of what ends at byte `at` is; 0: none is said there. */
+static size_t read_new_name(const char *request, size_t at, char **ret)
+{
+    static const char *const to[] = {"to", "into", "as", NULL};
+    agent_word w;
+    if (!agent__next_word(request, at, &w) || !agent__is_any_word(request, w, to)) return 0;
+    *ret = agent__read_destination(request, w.to, false);
+    agent_word name;
+    return *ret && agent__next_word(request, w.to, &name) ? name.to + strspn(request + name.to, "`\"'()") : 0;
+}
+
+uint32_t agent__read_several(const agent *a, const char *request, agent_listed *ret, uint32_t most)
+{
+    const char *operation = NULL;
+    agent_word w = {0};
+    uint32_t n = 0, n_renamed = 0;
+    while (n < most && agent__next_word(request, w.to, &w)) {
+        const char *next = ordered(request, w);
+        agent_word name = {w.from, w.from};
+        if (next) operation = next;
+        if (next || !operation) continue;
+        const bool is_listed = agent__next_listed(a, request, &name);
+        char *to = NULL;
+        bool is_file = false;
+        const bool is_rename = !strcmp(operation, "rename");
+        const size_t placed = is_listed ? behind_place(request, name.to, &is_file) : 0;
+        size_t end = is_listed && is_rename ? read_new_name(request, placed, &to) : placed;
+        if (!is_rename && placed > name.to && !is_file) end = 0; /* "drop x of f": a parameter */
+        if (!end) {                                              /* the list ended */
+            operation = NULL;
+            continue;
+        }
+        char *said = agent__copy_word(request, name);
+        ret[n++] = (agent_listed){operation, agent__with_its_type(a, request, said), to, false};
+        n_renamed += is_rename;
+        w.to = behind_place(request, end, &is_file);
+    }
+    for (; n && (n < 2 || !n_renamed); n--) {
+        free(ret[n - 1].name);
+        free(ret[n - 1].to);
+    }
+    return n;
+}
