@@ -267,7 +267,7 @@ void remote_blocks_count(const remote_blocks *b, const int32_t *ids, uint32_t n,
     uint64_t content = root;
     bool has_gap = false, is_unknown = false;
     uint32_t at = 0;
-    *ret = (remote_block_counts){.found = 0};
+    *ret = (remote_block_counts){.is_told = b->size > 0};
     if (ret_places) memset(ret_places, REMOTE_BLOCK_UNKNOWN, n);
     for (; b->size && at + b->size <= n; at += b->size) {
         const block *one = find_next(b, ids + at, at && is_unknown, &content);
@@ -279,6 +279,7 @@ void remote_blocks_count(const remote_blocks *b, const int32_t *ids, uint32_t n,
         if (!has_gap && place >= REMOTE_BLOCK_GONE) ret->ends_in_gone = place == REMOTE_BLOCK_GONE;
         has_gap = has_gap || place >= REMOTE_BLOCK_GONE;
         if (!has_gap) ret->found = at + b->size;
+        ret->is_told = ret->is_told && place != REMOTE_BLOCK_UNKNOWN;
     }
     ret->n[REMOTE_BLOCK_UNKNOWN] += n - at;
     if (ret->found && ret->found == n) ret->found -= b->size; /* the last token is always computed */

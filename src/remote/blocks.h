@@ -45,6 +45,7 @@ typedef struct remote_block_counts {
     uint32_t n[REMOTE_N_BLOCK_PLACES];
     uint32_t found;    /* from the first token on without a gap */
     bool ends_in_gone; /* ... and the block behind these is gone */
+    bool is_told;      /* of each block that it fills some event told, or the engine said that it found it */
 } remote_block_counts;
 
 /* ret_places (may be NULL): [n] each token's remote_block_place. */

@@ -276,7 +276,10 @@ class Server:
             name = names[-1]
         if n_kept:
             events.append({"type": "BlockRemoved", "block_hashes": names[n_kept:], "medium": "GPU"})
-        self.publisher.send(events)
+        if self.publisher.late:
+            threading.Timer(self.publisher.late, self.publisher.send, [events]).start()
+        else:
+            self.publisher.send(events)
 
     def begin(self, ids, row, least=0):
         """What of ids was held; from now on they are. Returns (cached, the answer's ids)."""
@@ -497,6 +500,7 @@ class Publisher:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
         self.listeners, self.number, self.subscribed = [], 0, threading.Event()
+        self.late = 0  # seconds that an event comes behind its request
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):

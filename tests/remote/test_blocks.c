@@ -79,6 +79,7 @@ static void check_places(const remote_blocks *b, uint32_t gpu, uint32_t host, ui
     assert_int_equal(c.n[REMOTE_BLOCK_GONE], gone);
     assert_int_equal(c.n[REMOTE_BLOCK_UNKNOWN], unknown);
     assert_int_equal(c.found, found);
+    assert_int_equal(c.is_told, unknown < 4); /* what does not fill a block is told by nobody */
 }
 
 /* Blocks 1 and 2 of four tokens, events with members; as vLLM 0.32.0 writes them, bytes as names. */

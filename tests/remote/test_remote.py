@@ -184,10 +184,11 @@ class Remote(unittest.TestCase):
         self.assertEqual(run.returncode, 2, run.stderr)
 
     def test_blocks_are_listened_to(self):
-        """Where an engine publishes what its cache holds, each turn's ledger says where that is."""
-        for kind in ("vllm", "sglang"):
+        """Where an engine publishes what its cache holds, each turn's ledger says where that is; so it does where that comes behind the answer."""
+        for kind, late in (("vllm", 0), ("sglang", 0), ("vllm", .2)):
             s = self.serve(kind, ["One.", "Two.", "Three."])
             s.block, s.publisher = 32, Publisher()
+            s.publisher.late = late
             run = self.kvist("--linear", "--endpoint", s.url, "--engine-events", s.publisher.address, "--context", "off",
                              stdin="One?\nTwo?\nThree?\n")
             s.publisher.close()

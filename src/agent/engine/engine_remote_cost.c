@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/engine/engine_remote_parts.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 /* tokens of a stretch that llama-server is to move behind a cut; shorter ones may stand there twice */
@@ -161,18 +162,48 @@ void remote__report_ends(remote *r)
 
 /* --- telling it ---------------------------------------------------------------------------------------------- */
 
+/* Did it publish what the newest request made it compute: all but the last token of the answer? */
+static bool is_told(const remote *r, const remote_blocks *blocks, uint32_t n_found)
+{
+    remote_block_counts counts = {0};
+    model_ids ids = {0};
+    model_ids_add_all(&ids, &r->stream.sent);
+    model_ids_add_all(&ids, &r->stream.came);
+    if (blocks && ids.n) remote_blocks_count(blocks, ids.ids, (uint32_t)ids.n - 1, n_found, &counts, NULL);
+    model_ids_free(&ids);
+    return counts.is_told;
+}
+
+/*
+ * A step's blocks are published behind its tokens, on another connection, so a short answer is here before them. An engine
+ * that publishes nothing of a request is not waited for again until it does.
+ */
+static const remote_blocks *await_blocks(remote *r, uint32_t n_found)
+{
+    enum { STEP_MS = 20, MOST_MS = 2000 };
+    const uint64_t until = base_clock_ns() + MOST_MS * (uint64_t)1000000;
+    const remote_blocks *blocks = hear_blocks(r, STEP_MS);
+    bool told = is_told(r, blocks, n_found);
+    while (!told && !r->cost.is_silent && r->endpoint->events && base_clock_ns() < until &&
+           !(r->cancel && atomic_load(r->cancel))) {
+        blocks = hear_blocks(r, STEP_MS);
+        told = is_told(r, blocks, n_found);
+    }
+    r->cost.is_silent = !told;
+    return blocks;
+}
+
 /* Where the blocks of the sequence are now. */
 static void put_blocks(remote *r, engine_request *ret)
 {
-    enum { PUBLISHED_MS = 20 }; /* a step's blocks are published behind its tokens */
-    const remote_blocks *blocks = hear_blocks(r, PUBLISHED_MS);
+    const uint32_t n_found = ret->cached > 0 ? (uint32_t)ret->cached : 0;
+    const remote_blocks *blocks = await_blocks(r, n_found);
     if (!blocks) return;
     remote_block_counts counts;
     model_ids ids = {0};
     remote_sequence_put_active(&r->seq, NULL, &ids);
     base_grow(&r->cost.places, &r->cost.cap_places, r->seq.ids.n + 1, sizeof *r->cost.places);
-    remote_blocks_count(blocks, ids.ids, (uint32_t)ids.n, ret->cached > 0 ? (uint32_t)ret->cached : 0,
-        &counts, r->cost.places);
+    remote_blocks_count(blocks, ids.ids, (uint32_t)ids.n, n_found, &counts, r->cost.places);
     for (size_t i = r->seq.ids.n, k = ids.n; i-- > 0;) /* from what is sent to what is there */
         r->cost.places[i] = r->seq.out[i] ? ENGINE_NOWHERE : r->cost.places[--k];
     model_ids_free(&ids);

@@ -47,6 +47,7 @@ typedef struct remote_cost {
     char *folder;                        /* where that is kept; NULL: nowhere */
     uint32_t found_moved, found_unmoved; /* by the newest request, where a cut stands in it */
     uint64_t n_computed;
+    bool is_silent;  /* what it publishes of a request did not come: nothing is waited for */
     uint8_t *places; /* engine_request.places */
     size_t cap_places;
     engine_request reports[REMOTE_MOST_REPORTS]; /* that nobody took yet, the oldest first */
