@@ -106,6 +106,16 @@ class Remote(unittest.TestCase):
                 r = self.of(events, "request")
                 self.assertEqual((r[0]["sent"], r[0]["cached"]), (len(s.requests[0]["prompt"]), 0))
 
+    def test_a_request_that_is_waited_for_says_so(self):
+        """Nothing is known of its prompt until the server tells; it is no share of anything."""
+        for kind in ("llama", "vllm", "sglang", "chat"):
+            s = self.serve(kind, [call("read", path="src/one.c"), "It doubles x."])
+            told = self.of(self.ask(s, "--ephemeral")[1], "prefill")
+            waits = [e for e in told if e["done"] == 0]
+            self.assertEqual([e.get("server") for e in waits], [s.url] * 2, (kind, told))
+            self.assertTrue(all(e["total"] > 0 for e in waits), told)
+            self.assertEqual([e for e in told if e["done"] and "server" in e], [])
+
     def test_a_stream_that_is_kept_open_behind_its_end(self):
         for kind in ("llama", "vllm"):
             s = self.serve(kind, [{"text": "There.", "no_done": True, "never_closes": True, "no_usage": True}])

@@ -55,9 +55,10 @@ typedef struct engine_info {
     /* what is not as it was asked for: another backend computes, nothing is pruned; NULL: all is */
     const char *notice;
     model_tool_style tools;
-    bool is_elsewhere; /* what it reads leaves this machine */
-    bool strong;       /* offered what strong models are (ability.h) */
-    uint32_t n_ctx;    /* where the session ends; the model's for one without an end (kv_stats.endless) */
+    bool is_elsewhere;  /* what it reads leaves this machine */
+    const char *server; /* across HTTP: "http://127.0.0.1:8080"; NULL: it computes here */
+    bool strong;        /* offered what strong models are (ability.h) */
+    uint32_t n_ctx;     /* where the session ends; the model's for one without an end (kv_stats.endless) */
     uint32_t n_layer, n_lanes, row_bytes,
         n_vocab; /* layers with rows; without a session one layer and lane */
     /*

@@ -151,6 +151,7 @@ static void remote_info(const engine *e, engine_info *ret)
         .notice = r->n_notices ? r->notices[r->n_notices - 1] : NULL,
         .tools = p->tools,
         .is_elsewhere = !remote_http_address(p->http)->is_loopback,
+        .server = remote_http_address(p->http)->origin,
         .strong = agent_ability_is_strong(&(agent_ability){p->tools, p->n_params, 0}),
         .n_ctx = r->n_ctx,
         .model_n_ctx = p->n_train ? p->n_train : r->n_ctx,

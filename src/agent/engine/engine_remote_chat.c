@@ -153,6 +153,7 @@ static void chat_info(const engine *e, engine_info *ret)
         .notice = c->refused ? c->refused : c->notice,
         .tools = MODEL_TOOLS_HERMES,
         .is_elsewhere = !remote_http_address(p->http)->is_loopback,
+        .server = remote_http_address(p->http)->origin,
         .strong = agent_ability_is_strong(&(agent_ability){MODEL_TOOLS_HERMES, p->n_params, 0}),
         .n_ctx = c->n_ctx,
         .model_n_ctx = p->n_train ? p->n_train : c->n_ctx,
@@ -296,6 +297,7 @@ static int open_stream(chat *c, base_err *err)
     c->begun_ns = base_clock_ns();
     c->report = (engine_request){.sent = c->n, .predicted = 0, .cached = -1, .computed = -1};
     c->has_report = true;
+    if (c->base.observer.prefill) c->base.observer.prefill(c->base.observer.user, 0, c->n);
     int rc = send_request(c, &status, &why);
     if (rc && has_grammar(c) && remote_endpoint_blames_grammar(status, &why)) {
         refuse_grammar(c, &why);

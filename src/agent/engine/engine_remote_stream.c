@@ -126,6 +126,14 @@ static int check_model(remote *r, base_err *err)
     return rc;
 }
 
+/* Nothing of what it has to compute is there yet. */
+static void tell_waiting(remote *r)
+{
+    const engine_request *q = remote__report(r);
+    if (r->base.observer.prefill && q->sent > q->predicted)
+        r->base.observer.prefill(r->base.observer.user, 0, (uint32_t)(q->sent - q->predicted));
+}
+
 static int open_stream(remote *r, base_err *err)
 {
     remote__close_stream(r);
@@ -142,6 +150,7 @@ static int open_stream(remote *r, base_err *err)
     remote__probe_moving(r);
     remote__report_begins(r, UINT32_MAX);
     r->stream.begun_ns = base_clock_ns();
+    tell_waiting(r);
     rc = send_request(r, with_grammar, root.len ? root.data : NULL, &status, &why);
     if (rc && with_grammar && remote_endpoint_blames_grammar(status, &why)) {
         refuse_grammar(r, &why);

@@ -60,7 +60,7 @@
     EVENT(append, I(turn) I(from) I(n) S(origin) S(label) S(path) I(line) I(line_end) S(version) S(text) L(id, ids) L(length, lens) N(lanes) J(segment)) \
     EVENT(span, I(from) I(to) S(reason) D(weight) I(marks) I(flow) I(dependence))                                      \
     EVENT(context, I(turn) L(excerpt, items))                                                                                   \
-    EVENT(prefill, I(turn) I(done) I(total))                                                                           \
+    EVENT(prefill, I(turn) I(done) I(total) S(server))                                                                 \
     EVENT(token, I(id) I(index) S(text) S(origin) S(channel))                                                          \
     EVENT(mask, I(turn) I(index) S(wanted) S(took))                                                                    \
     EVENT(tool_call, I(turn) S(name) J(arguments) S(payload) S(headline))                                              \

@@ -73,11 +73,15 @@ void agent__progress(agent *a, uint32_t done, uint32_t total)
     uint32_t before = a->ledger.sums.waited;
     if (before + total < a->ledger.sums.expected) total = a->ledger.sums.expected - before;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_prefill,
-                       .prefill = {.turn = a->turn, .done = before + done, .total = before + total}});
+                       .prefill = {.turn = a->turn,
+                           .done = before + done,
+                           .total = before + total,
+                           .server = done ? NULL : a->info.server}});
 }
 
 void agent__expect(agent *a, uint32_t n_tokens)
 {
+    if (a->info.server) return; /* its requests tell, and what is appended waits for the next of them */
     bool is_incomplete = a->ledger.sums.waited < a->ledger.sums.expected;
     uint32_t last = a->ledger.sums.expected;
     a->ledger.sums.expected = n_tokens;

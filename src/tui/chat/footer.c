@@ -25,6 +25,17 @@ static field *add(field *fields, int *n, tui_style style)
     return f;
 }
 
+/* A server that said nothing yet may be computing, or busy with somebody else's request. */
+static void waiting_field(const tui_ui *u, field *f)
+{
+    const tui_state *s = &u->state;
+    const char *scheme = strstr(s->prefill_server, "://");
+    const int64_t ms = u->now_ms - s->prefill_ms;
+    int at = snprintf(f->text, sizeof f->text, "waiting for %.60s", scheme ? scheme + 3 : s->prefill_server);
+    if (u->now_ms && ms >= 1000)
+        snprintf(f->text + at, sizeof f->text - (size_t)at, ", %lld s", (long long)(ms / 1000));
+}
+
 static void prefill_field(const tui_ui *u, field *f)
 {
     const tui_state *s = &u->state;
@@ -90,6 +101,8 @@ static int collect(tui_ui *u, field *fields, int width)
     }
     if (s->approval.waiting)
         snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "waits for you");
+    else if (s->prefill_total > 0 && s->prefill_server)
+        waiting_field(u, add(fields, &n, TUI_STYLE(TUI_PROMOTED, 0)));
     else if (s->prefill_total > 0)
         prefill_field(u, add(fields, &n, TUI_STYLE(TUI_PROMOTED, 0)));
     else if (u->idle_work && !u->busy)

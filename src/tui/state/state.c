@@ -49,6 +49,7 @@ void tui_state_free(tui_state *s)
     free(s->session);
     free(s->parent);
     free(s->model);
+    free(s->prefill_server);
     free(s->policy);
     free(s->mode);
     free(s->what_if_original);
@@ -248,6 +249,8 @@ static void on_prefill(tui_state *s, const agent_event *e, int64_t now)
     }
     s->prefill_done = e->prefill.done;
     s->prefill_total = e->prefill.total;
+    free(s->prefill_server);
+    s->prefill_server = tui_clean(e->prefill.server);
     if (s->prefill_done >= s->prefill_total) s->prefill_done = s->prefill_total = 0;
 }
 
