@@ -118,7 +118,7 @@ static void print_row(const agent_log_row *r, unsigned depth)
     size_t n = strcspn(r->title, "\n");
     printf("%*s%s%s  %s  ", depth ? (int)(depth - 1) * 2 : 0, "", depth ? "+ " : "", r->id, when);
     if (r->is_what_if)
-        printf("%-9s  %-11s  ", "what-if", "");
+        printf("%-9s  %-11s  ", "what-if", r->status);
     else
         printf("%3u %-5s  %-11s  ", r->turns, r->turns == 1 ? "turn" : "turns", r->status);
     print_clean(r->root, strlen(r->root), false);

@@ -93,8 +93,8 @@ static void test_what_if__equal_settings_differ_nowhere(void **state)
 
 static void on_row(void *user, const agent_log_row *row)
 {
-    base_buf_printf(user, "%s of %s%s: %s\n", row->is_what_if ? "what-if" : "session",
-        *row->parent ? row->parent : "none", row->turns ? "" : ", no turns", row->title);
+    base_buf_printf(user, "%s of %s%s, %s: %s\n", row->is_what_if ? "what-if" : "session",
+        *row->parent ? row->parent : "none", row->turns ? "" : ", no turns", row->status, row->title);
 }
 
 static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void **state)
@@ -140,8 +140,8 @@ static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void
     assert_non_null(strstr(screen, "turn 4 of 4"));
     free(screen);
     assert_int_equal(agent_log_list(l, NULL, on_row, &list, NULL), 0);
-    assert_string_equal(
-        list.data, "what-if of one, no turns: what if: changed\nsession of none: what is it?\n");
+    assert_string_equal(list.data,
+        "what-if of one, no turns, closed: what if: changed\nsession of none, closed: what is it?\n");
     /* Whoever wants the latest session means none of these. */
     assert_int_equal(agent_log_find(l, "", "/tree", &id, NULL), 0);
     assert_string_equal(id, "one");
@@ -155,7 +155,7 @@ static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void
     assert_non_null(strstr(err.msg, "is not here any more"));
     base_buf_clear(&list);
     assert_int_equal(agent_log_list(l, NULL, on_row, &list, NULL), 0);
-    assert_string_equal(list.data, "what-if of none, no turns: what if: changed\n");
+    assert_string_equal(list.data, "what-if of none, no turns, closed: what if: changed\n");
     free(orphan);
     seen_free(&third);
     free(id);
@@ -228,6 +228,12 @@ static void test_what_if__goes_on_behind_the_turns_that_are_kept(void **state)
         char *screen = screen_of(l, child);
         assert_non_null(strstr(screen, "interrupted behind turn 2"));
         free(screen);
+        base_buf list = {0};
+        agent_log_close(l); /* whoever computed it is gone, and its lock with it */
+        l = record_open_log();
+        assert_int_equal(agent_log_list(l, NULL, on_row, &list, NULL), 0);
+        assert_non_null(strstr(list.data, "what-if of one, no turns, interrupted: what if: changed\n"));
+        base_buf_free(&list);
         assert_int_equal(record_compare(l, "one", 700, &rest, &was_known), 0);
         assert_false(was_known);
         assert_int_equal(agent_log_delete(l, child, NULL), 0);

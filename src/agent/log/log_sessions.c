@@ -22,6 +22,9 @@
 
 /* Of a row of sessions: its log begins as no session's does. */
 #define IS_WHAT_IF "EXISTS(SELECT 1 FROM events WHERE session = sessions.id AND seq = 1 AND type = 'what_if')"
+/* A what-if has no turns of its own: it is over where it was summed up. */
+#define WHAT_IF_STATUS                                                                                       \
+    "CASE WHEN EXISTS(SELECT 1 FROM events WHERE session = sessions.id AND type = 'what_if_end') THEN 'closed' ELSE 'open' END"
 
 void agent_log_new_id(char ret[32])
 {
@@ -251,7 +254,8 @@ int agent_log_list(agent_log *l, const char *root, void (*row)(void *user, const
     sqlite3_stmt *s = agent_log__prepare(l,
         "SELECT id, COALESCE(parent, ''), root, model, COALESCE(title, ''), started_ms, updated_ms,"
         " (SELECT COUNT(*) FROM turns WHERE session = id), (SELECT COUNT(*) FROM events WHERE session = id),"
-        " COALESCE((SELECT status FROM turns WHERE session = id ORDER BY turn DESC LIMIT 1), 'closed'),"
+        " CASE WHEN " IS_WHAT_IF " THEN " WHAT_IF_STATUS
+        " ELSE COALESCE((SELECT status FROM turns WHERE session = id ORDER BY turn DESC LIMIT 1), 'closed') END,"
         " " IS_WHAT_IF " FROM sessions WHERE ?1 IS NULL OR root = ?1 ORDER BY updated_ms DESC, id DESC",
         "s", root);
     if (!s) return agent_log__fail(l, "sessions cannot be read", err);
