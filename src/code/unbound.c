@@ -57,6 +57,17 @@ static bool is_own(const char *names, const char *text, size_t n)
     return n > 4 && memcmp(text, "__", 2) == 0 && memcmp(text + n - 2, "__", 2) == 0;
 }
 
+/* C: what is called may come from any header, so may a type; of `#if defined(x)` and `case x:` nobody can say. */
+static bool is_variable_of_c(const code_tree *t, uint32_t i)
+{
+    static const char *const others[] = {"preproc_def", "preproc_function_def", "preproc_params",
+        "preproc_defined", "preproc_ifdef", "preproc_if", "preproc_elif", "enumerator", "case_statement",
+        "attribute", "function_declarator", NULL};
+    const uint32_t p = t->nodes[i].parent;
+    if (!code_node_is(t, i, "identifier") || p == UINT32_MAX || code_node_is_one(t, p, others)) return false;
+    return !code_node_is(t, p, "call_expression") || code_tree_first(t, p, false) != i;
+}
+
 /* Not a value's name: a member, a keyword of a call, a part of an import, what `global` and `typeof` are asked about. */
 static bool is_used_bare(const code_tree *t, uint32_t i)
 {
@@ -67,6 +78,7 @@ static bool is_used_bare(const code_tree *t, uint32_t i)
         "type_parameter", "type", "decorator", NULL};
     static const char *const members[] = {"attribute", "member_expression", NULL};
     const uint32_t p = t->nodes[i].parent;
+    if (!strcmp(t->g->name, "c")) return is_variable_of_c(t, i);
     if (!code_node_is(t, i, "identifier") && !code_node_is(t, i, "shorthand_property_identifier"))
         return false;
     if (p == UINT32_MAX || code_node_is_one(t, p, others)) return false;
@@ -135,12 +147,13 @@ uint32_t code_unbound(code_grammars *g, const char *path, const char *text, size
 {
     const char *language = n <= 4u << 20 ? code_language(path, text, n) : NULL;
     const bool is_python = language && !strcmp(language, "python"),
-               is_script = language && !strcmp(language, "javascript");
-    const code_grammar *grammar = is_python || is_script ? code_grammar_get(g, language) : NULL;
+               is_script = language && !strcmp(language, "javascript"),
+               is_c = language && !strcmp(language, "c");
+    const code_grammar *grammar = is_python || is_script || is_c ? code_grammar_get(g, language) : NULL;
     code_tree t;
     uint32_t found = 0;
     if (!grammar || !code_tree_make(grammar, text, n, NULL, &t)) return 0;
-    const char *own = is_python ? python_names : script_names;
+    const char *own = is_python ? python_names : is_script ? script_names : " ";
     code_strings seen = {0}; /* a name is looked for once, however often it is used */
     for (uint32_t i = 0; i < t.n && !t.n_errors && found < CODE_MAX_UNBOUND; i++) {
         const code_node *node = &t.nodes[i];

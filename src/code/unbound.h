@@ -1,13 +1,14 @@
 /*
  * Names that a text uses and nothing binds: no local, no definition, no import of its file, and nothing that the language
- * has by itself. Python and JavaScript, which no compiler holds against this before they run; other languages have none.
+ * has by itself. Python and JavaScript, which no compiler holds against this before they run. Of C variables alone, and what
+ * headers or macros bind is found too: who asks has to look for that. Other languages have none.
  */
 #ifndef KVIST_CODE_UNBOUND_H
 #define KVIST_CODE_UNBOUND_H
 
 #include "code/code.h"
 
-enum { CODE_MAX_UNBOUND = 16 };
+enum { CODE_MAX_UNBOUND = 64 };
 
 /*
  * Bytes [from, to) of the text, each name once, in order: the byte where it is used so first. Returns how many. 0 too where

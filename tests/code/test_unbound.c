@@ -31,12 +31,19 @@ static const struct {
         "short"},
     {"a.js", "function f() { return shared; }\n", ""}, /* a script that others are loaded beside */
     {"a.c", "int f(void)\n{\n    return g();\n}\n", ""},
+    {"a.c",
+        "#define N 3\n#ifdef other\n#endif\nstatic int all;\ntypedef struct s { int a; } s;\n"
+        "int f(s *p, int (*call)(int))\n{\n    int i = 0;\n    for (int k = 0; k < n; k++) i += p->a;\n"
+        "    if (!g(late)) goto out;\nout:\n    return all + i + call(k) + (int)sizeof(*p);\n}\n",
+        "n late k"},
 };
 
 static void test_unbound(void **state)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        code_grammars *g = grammars_or_skip(strstr(cases[i].path, ".py") ? "python" : "javascript");
+        code_grammars *g = grammars_or_skip(strstr(cases[i].path, ".py")   ? "python"
+                                            : strstr(cases[i].path, ".js") ? "javascript"
+                                                                           : "c");
         const char *text = cases[i].text;
         uint32_t at[CODE_MAX_UNBOUND];
         const uint32_t n = code_unbound(g, cases[i].path, text, strlen(text), 0, (uint32_t)strlen(text), at);

@@ -109,9 +109,42 @@ static void test_rewrite__takes_back_names_that_nothing_binds(void **state)
     tree_remove(&t);
 }
 
+/* C, as seen on hiredis: lines of another file's function came along, with its locals. */
+static void test_rewrite__takes_back_locals_of_another_function(void **state)
+{
+    static const rewriting calls[] = {
+        {"a.c", "f",
+            "void f(struct item *i)\n{\n    if (i == NULL)\n        return;\n    put(i);\n"
+            "    if (state)\n        put(state);\n}\n",
+            "f should return early when the item is NULL", TOOL_OK,
+            "Nothing defines or imports state here: lines with that stay as they were.",
+            "    if (i == NULL)\n        return;\n    put(i);\n}\n"},
+        {"a.c", "f", "void f(struct item *i)\n{\n    put(state);\n}\n", "f should be safe", TOOL_FAILED,
+            "uses state, which nothing in a.c defines or imports.", "    put(i);\n}\n"},
+        /* What headers may bind, what the tree uses so elsewhere, and what the request says. */
+        {"a.c", "f",
+            "void f(struct item *i)\n{\n    if (errno == LIMIT)\n        put(i);\n    put(found);\n}\n",
+            "f should be safe", TOOL_OK, "rewrote f", "errno == LIMIT"},
+        {"a.c", "f", "void f(struct item *i)\n{\n    put(state);\n}\n", "f should put the state", TOOL_OK,
+            "rewrote f", "put(state)"},
+    };
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "a.c", "#include \"b.h\"\n\nvoid f(struct item *i)\n{\n    put(i);\n}\n");
+    tree_put(&t, "b.h",
+        "struct item {\n    int state;\n};\nvoid put(struct item *i);\nvoid get(struct item *state);\n");
+    tree_put(&t, "b.c",
+        "#include \"b.h\"\n\nvoid get(struct item *state)\n{\n    struct item *found = state;\n    put(found);\n}\n\n"
+        "void other(void)\n{\n    put(found);\n}\n");
+    tree_open(&t);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) check(&t, &calls[i]);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
-        cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds)};
+        cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
+        cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "code/unbound.h"
+#include "code/uses.h"
 #include "tools/edit/replace.h"
 #include "tools/file/safe_path.h"
 #include "tools/file/text.h"
@@ -18,20 +19,100 @@ typedef struct unbound {
     uint32_t at[CODE_MAX_UNBOUND], n;
 } unbound;
 
-static unbound find(tool_workspace *w, const char *path, const base_buf *text)
-{
-    unbound u = {.text = text};
-    if (text->data)
-        u.n = code_unbound(w->grammars, path, text->data, text->len, 0, (uint32_t)text->len, u.at);
-    return u;
-}
-
 static char *name_at(const unbound *u, uint32_t i)
 {
     const char *from = u->text->data + u->at[i];
     size_t n = 0;
     while (code_is_name_byte(from[n])) n++;
     return base_xstrndup(from, n);
+}
+
+static bool is_c(const char *path)
+{
+    const char *language = code_language(path, "", 0);
+    return language && !strcmp(language, "c");
+}
+
+/* Bytes of b that differ from a, in whole. */
+static void find_changed(const base_buf *a, const base_buf *b, uint32_t *ret_from, uint32_t *ret_to)
+{
+    const size_t least = a->len < b->len ? a->len : b->len;
+    size_t head = 0, tail = 0;
+    while (head < least && a->data[head] == b->data[head]) head++;
+    while (tail < least - head && a->data[a->len - 1 - tail] == b->data[b->len - 1 - tail]) tail++;
+    while (head && code_is_name_byte(b->data[head - 1])) head--;
+    size_t to = b->len - tail;
+    while (to < b->len && code_is_name_byte(b->data[to])) to++;
+    *ret_from = (uint32_t)head;
+    *ret_to = (uint32_t)to;
+}
+
+/*
+ * C: does this text only know the name as a local or as a member? 1: as a local somewhere; 0: it has no such variable; -1: it
+ * uses the name otherwise too, so that some header or macro may bind it.
+ */
+static int is_local_alone(
+    tool_workspace *w, const char *path, const base_buf *text, const char *name, uint32_t from, uint32_t to)
+{
+    code_uses *u = code_uses_find(w->grammars, path, text->data, text->len, name);
+    int is = u ? 0 : -1;
+    for (uint32_t i = 0; u && i < u->n_uses && is >= 0; i++) {
+        const code_use *use = &u->uses[i];
+        if (use->from >= from && use->from < to) continue;
+        if (use->role == CODE_USE_NAME && use->binding != UINT32_MAX)
+            is = 1;
+        else if (use->role == CODE_USE_NAME || use->role == CODE_USE_MACRO || use->role == CODE_USE_UNREAD)
+            is = -1;
+    }
+    code_uses_free(u);
+    return is;
+}
+
+/*
+ * C: is the name a local of other functions of the tree, and nowhere anything else? What stands in bytes [from, to) of the new text is
+ * not looked at. A name that system headers may bind is none: the tree uses it so, or has it not.
+ */
+static bool is_of_others(tool_workspace *w, const char *path, const base_buf *new_text, const char *name,
+    uint32_t from, uint32_t to)
+{
+    enum { MOST_FILES = 64 };
+    char **paths = code_index_paths(w->index);
+    int is = is_local_alone(w, path, new_text, name, from, to);
+    bool has_local = is > 0;
+    uint32_t n_read = 0;
+    for (size_t i = 0; paths && paths[i] && is >= 0 && n_read < MOST_FILES; i++) {
+        tool_file f = {0};
+        const char *language = code_language(paths[i], "", 0);
+        const bool is_kin = language && (!strcmp(language, "c") || !strcmp(language, "cpp"));
+        if (!is_kin || !strcmp(paths[i], path) ||
+            tool__file_read(&w->root, paths[i], TOOL_MAX_INDEXED, &f, NULL))
+            continue;
+        if (f.text.len && code_has_identifier(f.text.data, f.text.len, name)) {
+            is = is_local_alone(w, paths[i], &f.text, name, 0, 0);
+            has_local |= is > 0;
+            n_read++;
+        }
+        tool__file_free(&f);
+    }
+    code_index_paths_free(paths);
+    return is >= 0 && has_local && n_read < MOST_FILES;
+}
+
+/* What the text leaves unbound: of C only names that are locals of other functions, in what differs from `other`. */
+static unbound find(tool_workspace *w, const char *path, const base_buf *other, const base_buf *text)
+{
+    unbound u = {.text = text};
+    uint32_t from = 0, to = (uint32_t)text->len, n = 0;
+    if (!text->data) return u;
+    if (is_c(path)) find_changed(other, text, &from, &to);
+    u.n = code_unbound(w->grammars, path, text->data, text->len, from, to, u.at);
+    for (uint32_t i = 0; i < u.n && is_c(path); i++) {
+        char *name = name_at(&u, i);
+        if (is_of_others(w, path, text, name, from, to)) u.at[n++] = u.at[i];
+        free(name);
+    }
+    if (is_c(path)) u.n = n;
+    return u;
 }
 
 static bool has_name(const unbound *u, const char *name)
@@ -59,7 +140,7 @@ static void put_list(const unbound *u, base_buf *out)
 static unbound find_new(
     tool_workspace *w, const char *path, const base_buf *text, const unbound *before, const char *request)
 {
-    unbound u = find(w, path, text);
+    unbound u = find(w, path, before->text, text);
     uint32_t n = 0;
     for (uint32_t i = 0; i < u.n; i++) {
         char *name = name_at(&u, i);
@@ -136,7 +217,7 @@ bool tool__bind(tool_workspace *w, const char *path, const base_buf *old_text, b
 {
     enum { MOST = 8 }; /* names behind the first of a kind are found one round later */
     if (gives_names(path) || !old_text->len) return true;
-    const unbound before = find(w, path, old_text);
+    const unbound before = is_c(path) ? (unbound){.text = old_text} : find(w, path, old_text, old_text);
     const unbound first = find_new(w, path, new_text, &before, request);
     if (!first.n || before.n == CODE_MAX_UNBOUND)
         return true; /* at the limit: what else it uses so is not known */

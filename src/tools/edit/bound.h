@@ -1,6 +1,7 @@
 /*
  * Names that a change would use and that nothing binds (code/unbound.h). A small model takes words of one function into
- * another; where no test runs those lines nobody would notice.
+ * another; where no test runs those lines nobody would notice. In C, where any header may bind a name, only locals of other
+ * functions count which the tree uses as nothing else.
  */
 #ifndef KVIST_TOOLS_EDIT_BOUND_H
 #define KVIST_TOOLS_EDIT_BOUND_H
