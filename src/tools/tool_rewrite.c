@@ -11,6 +11,7 @@
 #include "tools/edit/change.h"
 #include "tools/edit/elide.h"
 #include "tools/edit/exports.h"
+#include "tools/edit/fixtures.h"
 #include "tools/edit/head.h"
 #include "tools/edit/import_lines.h"
 #include "tools/edit/imports.h"
@@ -321,6 +322,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         goto out;
     }
     import_names(w, path, call->payload, &f.text, &new_text, &note);
+    tool__give_fixtures(w, path, &new_text, name, &note);
     if (!tool__bind(w, path, &f.text, &new_text, call->request, &note, result)) goto out;
     find_lines(w, path, name, &new_text, &line, &line_end);
     tool_change *also = followed_prototype(w, path, &f.text, &new_text, name);
@@ -508,6 +510,8 @@ static int prepare_addition(
     }
     is_good = is_good && is_only_one(w, aim->path, &f.text, &new_text, result);
     if (is_good) import_names(w, aim->path, call->payload, &f.text, &new_text, &notes);
+    for (size_t i = 0; is_good && i < aim->n; i++)
+        tool__give_fixtures(w, aim->path, &new_text, aim->names[i], &notes);
     is_good = is_good && tool__bind(w, aim->path, &f.text, &new_text, call->request, &notes, result);
     if (is_good) {
         base_buf_puts(&head, " to ");

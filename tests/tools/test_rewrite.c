@@ -141,10 +141,42 @@ static void test_rewrite__takes_back_locals_of_another_function(void **state)
     tree_remove(&t);
 }
 
+/* A fixture is no variable: a test that uses one has it as parameter. */
+static void test_rewrite__gives_a_test_its_fixtures(void **state)
+{
+    static const rewriting calls[] = {
+        {"tests/test_a.py", "test_new", "def test_new():\n    assert shop.total == 3\n", "add a test",
+            TOOL_OK, "shop is a fixture: it is a parameter of test_new.", "def test_new(shop):\n"},
+        {"tests/test_a.py", "test_two",
+            "def test_two(shop):\n    cart.add(shop)\n    assert tmp_path, cart\n", "add a test", TOOL_OK,
+            "cart is a fixture", "def test_two(shop, tmp_path, cart):\n"},
+        /* One of the same name that the test has itself, what is called, and a test of unittest. */
+        {"tests/test_a.py", "test_own", "def test_own():\n    shop = 1\n    assert shop\n", "add a test",
+            TOOL_OK, "added test_own", "def test_own():\n"},
+        {"tests/test_a.py", "test_made", "def test_made():\n    assert shop()\n", "add a test", TOOL_OK,
+            "added test_made", "def test_made():\n"},
+        {"tests/test_b.py", "TestB.test_new", "    def test_new(self):\n        assert shop\n",
+            "add a test of shop", TOOL_OK, "added", "    def test_new(self):\n"},
+    };
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "conftest.py",
+        "import pytest\n\n\n@pytest.fixture(\n    scope='module',\n)\ndef cart():\n    return []\n");
+    tree_put(&t, "tests/test_a.py",
+        "import pytest\n\n\n@pytest.fixture\ndef shop():\n    return 1\n\n\ndef test_old(shop):\n    assert shop\n");
+    tree_put(&t, "tests/test_b.py",
+        "import pytest\nimport unittest\n\n\n@pytest.fixture\ndef shop():\n    return 1\n\n\n"
+        "class TestB(unittest.TestCase):\n    def test_old(self):\n        assert 1\n");
+    tree_open(&t);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) check(&t, &calls[i]);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
-        cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function)};
+        cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function),
+        cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
