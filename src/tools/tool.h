@@ -182,7 +182,7 @@ typedef struct tool_workspace_options {
 int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *options, base_err *err);
 void tool_workspace_close(tool_workspace *w); /* with what was temporary of it; NULL is fine */
 /*
- * What a kill left half written of a change of several files is put back; before anything reads the tree. The
+ * What a kill left half written of a change of several files is put back, and the file beside one that was written goes; before anything reads the tree. The
  * notes say what was done.
  */
 void tool_workspace_recover(tool_workspace *w);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A rename over five files, and the program killed at each call that changes what is on disk: after the next start all
-files are old or all are new, nothing else lies in the tree, and what was taken back is said."""
+"""A rename over five files, and an edit of one, and the program killed at each call that changes what is on disk: after
+the next start all files are old or all are new, nothing else lies in the tree, and what was taken back is said."""
 import os
 import shutil
 import subprocess
@@ -28,8 +28,11 @@ class Killed(Hostile):
         return {p: self.get(p) for p in FILES}
 
     def rename(self, at):
-        """Renames, killed at that call (0: never); returns the run."""
-        script = self.script(call("refactor", operation="rename", name="twice", to="doubled", path="src/one.c") + "answer Done.\n")
+        return self.run_killed(at, call("refactor", operation="rename", name="twice", to="doubled", path="src/one.c"))
+
+    def run_killed(self, at, calls):
+        """These calls, killed at that call of the system (0: never); returns the run."""
+        script = self.script(calls + "answer Done.\n")
         env = dict(self.env, LD_PRELOAD=SHIM, KILL_AT=str(at), KILL_BELOW=self.below, KILL_LOG=self.calls)
         return subprocess.run([KVIST, "-p", "Go.", "--json", "--mode", "edits", "--fake-script", script], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, errors="replace", env=env, cwd=self.tree, timeout=PATIENCE)
@@ -62,6 +65,29 @@ class Killed(Hostile):
                 ends["old" if now == self.old else "new"] += 1
                 ends["partly"] += partly
         self.assertTrue(ends["partly"] and ends["old"], ends)  # the control: some were killed between two files
+
+    def test_an_edit_leaves_no_file(self):
+        """Between the new file's name beside the old one and the renaming; the next session, not the one that goes on, cleans up."""
+        edit = call("read", path="src/two.c") + call("edit", "<<<<<<< OLD\nint twice(int x);\n=======\nint twice(int y);\n>>>>>>> NEW", path="src/two.c")
+        run = self.run_killed(0, edit)
+        self.assertIn(b"int y", self.get("src/two.c"), run.stdout)
+        with open(self.calls) as f:
+            calls = f.read().splitlines()
+        left = []
+        for at in range(1, len(calls) + 1):
+            with self.subTest(at=at, call=calls[at - 1]):
+                shutil.rmtree(self.home)
+                self.put("src/two.c", self.old["src/two.c"])
+                self.assertEqual(self.run_killed(at, edit).returncode, -9)
+                left += self.strays()
+                again = self.kvist("-p", "Go.", "--json", "--mode", "edits", "--fake-script", self.script("answer Done.\n"))
+                self.assertEqual((again.returncode, self.strays()), (0, []), again.stderr)
+                pending = os.path.join(self.home, "data", "pending")
+                self.assertEqual([n for n in os.listdir(pending) if not n.endswith(".lock")], [])
+        self.assertTrue(left)  # the control: a kill does leave one
+
+    def strays(self):
+        return [n for n in os.listdir(os.path.join(self.tree, "src")) if n.startswith(".kvist-")]
 
 
 if __name__ == "__main__":

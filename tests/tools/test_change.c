@@ -4,6 +4,7 @@
  */
 #include "tree.h"
 #include "tools/edit/change.h"
+#include "tools/tree/leftover.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -298,14 +299,14 @@ static void expect_no_leftovers(tree *t)
         DIR *dir = opendir(tree_path(t, folders[i]));
         if (!dir) continue;
         for (struct dirent *e; (e = readdir(dir));)
-            if (tool__is_temporary_name(e->d_name)) fail_msg("%s was left", e->d_name);
+            if (tool__leftover_is_name(e->d_name)) fail_msg("%s was left", e->d_name);
         closedir(dir);
     }
 }
 
 static void test_undo__survives_a_kill_at_every_step(void **state)
 {
-    static const char *const steps[] = {"objects", "journal", "temporary", "written", "rename"};
+    static const char *const steps[] = {"objects", "journal", "temporary", "written", "linked", "rename"};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         tree t;
         tree_make(&t, false);
@@ -315,13 +316,15 @@ static void test_undo__survives_a_kill_at_every_step(void **state)
         assert_true(!strcmp(now, OLD_TEXT) || !strcmp(now, NEW_TEXT));
         free(now);
         tree_open(&t);
+        tool_workspace_recover(t.w);
+        expect_no_leftovers(&t);
         undo(&t, NULL);
         expect(&t, "a.py", OLD_TEXT);
         expect_no_leftovers(&t);
         assert_int_equal(undo(&t, NULL), BASE_E_NOT_FOUND);
         tree_remove(&t);
     }
-    static const char *const undo_steps[] = {"temporary", "written", "rename", "undo"};
+    static const char *const undo_steps[] = {"temporary", "written", "linked", "rename", "undo"};
     for (size_t i = 0; i < sizeof undo_steps / sizeof *undo_steps; i++) {
         tree t;
         tree_make(&t, false);
@@ -330,6 +333,8 @@ static void test_undo__survives_a_kill_at_every_step(void **state)
         expect(&t, "d/new.txt", "new\n");
         assert_true(die_during(&t, undo_steps[i], undo_both));
         tree_open(&t);
+        tool_workspace_recover(t.w);
+        expect_no_leftovers(&t);
         undo(&t, NULL);
         expect(&t, "a.py", OLD_TEXT);
         expect(&t, "d/new.txt", NULL);

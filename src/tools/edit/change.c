@@ -141,7 +141,7 @@ size_t tool__change_missing_folder(const tool_workspace *w, const char *path)
 static int write_change(tool_workspace *w, const tool_change *c, base_err *why)
 {
     struct stat st = {0};
-    char temporary[40], version[65];
+    char version[65];
     const char *before = c->creates ? NULL : c->before;
     int code = tool__change_check(w, c->path, before, &st, why);
     mode_t mode = 0644;
@@ -154,8 +154,8 @@ static int write_change(tool_workspace *w, const tool_change *c, base_err *why)
     }
     if (!code)
         code = tool__undo_record(w, c->path, c->creates ? NULL : &c->old_text, &c->new_text, mode,
-            c->creates ? tool__change_missing_folder(w, c->path) : 0, temporary, why);
-    if (!code) code = tool__change_write(w, c->path, &c->new_text, mode, before, temporary, why);
+            c->creates ? tool__change_missing_folder(w, c->path) : 0, why);
+    if (!code) code = tool__change_write(w, c->path, &c->new_text, mode, before, why);
     if (code) return code;
     base_sha256_hex(c->new_text.data ? c->new_text.data : "", c->new_text.len, version);
     tool__workspace_wrote(w, c->path, c->new_text.data ? c->new_text.data : "", c->new_text.len, version);

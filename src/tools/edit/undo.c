@@ -259,22 +259,6 @@ static void prune(tool_undo *u)
 
 /* ---- opening and recording ---- */
 
-void tool__undo_remove_leftover(tool_workspace *w, const tool_undo_record *r)
-{
-    const char *name;
-    size_t made;
-    char temporary[40];
-    int folder = tool__path_open_parent(&w->root, r->path, false, &name, &made);
-    if (folder < 0) return;
-    for (int undoing = 0; undoing < 2; undoing++) {
-        tool__temporary_name(temporary, undoing ? r->before : r->after);
-        struct stat st;
-        if (!fstatat(folder, temporary, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
-            unlinkat(folder, temporary, 0);
-    }
-    close(folder);
-}
-
 int tool__undo_open(tool_workspace *w, base_err *err)
 {
     if (w->undo) return BASE_OK;
@@ -304,7 +288,6 @@ int tool__undo_open(tool_workspace *w, base_err *err)
         free(object);
         if (r->group > u->group) u->group = r->group;
     }
-    if (u->records.n) tool__undo_remove_leftover(w, &u->records.items[u->records.n - 1]);
 out:
     free(folder);
     base_buf_free(&text);
@@ -360,7 +343,7 @@ void tool_workspace_turn(tool_workspace *w, uint32_t turn)
 }
 
 int tool__undo_record(tool_workspace *w, const char *path, const base_buf *before, const base_buf *after,
-    mode_t mode, size_t made, char temporary[40], base_err *err)
+    mode_t mode, size_t made, base_err *err)
 {
     int code = tool__undo_open(w, err);
     if (code) return code;
@@ -388,7 +371,6 @@ int tool__undo_record(tool_workspace *w, const char *path, const base_buf *befor
     u->is_open = true;
     base_grow(&u->records.items, &u->records.cap, u->records.n + 1, sizeof *u->records.items);
     u->records.items[u->records.n++] = r;
-    tool__temporary_name(temporary, r.after);
     prune(u);
     return BASE_OK;
 }
@@ -592,10 +574,8 @@ int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err)
         const undo_step *s = &steps[k];
         if (s->is_done) continue;
         bool restores = s->first->before[0] != '\0';
-        char temporary[40];
-        tool__temporary_name(temporary, s->first->before);
         code = tool__change_write(w, s->first->path, restores ? &texts[k] : NULL, s->first->mode,
-            s->exists ? s->now.version : NULL, temporary, err);
+            s->exists ? s->now.version : NULL, err);
         if (code) break;
         tool__step("undo");
         if (!restores) tool__undo_remove_folders(w, s->first->path, s->first->made);

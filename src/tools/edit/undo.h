@@ -34,8 +34,6 @@ const tool_undo_journal *tool__undo_records(const tool_undo *u);
 int tool__undo_text(const tool_undo *u, const char *hash, base_buf *out, base_err *err);
 /* The turns from `turn` on are gone from the conversation; with `took_files` the newest group took their files back. */
 int tool__undo_rewound(tool_undo *u, uint32_t turn, bool took_files, base_err *err);
-/* Removes the temporary file that a kill left beside the record's file, of its new or its old text. */
-void tool__undo_remove_leftover(tool_workspace *w, const tool_undo_record *r);
 /* Removes the folders that were made for a file, as far as they are empty (tool_undo_record.made). */
 void tool__undo_remove_folders(tool_workspace *w, const char *path, size_t made);
 const char *tool__undo_objects(const tool_undo *u); /* the folder of the texts, by their sha256 */
@@ -45,11 +43,8 @@ const char *tool__undo_objects(const tool_undo *u); /* the folder of the texts, 
  */
 typedef int tool_undo_text_fn(void *user, const char *path, const base_buf *before, base_err *err);
 int tool__undo_each(tool_workspace *w, tool_undo_text_fn *fn, void *user, base_err *err);
-/*
- * Keeps what `path` held (NULL: it did not exist) and what it will hold, on disk when this returns.
- * *temporary (at least 32 bytes) gets the name of the temporary file to use, so that a leftover can be found.
- */
+/* Keeps what `path` held (NULL: it did not exist) and what it will hold, on disk when this returns. */
 int tool__undo_record(tool_workspace *w, const char *path, const base_buf *before, const base_buf *after,
-    mode_t mode, size_t made, char temporary[40], base_err *err);
+    mode_t mode, size_t made, base_err *err);
 
 #endif

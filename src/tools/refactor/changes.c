@@ -8,6 +8,7 @@
  */
 #include "tools/guard/obeyed.h"
 #include "tools/tree/foreign.h"
+#include "tools/tree/leftover.h"
 #include "tools/refactor/changes.h"
 
 #include <errno.h>
@@ -234,18 +235,15 @@ static int put_back(tool_workspace *w, const char *path, const base_buf *text, c
 {
     tool_file now = {0};
     base_err seen = {0};
-    char temporary[40];
     int code = tool__file_read(&w->root, path, TOOL_MAX_FILE, &now, &seen);
     *ret_foreign = false;
     if (code == BASE_E_NOT_FOUND && !after[0] && text) {
-        tool__temporary_name(temporary, before);
-        code = tool__change_write(w, path, text, mode, NULL, temporary, err);
+        code = tool__change_write(w, path, text, mode, NULL, err);
     } else if (code == BASE_E_NOT_FOUND) {
         *ret_foreign = before[0] != '\0';
         code = BASE_OK;
     } else if (!code && !strcmp(now.version, after)) {
-        tool__temporary_name(temporary, before);
-        code = tool__change_write(w, path, text, now.st.st_mode & 07777, after, temporary, err);
+        code = tool__change_write(w, path, text, now.st.st_mode & 07777, after, err);
     } else if (!code) {
         *ret_foreign = strcmp(now.version, before) != 0;
     } else {
@@ -276,6 +274,7 @@ void tool_workspace_recover(tool_workspace *w)
     base_buf text = {0};
     char *home = base_fs_home(BASE_HOME_DATA, "pending");
     const bool may_be = home && base_fs_exists(home);
+    if (may_be) tool__leftover_remove_all(w);
     free(home);
     if (!may_be || !pending_open(w, &p, &err)) return; /* locked: its writer lives */
     tool_undo_journal journal = {0};
@@ -302,7 +301,6 @@ void tool_workspace_recover(tool_workspace *w)
         if (!code)
             code = put_back(
                 w, r->path, r->before[0] ? &before : NULL, r->before, r->after, r->mode, &is_foreign, &err);
-        tool__undo_remove_leftover(w, r);
         n_back += !code && !is_foreign;
         n_stay += is_foreign;
         base_buf_free(&before);
@@ -353,13 +351,13 @@ static int check_all(tool_workspace *w, const tool_changes *c, mode_t *modes, ba
 }
 
 static int write_all(tool_workspace *w, const tool_changes *c, const tool_limits *limits, const mode_t *modes,
-    char (*temporary)[40], size_t *ret_n, base_err *err)
+    size_t *ret_n, base_err *err)
 {
     for (*ret_n = 0; *ret_n < c->n; ++*ret_n) {
         const tool_change *one = c->all[*ret_n];
         if (tool__cancelled(limits)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
-        const int code = tool__change_write(w, one->path, text_after(one), modes[*ret_n],
-            one->creates ? NULL : one->before, temporary[*ret_n], err);
+        const int code = tool__change_write(
+            w, one->path, text_after(one), modes[*ret_n], one->creates ? NULL : one->before, err);
         if (code) return code;
         tool__step("file");
     }
@@ -415,7 +413,6 @@ int tool__changes_run(tool_workspace *w, const tool_call *call, const tool_limit
 {
     tool_changes *c = prepared->plan;
     mode_t *modes = base_xcalloc(c->n, sizeof *modes);
-    char(*temporary)[40] = base_xcalloc(c->n, sizeof *temporary);
     size_t n_written = 0;
     base_err why = {0};
     pending p = {.fd = -1};
@@ -424,10 +421,10 @@ int tool__changes_run(tool_workspace *w, const tool_call *call, const tool_limit
     if (!code && !pending_open(w, &p, &why)) code = why.code ? why.code : BASE_E_STATE;
     for (size_t i = 0; i < c->n && !code; i++)
         code = tool__undo_record(w, c->all[i]->path, text_before(c->all[i]), text_after(c->all[i]), modes[i],
-            c->all[i]->creates ? tool__change_missing_folder(w, c->all[i]->path) : 0, temporary[i], &why);
+            c->all[i]->creates ? tool__change_missing_folder(w, c->all[i]->path) : 0, &why);
     if (!code) code = pending_write(&p, w, c, modes, &why);
     tool__step("pending");
-    if (!code) code = write_all(w, c, limits, modes, temporary, &n_written, &why);
+    if (!code) code = write_all(w, c, limits, modes, &n_written, &why);
     if (code) {
         base_err back = {0};
         if (take_back(w, c, modes, n_written, &back)) {
@@ -446,7 +443,6 @@ int tool__changes_run(tool_workspace *w, const tool_call *call, const tool_limit
     }
     pending_close(&p);
     free(modes);
-    free(temporary);
     (void)err;
     return BASE_OK;
 }

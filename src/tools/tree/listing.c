@@ -8,7 +8,7 @@
 #include "tools/tree/listing.h"
 #include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
-#include "tools/tree/write.h"
+#include "tools/tree/leftover.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static bool add(tool_listing *l, const char *path, size_t n)
     if (name_n < sizeof copy) {
         memcpy(copy, name, name_n);
         copy[name_n] = '\0';
-        if (tool__is_temporary_name(copy)) return true;
+        if (tool__leftover_is_name(copy)) return true;
     }
     if (is_tracked(l, path, n)) return true;
     base_grow(&l->files, &l->cap, l->n + 1, sizeof *l->files);

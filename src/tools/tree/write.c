@@ -13,29 +13,13 @@
 #include <unistd.h>
 
 #include "tools/file/access_list.h"
-
-#define TEMPORARY_PREFIX ".kvist-"
-#define TEMPORARY_SUFFIX ".tmp"
+#include "tools/tree/leftover.h"
 
 void (*tool__step_hook)(const char *step);
 
 void tool__step(const char *step)
 {
     if (tool__step_hook) tool__step_hook(step);
-}
-
-void tool__temporary_name(char out[40], const char *version)
-{
-    snprintf(out, 40, TEMPORARY_PREFIX "%.16s" TEMPORARY_SUFFIX, *version ? version : "0000000000000000");
-}
-
-bool tool__is_temporary_name(const char *name)
-{
-    size_t n = strlen(name), before = strlen(TEMPORARY_PREFIX), after = strlen(TEMPORARY_SUFFIX);
-    if (n != before + 16 + after || strncmp(name, TEMPORARY_PREFIX, before) ||
-        strcmp(name + before + 16, TEMPORARY_SUFFIX))
-        return false;
-    return strspn(name + before, "0123456789abcdef") == 16;
 }
 
 static int write_all(int fd, const base_buf *text)
@@ -80,7 +64,6 @@ int tool__change_check(
  */
 static int open_new(int folder, const char *temporary, bool *ret_named)
 {
-    unlinkat(folder, temporary, 0); /* ours, of a run that was killed */
     int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     *ret_named = fd < 0;
     return fd >= 0 ? fd
@@ -108,6 +91,7 @@ static int publish(int folder, int fd, bool is_named, const char *temporary, con
         int failed = linkat(AT_FDCWD, self, folder, replaces ? temporary : name, AT_SYMLINK_FOLLOW);
         if (failed || !replaces) return failed;
     }
+    tool__step("linked");
     if (replaces) return renameat(folder, temporary, folder, name);
     int failed = (int)syscall(SYS_renameat2, folder, temporary, folder, name, RENAME_NOREPLACE);
     if (failed && (errno == EINVAL || errno == ENOSYS)) /* a file system without NOREPLACE */
@@ -115,10 +99,11 @@ static int publish(int folder, int fd, bool is_named, const char *temporary, con
     return failed;
 }
 
-int tool__change_write(tool_workspace *w, const char *path, const base_buf *text, mode_t mode,
-    const char *before, const char *temporary, base_err *err)
+int tool__change_write(
+    tool_workspace *w, const char *path, const base_buf *text, mode_t mode, const char *before, base_err *err)
 {
     struct stat st = {0};
+    tool_leftover temporary = {.fd = -1};
     const char *name;
     size_t made;
     bool is_named = false;
@@ -130,7 +115,8 @@ int tool__change_write(tool_workspace *w, const char *path, const base_buf *text
         if (unlinkat(folder, name, 0)) code = base_fail_sys(err, "%s", path);
         goto out;
     }
-    fd = open_new(folder, temporary, &is_named);
+    tool__leftover_begin(w, path, &temporary);
+    fd = open_new(folder, temporary.name, &is_named);
     if (fd < 0) {
         code = base_fail_sys(err, "%s", path);
         goto out;
@@ -147,9 +133,9 @@ int tool__change_write(tool_workspace *w, const char *path, const base_buf *text
     tool__step("written");
     /* The version is checked again right before the rename, since the approval may have taken a minute. */
     if (!code) code = tool__change_check(w, path, before, &st, err);
-    if (!code && publish(folder, fd, is_named, temporary, name, before != NULL))
+    if (!code && publish(folder, fd, is_named, temporary.name, name, before != NULL))
         code = base_fail_sys(err, "%s", path);
-    if (code) unlinkat(folder, temporary, 0);
+    if (code) unlinkat(folder, temporary.name, 0);
 out:
     if (fd >= 0) close(fd);
     if (!code) {
@@ -157,5 +143,6 @@ out:
         fsync(folder);
     }
     close(folder);
+    tool__leftover_end(&temporary);
     return code;
 }
