@@ -89,7 +89,7 @@ typedef struct begun {
 
 static const char *skip_blank(const char *p, const char *end)
 {
-    while (p < end && strchr(" \t\r\n", *p)) p++;
+    while (p < end && *p && strchr(" \t\r\n", *p)) p++;
     return p;
 }
 
@@ -134,7 +134,7 @@ static bool read_json(const char *p, const char *end, begun *b)
             if (b->in_value) return true;
             p++;
         } else { /* a number or a word, which is whole */
-            while (p < end && !strchr(" \t\r\n,}", *p)) p++;
+            while (p < end && (!*p || !strchr(" \t\r\n,}", *p))) p++;
             if (p == b->value) return false;
         }
         b->at++;
@@ -214,8 +214,9 @@ static void put_names(base_buf *out, const char *const *names, size_t from, size
 
 static bool can_list(const char *name, const char *said, size_t n)
 {
-    return !strncmp(name, said, n) && remote_gbnf_is_plain(name) &&
-           base_utf8_valid(name + n, strlen(name + n));
+    const size_t n_name = strlen(name);
+    return n <= n_name && !memcmp(name, said, n) && remote_gbnf_is_plain(name) &&
+           base_utf8_valid(name + n, n_name - n);
 }
 
 /* What is left of one of these, sorted; false: none begins so, or they are too many. */
