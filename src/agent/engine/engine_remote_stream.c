@@ -367,7 +367,8 @@ static int mend(remote *r, const base_err *why, base_err *err)
         r->is_grammar_off = true; /* some engines fail on what it allows */
     r->is_model_unsure = true;
     base_buf text = {0};
-    base_buf_printf(&text, "the answer broke off (%.200s) and is asked for again behind what came", why->msg);
+    base_buf_printf(
+        &text, "the answer broke off (%.200s) and was asked for again behind what came", why->msg);
     remote__notice(r, text.data);
     base_buf_free(&text);
     return open_stream(r, err);

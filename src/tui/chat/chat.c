@@ -91,12 +91,17 @@ static void listing_lines(const tui_ui *u, tui_item *i, int width)
 static void answer_lines(const tui_ui *u, tui_item *i, int width)
 {
     const char *s = text_of(&i->body);
-    size_t n = i->streaming ? tui_call_start(i) : i->body.len;
+    const bool is_cut = i->unsettled && !i->streaming; /* the turn ended in front of the rest of it */
+    size_t n = i->streaming || (is_cut && !u->unfolded) ? tui_call_start(i) : i->body.len;
     tui_markdown(&i->lines, width, s, n);
     if (n < i->body.len) {
         char line[80];
-        snprintf(line, sizeof line, "%s writing a call %s %zu bytes", u->glyphs->bullet, u->glyphs->ellipsis,
-            i->body.len - n);
+        if (is_cut)
+            snprintf(line, sizeof line, "%s a call that was not finished, %zu bytes", u->glyphs->bullet,
+                i->body.len - n);
+        else
+            snprintf(line, sizeof line, "%s writing a call %s %zu bytes", u->glyphs->bullet,
+                u->glyphs->ellipsis, i->body.len - n);
         tui_flow f = {.text = &i->lines, .width = width};
         tui_flow_puts(&f, TUI_FAINT, line);
         tui_flow_end(&f);

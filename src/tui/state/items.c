@@ -58,7 +58,7 @@ tui_item *tui_items_last(tui_state *s)
 tui_item *tui_items_add(tui_state *s, tui_item_kind kind)
 {
     tui_item *before = tui_items_last(s);
-    if (before && before->streaming) {
+    if (before && before->streaming && !before->unsettled) {
         before->streaming = false;
         before->version++;
     }

@@ -15,7 +15,7 @@ void tui_set_clean(char **field, const char *s);
 void tui_add_shown(base_buf *b, const char *s);
 
 tui_item *tui_items_last(tui_state *s); /* NULL: there is none */
-/* of the newest turn; nothing streams before it any more */
+/* of the newest turn; nothing streams before it any more but an answer that more may come of */
 tui_item *tui_items_add(tui_state *s, tui_item_kind kind);
 void tui_items_drop_last(tui_state *s);
 void tui_items_remove(tui_state *s, tui_item *item);

@@ -561,7 +561,8 @@ static void on_turn_end(tui_state *s, const agent_event *e, int64_t now)
     s->in_turn = false;
     s->prefill_done = s->prefill_total = 0;
     s->tokens_since = 0;
-    tui_item *i = tui_items_last(s);
+    tui_item *i = open_answer(s);
+    if (!i) i = tui_items_last(s);
     if (i && i->streaming) {
         i->streaming = false;
         i->version++;
