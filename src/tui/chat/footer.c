@@ -44,10 +44,12 @@ static void prefill_field(const tui_ui *u, field *f)
     int full = (int)(share * 6 + 0.5);
     for (int i = 0; i < 6; i++) strcat(bar, i < full ? u->glyphs->bar_full : u->glyphs->bar_empty);
     int at = snprintf(f->text, sizeof f->text, "prefill %s %.0f%%", bar, share * 100);
-    int64_t ms = u->now_ms - s->prefill_ms, done = s->prefill_done - s->prefill_from;
+    /* An engine may tell once in a long while: between two times it counts down. */
+    int64_t ms = s->prefill_told_ms - s->prefill_ms, done = s->prefill_done - s->prefill_from;
     if (u->now_ms && ms > 200 && done > 0) {
-        double left = (double)(s->prefill_total - s->prefill_done) * (double)ms / (double)done / 1000;
-        snprintf(f->text + at, sizeof f->text - (size_t)at, left < 100 ? " %.0f s" : " %.0f s", left);
+        double left = (double)(s->prefill_total - s->prefill_done) * (double)ms / (double)done;
+        left = (left - (double)(u->now_ms - s->prefill_told_ms)) / 1000;
+        if (left >= 0.5) snprintf(f->text + at, sizeof f->text - (size_t)at, " %.0f s", left);
     }
 }
 

@@ -247,6 +247,7 @@ static void on_prefill(tui_state *s, const agent_event *e, int64_t now)
         s->prefill_ms = now;
         s->prefill_from = e->prefill.done;
     }
+    s->prefill_told_ms = now;
     s->prefill_done = e->prefill.done;
     s->prefill_total = e->prefill.total;
     free(s->prefill_server);

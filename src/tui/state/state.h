@@ -135,7 +135,7 @@ typedef struct tui_state {
     bool ended, in_turn;
     bool explained; /* what it means that rows are evicted */
     /* Progress: clock values are given by the caller and are 0 in replay. */
-    int64_t prefill_done, prefill_total, prefill_from, prefill_ms;
+    int64_t prefill_done, prefill_total, prefill_from, prefill_ms, prefill_told_ms; /* begun; last told of */
     char *prefill_server; /* that said nothing of it yet; NULL: it did, or none is asked */
     int64_t tokens_since, tokens_ms, last_token_ms;
     double decode_tps;
