@@ -102,6 +102,12 @@ static void refuse_grammar(remote *r, const base_err *why)
     r->is_grammar_refused = true;
 }
 
+/* Nothing of the n tokens that it has to compute is there yet. */
+static void tell_waiting(const remote *r, uint32_t n)
+{
+    if (r->base.observer.prefill && n) r->base.observer.prefill(r->base.observer.user, 0, n);
+}
+
 /* An endpoint that was started again between two requests may have another model, which would read these ids as nonsense. */
 static int check_model(remote *r, base_err *err)
 {
@@ -109,6 +115,7 @@ static int check_model(remote *r, base_err *err)
     const bool is_late =
         r->stream.closed_ns && base_clock_ns() - r->stream.closed_ns > SOON_MS * UINT64_C(1000000);
     if (!r->is_model_unsure && !is_late) return 0;
+    tell_waiting(r, remote_sequence_n_active(&r->seq));
     int rc = remote_endpoint_check(r->endpoint, &is_same, err);
     if (!rc) r->is_model_unsure = !is_same;
     if (!rc && !is_same)
@@ -124,14 +131,6 @@ static int check_model(remote *r, base_err *err)
                 "the endpoint was started again: its cache is empty, and the next request is computed from its beginning");
     }
     return rc;
-}
-
-/* Nothing of what it has to compute is there yet. */
-static void tell_waiting(remote *r)
-{
-    const engine_request *q = remote__report(r);
-    if (r->base.observer.prefill && q->sent > q->predicted)
-        r->base.observer.prefill(r->base.observer.user, 0, (uint32_t)(q->sent - q->predicted));
 }
 
 static int open_stream(remote *r, base_err *err)
@@ -150,7 +149,7 @@ static int open_stream(remote *r, base_err *err)
     remote__probe_moving(r);
     remote__report_begins(r, UINT32_MAX);
     r->stream.begun_ns = base_clock_ns();
-    tell_waiting(r);
+    tell_waiting(r, remote__report(r)->sent - remote__report(r)->predicted);
     rc = send_request(r, with_grammar, root.len ? root.data : NULL, &status, &why);
     if (rc && with_grammar && remote_endpoint_blames_grammar(status, &why)) {
         refuse_grammar(r, &why);

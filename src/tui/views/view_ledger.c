@@ -31,13 +31,15 @@ static int put_asked(const tui_asked *asked, tui_area a, int y)
     tui_printf(a, 2, y++, TUI_PLAIN, "sent %s in %u request%s", tui_thousands(asked->sent, x1), asked->n,
         asked->n == 1 ? "" : "s");
     if (asked->n_told) {
-        char line[160];
-        snprintf(line, sizeof line,
-            is_more ? "found %s, %s more than expected  computed %s" : "found %s of %s expected  computed %s",
+        char found[80], computed[48];
+        int at = snprintf(found, sizeof found,
+            is_more ? "found %s, %s more than expected" : "found %s of %s expected",
             tui_thousands(asked->found, x1),
-            tui_thousands(is_more ? asked->found - asked->expected : asked->expected, x2),
-            tui_thousands(asked->computed, x3));
-        y += put_sentence(a, y, "", TUI_PLAIN, line);
+            tui_thousands(is_more ? asked->found - asked->expected : asked->expected, x2));
+        at += snprintf(computed, sizeof computed, "  computed %s", tui_thousands(asked->computed, x3));
+        const bool fits = at + 3 <= a.width;
+        tui_printf(a, 2, y++, TUI_PLAIN, "%s%s", found, fits ? computed : "");
+        if (!fits) tui_printf(a, 2, y++, TUI_PLAIN, "%s", computed + 2);
     } else
         tui_put(a, 2, y++, TUI_FAINT, "what its cache held is not told");
     if (asked->tells_blocks) {
