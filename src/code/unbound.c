@@ -57,14 +57,18 @@ static bool is_own(const char *names, const char *text, size_t n)
     return n > 4 && memcmp(text, "__", 2) == 0 && memcmp(text + n - 2, "__", 2) == 0;
 }
 
-/* C: what is called may come from any header, so may a type; of `#if defined(x)` and `case x:` nobody can say. */
+/* C, in a function that parses: what is called may come from any header, so may a type; of `#if defined(x)` and `case x:` nobody can say. */
 static bool is_variable_of_c(const code_tree *t, uint32_t i)
 {
     static const char *const others[] = {"preproc_def", "preproc_function_def", "preproc_params",
         "preproc_defined", "preproc_ifdef", "preproc_if", "preproc_elif", "enumerator", "case_statement",
         "attribute", "function_declarator", NULL};
     const uint32_t p = t->nodes[i].parent;
+    uint32_t function = p;
     if (!code_node_is(t, i, "identifier") || p == UINT32_MAX || code_node_is_one(t, p, others)) return false;
+    while (function != UINT32_MAX && !code_node_is(t, function, "function_definition"))
+        function = t->nodes[function].parent;
+    if (function == UINT32_MAX || t->nodes[function].is_wrong) return false;
     return !code_node_is(t, p, "call_expression") || code_tree_first(t, p, false) != i;
 }
 
@@ -154,8 +158,9 @@ uint32_t code_unbound(code_grammars *g, const char *path, const char *text, size
     uint32_t found = 0;
     if (!grammar || !code_tree_make(grammar, text, n, NULL, &t)) return 0;
     const char *own = is_python ? python_names : is_script ? script_names : " ";
-    code_strings seen = {0}; /* a name is looked for once, however often it is used */
-    for (uint32_t i = 0; i < t.n && !t.n_errors && found < CODE_MAX_UNBOUND; i++) {
+    code_strings seen = {0};                  /* a name is looked for once, however often it is used */
+    const bool is_read = is_c || !t.n_errors; /* macros leave most files of C with errors somewhere */
+    for (uint32_t i = 0; i < t.n && is_read && found < CODE_MAX_UNBOUND; i++) {
         const code_node *node = &t.nodes[i];
         const size_t length = node->to - node->from;
         if (node->from < from || node->to > to || !is_used_bare(&t, i)) continue;

@@ -132,7 +132,10 @@ static void test_rewrite__takes_back_locals_of_another_function(void **state)
     tree_make(&t, false);
     tree_put(&t, "a.c", "#include \"b.h\"\n\nvoid f(struct item *i)\n{\n    put(i);\n}\n");
     tree_put(&t, "b.h",
-        "struct item {\n    int state;\n};\nvoid put(struct item *i);\nvoid get(struct item *state);\n");
+        "struct item {\n    int state;\n};\nvoid put(struct item *i);\nvoid get(struct item *state);\n"
+        "#define AGAIN(state) put(state)\n");
+    /* Macros leave errors in files of C. */
+    tree_put(&t, "c.c", "void more(struct item *state UNUSED, int k)\n{\n    put(state);\n}\n");
     tree_put(&t, "b.c",
         "#include \"b.h\"\n\nvoid get(struct item *state)\n{\n    struct item *found = state;\n    put(found);\n}\n\n"
         "void other(void)\n{\n    put(found);\n}\n");

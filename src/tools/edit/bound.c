@@ -47,9 +47,18 @@ static void find_changed(const base_buf *a, const base_buf *b, uint32_t *ret_fro
     *ret_to = (uint32_t)to;
 }
 
+/* A parameter of a macro, in the macro's head. */
+static bool is_in_define(const base_buf *text, uint32_t at)
+{
+    size_t from = tool__line_begin(text->data, at);
+    while (text->data[from] == ' ' || text->data[from] == '\t') from++;
+    return text->data[from] == '#' && memmem(text->data + from, at - from, "define", 6) != NULL;
+}
+
 /*
  * C: does this text only know the name as a local or as a member? 1: as a local somewhere; 0: it has no such variable; -1: it
- * uses the name otherwise too, so that some header or macro may bind it.
+ * uses the name otherwise too, so that some header or macro may bind it. What stands in bytes [from, to) does not count, nor, where the
+ * file does not parse in whole, a use of which nobody can say what it is.
  */
 static int is_local_alone(
     tool_workspace *w, const char *path, const base_buf *text, const char *name, uint32_t from, uint32_t to)
@@ -58,10 +67,13 @@ static int is_local_alone(
     int is = u ? 0 : -1;
     for (uint32_t i = 0; u && i < u->n_uses && is >= 0; i++) {
         const code_use *use = &u->uses[i];
+        const bool is_name = use->role == CODE_USE_NAME, is_defined = use->definition != UINT32_MAX;
         if (use->from >= from && use->from < to) continue;
-        if (use->role == CODE_USE_NAME && use->binding != UINT32_MAX)
+        if (is_name && use->binding != UINT32_MAX)
             is = 1;
-        else if (use->role == CODE_USE_NAME || use->role == CODE_USE_MACRO || use->role == CODE_USE_UNREAD)
+        else if (use->role == CODE_USE_MACRO || (is_name && is_defined))
+            is = -1;
+        else if (is_name && !u->file->n_errors && !is_in_define(text, use->from))
             is = -1;
     }
     code_uses_free(u);
