@@ -1,5 +1,6 @@
 /*
- * Any bytes from a terminal: each becomes a character, a named key or a part of a paste, and reading comes to an end.
+ * Any bytes from a terminal: each becomes a character, a named key, a part of a paste or of what a terminal says for itself, and
+ * reading comes to an end. The letters of a string (OSC, DCS, SOS, PM, APC) that is whole are never keys.
  */
 #include <curses.h>
 #include <locale.h>
@@ -48,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     size_t n_keys = 0, n_pasted = 0;
     while (tui_keys_read(&key, &paste)) {
         const bool is_named = key > TUI_KEY_FIRST && key < TUI_KEY_LAST;
-        if (key > 0x10ffff && !is_named) abort();
+        if ((key > 0x10ffff && !is_named) || (key >= 0x80 && key < 0xa0)) abort();
         if (key == TUI_KEY_PASTE) n_pasted += paste.len;
         if (++n_keys + n_pasted > n + HELD) abort(); /* a byte is read once */
     }

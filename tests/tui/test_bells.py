@@ -162,6 +162,35 @@ class Background(Case):
             pick = lambda text: {part.split(b"m")[0] for part in text.split(b"\x1b[38;5;")[1:]}
             self.assertEqual(pick(after), pick(none))
 
+    def typed(self, sent):
+        """What is drawn behind these bytes and two letters."""
+        t = self.start("answer Fine.\n")
+        t.read(0.3)
+        before = len(t.seen)
+        t.type(sent)
+        t.type(b"XQ\x0c")  # and everything again
+        t.wait(b"XQ")
+        t.read(1.5)
+        shown = t.seen[before:]
+        t.type(b"\x03\x04")
+        self.assertEqual(t.close(), 0)
+        return shown
+
+    def test_what_a_terminal_says_for_itself_is_no_key(self):
+        strings = [begin + b"52;c;d29yZHM=words" + end for begin in (b"\x1b]", b"\x1bP", b"\x1bX", b"\x1b^", b"\x1b_")
+                   for end in (b"\a", b"\x1b\\")]
+        c1 = [chr(c).encode() + b"52;words" + chr(0x9c).encode() for c in (0x90, 0x98, 0x9d, 0x9e, 0x9f)]
+        others = [b"\x1b[?64;44c", b"\x1b[I", b"\x1b[<0;44;44M", b"\x1b[M !!", b"\x1b[27;5;44~", b"\xc2\x9b44;44R", b"\x1bOq",
+                  b"\x1b]0;words\x1b[44;44R", b"\x1b]0;words\x18", b"\x1b]" + b"words" * 900 + b"\a"]
+        shown = self.typed(b"".join(strings + c1 + others))
+        for part in (b"words", b"52;", b"44", b"!!"):
+            self.assertNotIn(part, shown)
+
+    def test_a_string_without_an_end_takes_no_key_for_ever(self):
+        shown = self.typed(b"\x1b]0;words\x03")  # Ctrl+C is heard in it
+        self.assertNotIn(b"words", shown)
+        self.assertIn(b"words", self.typed(b"words"))  # the control
+
     def test_who_says_it_by_other_means_is_not_asked(self):
         for env, words in (({"COLORFGBG": "15;0"}, ()), ({"NO_COLOR": "1"}, ()), ({"TERM": "linux"}, ()), ({"TERM": "vt100"}, ())):
             t = self.start("answer Fine.\n", *words, **env)

@@ -1,6 +1,7 @@
 /*
  * curses input to key codes: a table for the keys that terminfo names, and the sequences that it does not
- * (bracketed paste, word moves, Alt+Enter).
+ * (bracketed paste, word moves, Alt+Enter). What a terminal says for itself is no key: strings (OSC, DCS, SOS, PM, APC) and
+ * sequences that nobody knows are taken whole, or their letters would be typed into the line.
  */
 #include "tui/terminal/keys.h"
 
@@ -11,15 +12,43 @@
 
 #include "base/utf8.h"
 
-enum { OWN_FIRST = 0x800, PASTE_BEGIN = OWN_FIRST, WORD_LEFT, WORD_RIGHT, KILL_WORD, NEW_LINE, BACKGROUND };
-enum { MAX_PASTE = 8 << 20, PASTE_WAIT_MS = 1000 };
+enum {
+    OWN_FIRST = 0x800,
+    PASTE_BEGIN = OWN_FIRST,
+    WORD_LEFT,
+    WORD_RIGHT,
+    KILL_WORD,
+    NEW_LINE,
+    COMMAND,
+    STRING
+};
+enum {
+    MAX_PASTE = 8 << 20,
+    PASTE_WAIT_MS = 1000,
+    FIRST_WAIT_MS = 100 /* Alt+] begins no string: nothing follows at once */
+};
+enum {
+    ESC = 27,
+    DELETE = 0x7f,
+    C1_FIRST = 0x80,
+    C1_DCS = 0x90,
+    C1_SOS = 0x98,
+    C1_CSI = 0x9b,
+    C1_OSC = 0x9d,
+    C1_LAST = 0x9f
+};
+enum { CTRL_C = 3, CAN = 0x18, SUB = 0x1a };
 
 static const struct {
     const char *sequence;
     int code;
 } sequences[] = {
     {"\033[200~", PASTE_BEGIN},
-    {"\033]11;", BACKGROUND},
+    {"\033]", COMMAND},
+    {"\033P", STRING},
+    {"\033X", STRING},
+    {"\033^", STRING},
+    {"\033_", STRING},
     {"\033[1;5D", WORD_LEFT},
     {"\033[1;5C", WORD_RIGHT},
     {"\033[1;3D", WORD_LEFT},
@@ -61,6 +90,13 @@ void tui_keys_open(void)
 {
     for (size_t i = 0; i < sizeof sequences / sizeof *sequences; i++)
         define_key(sequences[i].sequence, sequences[i].code);
+    define_key(NULL, KEY_MOUSE); /* nobody asked for it, and curses would leave its numbers behind */
+}
+
+static bool is_there(int wait_ms)
+{
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&fd, 1, wait_ms) > 0;
 }
 
 /*
@@ -76,8 +112,7 @@ static void read_paste(base_buf *paste)
     size_t n_held = 0; /* the end of what was read, which may be the beginning of the closing sequence */
     base_buf_clear(paste);
     for (;;) {
-        struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
-        if (poll(&fd, 1, PASTE_WAIT_MS) <= 0) break;
+        if (!is_there(PASTE_WAIT_MS)) break;
         ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
         if (n <= 0) break;
         memcpy(behind + n_held, bytes, (size_t)n);
@@ -104,22 +139,84 @@ void tui_keys_on_background(tui_keys_answer_fn *tell)
     on_background = tell;
 }
 
-/* Up to BEL or ESC \\, straight from the terminal as a paste is. One that does not end is dropped. */
-static void read_background(void)
+/*
+ * To its end: BEL, ESC \\ (or that in one letter), what calls it off, a key. One that does not end is dropped, and Ctrl+C is
+ * heard in all of them. Answers are short: the beginning is kept.
+ */
+static void read_string(bool is_command)
 {
-    char text[64], byte;
+    static const char background[] = "11;";
+    enum { N = sizeof background - 1, MOST = N + 64 };
+    char text[MOST];
     size_t n = 0;
-    for (;;) {
-        struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
-        if (poll(&fd, 1, PASTE_WAIT_MS) <= 0 || read(STDIN_FILENO, &byte, 1) != 1 || n == sizeof text) return;
+    int before = 0, byte;
+    for (int wait = FIRST_WAIT_MS;; wait = PASTE_WAIT_MS, before = byte) {
+        byte = getch();
+        if (byte == ERR && is_there(wait)) byte = getch();
+        if (byte == ERR || byte == CAN || byte == SUB) return;
         if (byte == '\a') break;
-        if (byte == '\\' && n && text[n - 1] == '\033') {
-            n--;
+        if ((before == ESC && byte == '\\') || (before == 0xc2 && byte == 0x9c)) {
+            n -= n <= MOST;
             break;
         }
-        text[n++] = byte;
+        if (before == ESC || byte == CTRL_C || byte > 0xff) {
+            ungetch(byte);
+            if (before == ESC) ungetch(ESC);
+            return;
+        }
+        if (n < MOST) text[n] = (char)byte;
+        n += n <= MOST; /* one more: it is too long */
     }
-    if (on_background) on_background(text, n);
+    if (is_command && on_background && n > N && n <= MOST && !memcmp(text, background, N))
+        on_background(text + N, n - N);
+}
+
+/* The next character of a sequence that has begun; 0: none comes, or a key does. */
+static wint_t next_of_sequence(void)
+{
+    wint_t c;
+    int kind = get_wch(&c);
+    if (kind == ERR && is_there(FIRST_WAIT_MS)) kind = get_wch(&c);
+    return kind == OK ? c : 0;
+}
+
+/* Behind ESC [: parameters and the letter that ends it. */
+static void skip_control_sequence(void)
+{
+    enum { MOST = 4096 };
+    bool is_bare = true;
+    wint_t c = next_of_sequence();
+    for (int i = 0; c >= ' ' && c < '@' && i < MOST; i++) {
+        is_bare = false;
+        c = next_of_sequence();
+    }
+    if (c && (c < ' ' || c >= DELETE)) unget_wch((wchar_t)c);
+    for (int i = 0; c == 'M' && is_bare && i < 3; i++) next_of_sequence(); /* a mouse in its oldest form */
+}
+
+/* Behind an ESC that curses knows no key for: was it a sequence, which is gone then? Else it was the key. */
+static bool skip_sequence(void)
+{
+    wint_t c;
+    const int kind = get_wch(&c);
+    if (kind == OK && c == '[')
+        skip_control_sequence();
+    else if (kind == OK && c == 'O')
+        next_of_sequence();
+    else if (kind == OK)
+        unget_wch((wchar_t)c);
+    else if (kind == KEY_CODE_YES)
+        ungetch((int)c);
+    return kind == OK && (c == '[' || c == 'O');
+}
+
+/* A control character of 8 bits: no key begins with one. */
+static void skip_c1(wint_t c)
+{
+    if (c == C1_CSI)
+        skip_control_sequence();
+    else if (c == C1_DCS || c == C1_SOS || c >= C1_OSC)
+        read_string(c == C1_OSC);
 }
 
 bool tui_keys_read(uint32_t *ret, base_buf *paste)
@@ -129,8 +226,13 @@ bool tui_keys_read(uint32_t *ret, base_buf *paste)
         int kind = get_wch(&c);
         if (kind == ERR) return false;
         if (kind == OK && c > 0x10ffff) continue; /* no character, though the C library takes it for one */
+        if (kind == OK && c >= C1_FIRST && c <= C1_LAST) {
+            skip_c1(c);
+            continue;
+        }
+        if (kind == OK && c == ESC && skip_sequence()) continue;
         if (kind == OK) {
-            *ret = c == 0x7f ? TUI_KEY_BACKSPACE : (uint32_t)c;
+            *ret = c == DELETE ? TUI_KEY_BACKSPACE : (uint32_t)c;
             return true;
         }
         if (c == PASTE_BEGIN) {
@@ -138,8 +240,8 @@ bool tui_keys_read(uint32_t *ret, base_buf *paste)
             *ret = TUI_KEY_PASTE;
             return true;
         }
-        if (c == BACKGROUND) {
-            read_background();
+        if (c == COMMAND || c == STRING) {
+            read_string(c == COMMAND);
             *ret = TUI_KEY_RESIZE;
             return true;
         }

@@ -33,7 +33,8 @@ enum { TUI_KEY_ENTER = 13, TUI_KEY_NEWLINE = 10, TUI_KEY_TAB = 9, TUI_KEY_ESC = 
 bool tui_keys_read(uint32_t *ret, base_buf *paste);
 /*
  * What a terminal answers about its background comes among the keys, at any time, and is no key: whoever set this
- * gets its text (palette.h), and the read key is TUI_KEY_RESIZE, since all is painted again.
+ * gets its text (palette.h), and the read key is TUI_KEY_RESIZE, since all is painted again. What else a terminal says for
+ * itself is dropped.
  */
 typedef void tui_keys_answer_fn(const char *text, size_t n);
 void tui_keys_on_background(tui_keys_answer_fn *tell);
