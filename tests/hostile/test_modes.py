@@ -10,7 +10,7 @@ from kit import KVIST, PATIENCE, Hostile, call, main
 OBEYED = (  # by another program, though nobody ran anything of the tree
     ".envrc", "src/.envrc", ".vscode/tasks.json", "src/.vscode/settings.json", ".github/workflows/x.yml", ".idea/runConfigurations/x.xml",
     ".devcontainer/devcontainer.json", ".pre-commit-config.yaml", ".husky/pre-commit", ".gitlab-ci.yml", "CLAUDE.md", ".cursor/rules/x.md",
-    ".exrc", ".gdbinit", ".cargo/config.toml", ".bashrc", "rust-toolchain.toml", ".hg/hgrc", ".lfsconfig", ".Envrc", "VSCODE~1/tasks.json",
+    ".exrc", ".gdbinit", ".cargo/config.toml", ".bashrc", "rust-toolchain.toml", ".hg/hgrc", ".lfsconfig", ".gitmodules", ".Envrc", "VSCODE~1/tasks.json",
     ".jj/repo/config.toml", ".readthedocs.yaml", ".lazy.lua", "WARP.md", ".bundle/config",
     # and by kvist
     "AGENTS.md", "src/AGENTS.md", "agents.MD", ".kvist/commands/x.md", ".agents/skills/x/SKILL.md", ".Kvist/config", "AGENTS.md.")

@@ -182,6 +182,7 @@ const tool_order tool__orders[] = {
     {".gitconfig", "git"},
     {".config/git/", "git"},
     {".lfsconfig", "git"},
+    {".gitmodules", "git"},
     {".hg/hgrc", "Mercurial"},
     {".hg/sharedpath", "Mercurial"},
     {".jj/repo/config.toml", "Jujutsu"},
