@@ -29,13 +29,15 @@
 static const char usage[] =
     "usage: kvist-bench endless --model M --corpus FOLDER "
     "--rows FILE [--lengths N,...] [--facts N] [--seed N]\n"
-    "                           [--out FILE [--resume]] [cache options]\n"
+    "                           [--forced] [--out FILE [--resume]] [cache options]\n"
     "\n"
     "  --corpus FOLDER   real code that the facts lie between\n"
     "  --rows FILE       the session's row file: kept, and gone on with when --resume is given\n"
     "  --lengths N,...   where facts are asked for, ascending (16384,32768,65536)\n"
     "  --facts N         how many at each length (20), from anywhere before it\n"
     "  --seed N          another session (1)\n"
+    "  --forced          no answer is written: a number is right where each digit, given the ones before it, is\n"
+    "                    the most probable; a question takes half of the time\n"
     "  --out FILE        results as JSON lines\n"
     "\n";
 
@@ -65,7 +67,7 @@ typedef struct bench {
     common_options common;
     const char *corpus_folder, *lengths, *rows, *out;
     int64_t facts, seed;
-    bool resume;
+    bool resume, forced;
     uint32_t to[MOST_LENGTHS], n_lengths;
     kv_limit limit;
     model *model;
@@ -227,18 +229,21 @@ typedef struct found {
     timed message, prose; /* the question with its repair and what opens the answer; the answer */
 } found;
 
-/* Mean log p of what follows, token by token. */
-static int weigh(bench *b, kv_session *s, const model_ids *ids, double *ret, base_err *err)
+/* Mean log p of what follows, token by token; is each the most probable one? */
+static int weigh(
+    bench *b, kv_session *s, const model_ids *ids, double *ret, bool *ret_foremost, base_err *err)
 {
     const kv_segment written = {.origin = KV_ORIGIN_ANSWER, .turn = 2};
     const uint32_t n_vocab = b->info->n_vocab;
     float *logits = base_xmalloc(n_vocab * sizeof *logits);
     double sum = 0;
     int r = 0;
+    *ret_foremost = ids->n > 0;
     memcpy(logits, b->logits, n_vocab * sizeof *logits);
     for (size_t i = 0; i < ids->n && !r; i++) {
         double most = -INFINITY, all = 0;
         for (uint32_t v = 0; v < n_vocab; v++) most = logits[v] > most ? logits[v] : most;
+        *ret_foremost = *ret_foremost && logits[ids->ids[i]] >= most;
         for (uint32_t v = 0; v < n_vocab; v++) all += exp(logits[v] - most);
         sum += logits[ids->ids[i]] - most - log(all);
         if (i + 1 < ids->n) r = kv_session_append(s, &written, &ids->ids[i], 1, logits, NULL, NULL, err);
@@ -291,34 +296,44 @@ static void count_promoted(void *user, const kv_plan *plan)
     if (plan->cause == KV_CAUSE_REPAIR) f->promoted += plan->promoted;
 }
 
+/* What is written behind the question, in a fork. */
+static int write_answer(bench *b, const kv_session *s, uint64_t k, found *ret, base_err *err)
+{
+    const bench_asking asking = {.model = b->model, .turn = 2, .n_new = NEW_TOKENS};
+    kv_session *fork = NULL;
+    model_ids said = {0};
+    float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
+    int r = kv_session_fork(s, &fork, NULL, err);
+    if (!r) {
+        memcpy(logits, b->logits, b->info->n_vocab * sizeof *logits);
+        visited(fork, b->places[k]);
+        const uint64_t start = base_clock_cpu_ns();
+        r = bench_answer(fork, &asking, logits, &said, err);
+        ret->prose = (timed){(uint32_t)said.n, base_clock_cpu_ns() - start};
+        ret->visited = visited(fork, b->places[k]);
+    }
+    if (!r) bench_answer_text(b->model, &said, &ret->said);
+    free(logits);
+    kv_session_free(fork);
+    model_ids_free(&said);
+    return r;
+}
+
 /* One question in a fork. */
 static int ask(bench *b, const kv_session *whole, uint64_t k, found *ret, base_err *err)
 {
     const fact f = fact_of(b, k);
-    const bench_asking asking = {.model = b->model, .turn = 2, .n_new = NEW_TOKENS};
-    kv_session *s = NULL, *free_one = NULL;
-    model_ids said = {0}, digits = {0};
-    float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
+    kv_session *s = NULL;
+    model_ids digits = {0};
+    bool is_foremost = false;
     const kv_observer observer = {.user = ret, .plan = count_promoted};
     int r = kv_session_fork(whole, &s, &observer, err);
     if (!r) r = put_question(b, s, k, ret, err);
-    if (!r) r = kv_session_fork(s, &free_one, NULL, err);
-    if (!r) {
-        memcpy(logits, b->logits, b->info->n_vocab * sizeof *logits);
-        visited(free_one, b->places[k]);
-        const uint64_t start = base_clock_cpu_ns();
-        r = bench_answer(free_one, &asking, logits, &said, err);
-        ret->prose = (timed){(uint32_t)said.n, base_clock_cpu_ns() - start};
-        ret->visited = visited(free_one, b->places[k]);
-    }
-    if (!r) bench_answer_text(b->model, &said, &ret->said);
-    ret->is_right = ret->said.data && strstr(ret->said.data, f.value);
+    if (!r && !b->forced) r = write_answer(b, s, k, ret, err);
     add_text(b, f.value, strlen(f.value), &digits);
-    if (!r) r = weigh(b, s, &digits, &ret->log_p, err);
-    free(logits);
-    kv_session_free(free_one);
+    if (!r) r = weigh(b, s, &digits, &ret->log_p, &is_foremost, err);
+    ret->is_right = b->forced ? is_foremost : ret->said.data && strstr(ret->said.data, f.value);
     kv_session_free(s);
-    model_ids_free(&said);
     model_ids_free(&digits);
     return r;
 }
@@ -456,7 +471,7 @@ int bench_endless(int argc, char **argv)
     const option_row own[] = {{"--corpus", OPTION_TEXT, &b.corpus_folder}, {"--rows", OPTION_TEXT, &b.rows},
         {"--lengths", OPTION_TEXT, &b.lengths}, {"--facts", OPTION_INTEGER, &b.facts},
         {"--seed", OPTION_INTEGER, &b.seed}, {"--out", OPTION_TEXT, &b.out},
-        {"--resume", OPTION_FLAG, &b.resume}, {.name = NULL}};
+        {"--forced", OPTION_FLAG, &b.forced}, {"--resume", OPTION_FLAG, &b.resume}, {.name = NULL}};
     base_err err = {0};
     int r;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;
