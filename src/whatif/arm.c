@@ -30,7 +30,8 @@ static bool is_same(const kv_plan *a, const kv_plan *b)
     const size_t n = kv_plan_words(a);
     return a->cause == b->cause && a->n_tokens == b->n_tokens && a->n_lanes == b->n_lanes &&
            a->replay_from == b->replay_from && is_same_set(a->flips, b->flips, n * a->n_lanes) &&
-           is_same_set(a->barred, b->barred, n) && is_same_set(a->stale, b->stale, n);
+           is_same_set(a->barred, b->barred, n) && is_same_set(a->stale, b->stale, n) &&
+           is_same_set(a->outshone, b->outshone, n);
 }
 
 typedef struct telling {

@@ -46,7 +46,8 @@ typedef struct kv__group {
 } kv__group;
 
 /* groups_sequence.c */
-extern const kv__group kv__group_arrays, kv__group_rows, kv__group_segments, kv__group_states, kv__group_fold;
+extern const kv__group kv__group_arrays, kv__group_rows, kv__group_segments, kv__group_states, kv__group_fold,
+    kv__group_outshone;
 /* groups_asked.c */
 extern const kv__group kv__group_signals, kv__group_memory, kv__group_optional, kv__group_journal;
 

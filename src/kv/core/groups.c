@@ -91,7 +91,7 @@ static const kv__group numbers = {.init = init_numbers,
 
 static const kv__group *const groups[] = {&numbers, &kv__group_arrays, &kv__group_rows, &kv__group_segments,
     &kv__group_signals, &kv__group_memory, &kv__group_optional, &kv__group_journal, &kv__group_states,
-    &kv__group_fold};
+    &kv__group_fold, &kv__group_outshone};
 enum { N_GROUPS = sizeof groups / sizeof *groups };
 
 int kv__groups_init(kv_session *s, base_err *err)
@@ -120,13 +120,14 @@ void kv__groups_free(kv_session *s)
 int kv__groups_copy(kv_session *to, const kv_session *from, base_err *err)
 {
     int rc = kv__reserve(to, from->n, err);
-    for (size_t i = 0; i < N_GROUPS && !rc; i++) rc = groups[i]->copy(to, from, err);
+    for (size_t i = 0; i < N_GROUPS && !rc; i++) rc = groups[i]->copy ? groups[i]->copy(to, from, err) : 0;
     return rc;
 }
 
 void kv__groups_truncate(kv_session *s, uint32_t n)
 {
-    for (size_t i = 0; i < N_GROUPS; i++) groups[i]->truncate(s, n);
+    for (size_t i = 0; i < N_GROUPS; i++)
+        if (groups[i]->truncate) groups[i]->truncate(s, n);
     s->n = n;
 }
 

@@ -14,6 +14,7 @@ typedef enum kind { OF_TOKEN, BIT_OF_TOKEN, PLACE_IN_FILE } kind;
 static const struct array {
     size_t at, size;
     kind kind;
+    bool is_apart; /* saved by a group of its own */
 } arrays[] = {
     {offsetof(kv_session, ids), sizeof(int32_t), OF_TOKEN},
     {offsetof(kv_session, phases), sizeof(uint32_t), OF_TOKEN},
@@ -25,6 +26,7 @@ static const struct array {
     {offsetof(kv_session, barred), sizeof(uint64_t), BIT_OF_TOKEN},
     {offsetof(kv_session, stale), sizeof(uint64_t), BIT_OF_TOKEN},
     {offsetof(kv_session, lost), sizeof(uint64_t), BIT_OF_TOKEN},
+    {offsetof(kv_session, outshone), sizeof(uint64_t), BIT_OF_TOKEN, .is_apart = true},
 };
 enum { N_ARRAYS = sizeof arrays / sizeof *arrays };
 
@@ -88,16 +90,25 @@ static void truncate_arrays(kv_session *s, uint32_t n)
 static void put_arrays(const kv_session *s, base_buf *out)
 {
     for (size_t i = 0; i < N_ARRAYS; i++)
-        kv__put(out, *items_of(s, &arrays[i]), length(&arrays[i], s->n), arrays[i].size);
+        if (!arrays[i].is_apart)
+            kv__put(out, *items_of(s, &arrays[i]), length(&arrays[i], s->n), arrays[i].size);
+}
+
+static void get_bits(const kv_session *s, kv__reader *r, uint64_t *bits)
+{
+    kv__get(r, bits, kv_bits_words(s->n), sizeof *bits);
+    if (s->n % 64 && !r->bad && bits[s->n / 64] >> s->n % 64) r->bad = true;
 }
 
 static int get_arrays(kv_session *s, kv__reader *r, base_err *err)
 {
     for (size_t i = 0; i < N_ARRAYS; i++) {
-        const uint64_t *bits = *items_of(s, &arrays[i]);
-        kv__get(r, *items_of(s, &arrays[i]), length(&arrays[i], s->n), arrays[i].size);
-        if (arrays[i].kind == BIT_OF_TOKEN && s->n % 64 && !r->bad && bits[s->n / 64] >> s->n % 64)
-            r->bad = true;
+        void *items = *items_of(s, &arrays[i]);
+        if (arrays[i].is_apart) continue;
+        if (arrays[i].kind == BIT_OF_TOKEN)
+            get_bits(s, r, items);
+        else
+            kv__get(r, items, s->n, arrays[i].size);
     }
     for (uint32_t t = 0; t < s->n && !r->bad; t++) {
         const bool has_place = s->file_row[t] < r->n_rows;
@@ -373,10 +384,15 @@ static void truncate_fold(kv_session *s, uint32_t n)
     kv_fold_truncate(&s->fold, n);
 }
 
+static bool anything_outshone(const kv_session *s)
+{
+    return kv_bits_next(s->outshone, 0, s->n, true) < s->n;
+}
+
 /* At the end, and nothing where nothing is folded: such manifests are what they were before there were folds. */
 static void put_fold(const kv_session *s, base_buf *out)
 {
-    if (!s->fold.n) return;
+    if (!s->fold.n && !anything_outshone(s)) return;
     kv__put32(out, s->fold.n);
     kv__put(out, s->fold.gaps, s->fold.n, sizeof *s->fold.gaps);
 }
@@ -387,8 +403,8 @@ static int get_fold(kv_session *s, kv__reader *r, base_err *err)
     const uint32_t n = kv__get32(r);
     s->fold.gaps = n ? kv__get_new(r, n, sizeof *s->fold.gaps) : NULL;
     s->fold.n = s->fold.cap = s->fold.gaps ? n : 0;
-    r->bad = r->bad || !n || !kv_fold_is_valid(&s->fold, s->n);
-    if (r->bad || kv__is_endless(s)) return 0;
+    r->bad = r->bad || (n ? !kv_fold_is_valid(&s->fold, s->n) : !r->left);
+    if (r->bad || !n || kv__is_endless(s)) return 0;
     return base_fail(err, BASE_E_STATE,
         "the saved session has no end (it reads %u tokens within a context of %u), which this "
         "budget, policy or backend does not have: resume it with --kv-budget auto on the CPU",
@@ -397,3 +413,19 @@ static int get_fold(kv_session *s, kv__reader *r, base_err *err)
 
 const kv__group kv__group_fold = {
     .free = free_fold, .copy = copy_fold, .truncate = truncate_fold, .put = put_fold, .get = get_fold};
+
+/* --- what a repair outshone ----------------------------------------------------------------------------- */
+
+/* Behind the fold, and nothing where nothing is outshone, for the same reason. */
+static void put_outshone(const kv_session *s, base_buf *out)
+{
+    if (anything_outshone(s)) kv__put(out, s->outshone, kv_bits_words(s->n), sizeof *s->outshone);
+}
+
+static int get_outshone(kv_session *s, kv__reader *r, base_err *err)
+{
+    if (!r->bad && r->left) get_bits(s, r, s->outshone);
+    return 0;
+}
+
+const kv__group kv__group_outshone = {.put = put_outshone, .get = get_outshone};

@@ -126,6 +126,8 @@ struct kv_session {
     uint32_t *phases;
     kv_token *tokens;
     uint64_t *pinned, *barred, *stale, *lost; /* [bits of cap] */
+    /* [bits of cap] what the newest repair's best line outshone (repair/choose.h): it visits no token; moved by plans only */
+    uint64_t *outshone;
     uint16_t *cut; /* [n] layers from here on are not computed (deferred.c); 0: all are */
     kv_stored_segment *segments;
     size_t n_segments, cap_segments;

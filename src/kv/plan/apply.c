@@ -64,6 +64,17 @@ static void flip_flags(uint64_t *flags, const uint64_t *flips, uint32_t n_words)
     for (uint32_t w = 0; flips && w < n_words; w++) flags[w] ^= flips[w];
 }
 
+/*
+ * Before anything is computed by the plan: the message that it computes again is not visited by what it outshines. A
+ * second time takes it back.
+ */
+static void flip_outshone(kv_session *s, const kv_plan *p)
+{
+    if (!p->outshone) return;
+    flip_flags(s->outshone, p->outshone, kv_plan_words(p));
+    kv__visit_replanned(s);
+}
+
 static void journal_push(kv_session *s, const base_buf *blob)
 {
     if (s->n_journal == KV_JOURNAL) {
@@ -237,7 +248,11 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     int rc = kv__bring_state(s, cancel, err); /* over the lists that its tokens read */
     if (!rc && p->fold) rc = change_fold(s, p, &fold, err);
     if (!rc) rc = unpack_promoted(s, p, err);
-    if (!rc) rc = flip(s, p, cancel, err);
+    if (!rc) {
+        flip_outshone(s, p);
+        rc = flip(s, p, cancel, err);
+        if (rc) flip_outshone(s, p);
+    }
     if (rc) {
         kv_fold_free(&fold);
         return rc;
@@ -272,6 +287,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     s->schedule = base_hash64(at, sizeof at, s->schedule + 1);
     s->schedule = base_hash64(p->flips, (size_t)n_words * p->n_lanes * sizeof *p->flips, s->schedule);
     if (p->fold) s->schedule = base_hash64(p->fold, p->n_fold * sizeof *p->fold, s->schedule);
+    if (p->outshone) s->schedule = base_hash64(p->outshone, n_words * sizeof *p->outshone, s->schedule);
     base_buf_free(&blob);
     s->sketched_to = s->n;
     kv_state_drop(&s->states, &s->states.look); /* made of what was active before */

@@ -6,7 +6,8 @@
  * lanes agree costs its runs once. Then the barred, pinned and stale sets, and, where a plan has them, the
  * token from which it computes again, the lost set, the set of deferred tokens and the changes of the fold. A
  * set is 1 + its number of runs, then gap and length of each. A fold is the number of groups, then by how much
- * each group's change differs from the one before it (2 x, or -2 x - 1 below 0).
+ * each group's change differs from the one before it (2 x, or -2 x - 1 below 0). Behind it (no group where nothing is
+ * folded) stands the set of outshone tokens, where there is one.
  */
 #include "kv/plan/plan.h"
 
@@ -72,6 +73,7 @@ void kv_plan_free(kv_plan *p)
     free(p->lost);
     free(p->deferred);
     free(p->fold);
+    free(p->outshone);
     free(p);
 }
 
@@ -122,7 +124,7 @@ bool kv_plan_is_empty(const kv_plan *p)
     const size_t n_words = kv_plan_words(p);
     return !p->replay_from && !any_bit(p->flips, n_words * p->n_lanes) && !any_bit(p->barred, n_words) &&
            !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) && !any_bit(p->lost, n_words) &&
-           !any_bit(p->deferred, n_words) && !changes_gaps(p);
+           !any_bit(p->deferred, n_words) && !changes_gaps(p) && !any_bit(p->outshone, n_words);
 }
 
 uint32_t kv_plan_lost(const kv_plan *p)
@@ -159,6 +161,15 @@ static void put_set(base_buf *out, const uint64_t *bits, uint32_t n_tokens)
     }
 }
 
+/* 0 where it has no token. */
+static void put_optional_set(base_buf *out, const uint64_t *bits, uint32_t n_tokens)
+{
+    if (any_bit(bits, kv_bits_words(n_tokens)))
+        put_set(out, bits, n_tokens);
+    else
+        put_number(out, 0);
+}
+
 static void put_fold(base_buf *out, const int32_t *fold, uint32_t n)
 {
     int64_t before = 0;
@@ -187,21 +198,18 @@ void kv_plan_pack(const kv_plan *p, base_buf *out)
         else
             put_set(out, bits, p->n_tokens);
     }
-    const uint64_t *const sets[] = {p->barred, p->pinned, p->stale};
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        if (any_bit(sets[i], n_words))
-            put_set(out, sets[i], p->n_tokens);
-        else
-            put_number(out, 0);
-    }
+    put_optional_set(out, p->barred, p->n_tokens);
+    put_optional_set(out, p->pinned, p->n_tokens);
+    put_optional_set(out, p->stale, p->n_tokens);
     const bool lost = any_bit(p->lost, n_words), deferred = any_bit(p->deferred, n_words);
-    const bool folds = changes_gaps(p);
-    if (p->replay_from || lost || deferred || folds) put_number(out, p->replay_from);
-    if (lost) put_set(out, p->lost, p->n_tokens);
-    if ((deferred || folds) && !lost) put_number(out, 0);
-    if (deferred) put_set(out, p->deferred, p->n_tokens);
-    if (folds && !deferred) put_number(out, 0);
-    if (folds) put_fold(out, p->fold, p->n_fold);
+    const bool folds = changes_gaps(p), outshone = any_bit(p->outshone, n_words);
+    /* Each is there, empty or not, where something stands behind it. */
+    const int last = outshone ? 4 : folds ? 3 : deferred ? 2 : lost ? 1 : p->replay_from ? 0 : -1;
+    if (last >= 0) put_number(out, p->replay_from);
+    if (last >= 1) put_optional_set(out, p->lost, p->n_tokens);
+    if (last >= 2) put_optional_set(out, p->deferred, p->n_tokens);
+    if (last >= 3) put_fold(out, p->fold, folds ? p->n_fold : 0);
+    if (last >= 4) put_set(out, p->outshone, p->n_tokens);
 }
 
 typedef struct reader {
@@ -257,10 +265,8 @@ static void get_fold(reader *r, kv_plan *p)
 {
     int64_t change = 0;
     p->n_fold = (uint32_t)get_number(r, p->n_tokens / MODEL_ROWS_GROUP);
-    if (r->bad || p->n_fold > (size_t)(r->end - r->at)) {
-        r->bad = true;
-        return;
-    }
+    r->bad = r->bad || p->n_fold > (size_t)(r->end - r->at);
+    if (r->bad || !p->n_fold) return;
     p->fold = base_xcalloc((size_t)p->n_fold + 1, sizeof *p->fold);
     for (uint32_t g = 0; g < p->n_fold && !r->bad; g++) {
         const uint64_t step = get_number(r, 4ull * PLAN_MAX_TOKENS);
@@ -269,6 +275,32 @@ static void get_fold(reader *r, kv_plan *p)
         p->fold[g] = (int32_t)change;
     }
     r->bad = r->bad || !changes_gaps(p);
+}
+
+/* What stands behind the stale set, as far as it goes: the last of it is never empty. */
+static void get_rest(reader *r, kv_plan *p)
+{
+    const size_t n_words = kv_plan_words(p);
+    if (r->bad || r->at == r->end) return;
+    p->replay_from = (uint32_t)get_number(r, p->n_tokens);
+    bool is_there = p->replay_from;
+    if (!r->bad && r->at != r->end) {
+        p->lost = get_optional_set(r, p->n_tokens);
+        is_there = any_bit(p->lost, n_words) || p->replay_from;
+    }
+    if (!r->bad && r->at != r->end) {
+        p->deferred = get_optional_set(r, p->n_tokens);
+        is_there = any_bit(p->deferred, n_words);
+    }
+    if (!r->bad && r->at != r->end) {
+        get_fold(r, p);
+        is_there = p->n_fold;
+    }
+    if (!r->bad && r->at != r->end) {
+        p->outshone = get_optional_set(r, p->n_tokens);
+        is_there = any_bit(p->outshone, n_words);
+    }
+    r->bad = r->bad || !is_there;
 }
 
 int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err)
@@ -306,22 +338,7 @@ int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err)
     if (!r.bad) p->barred = get_optional_set(&r, n_tokens);
     if (!r.bad) p->pinned = get_optional_set(&r, n_tokens);
     if (!r.bad) p->stale = get_optional_set(&r, n_tokens);
-    if (!r.bad && r.at != r.end) {
-        p->replay_from = (uint32_t)get_number(&r, n_tokens);
-        if (!r.bad && r.at != r.end)
-            p->lost = get_optional_set(&r, n_tokens);
-        else
-            r.bad = r.bad || !p->replay_from;
-        if (!r.bad && r.at != r.end) {
-            p->deferred = get_optional_set(&r, n_tokens);
-            if (!r.bad && r.at != r.end)
-                get_fold(&r, p);
-            else
-                r.bad = r.bad || !any_bit(p->deferred, n_words);
-        } else {
-            r.bad = r.bad || (!p->replay_from && !any_bit(p->lost, n_words));
-        }
-    }
+    get_rest(&r, p);
     if (r.bad || r.at != r.end) {
         kv_plan_free(p);
         return base_fail(err, BASE_E_FORMAT, "a plan's bytes are damaged");

@@ -75,6 +75,8 @@ struct kv_plan {
     /* [n_fold] how the gap of each group of tokens changes (core/fold.h); NULL: none does */
     int32_t *fold;
     uint32_t n_fold;
+    /* of cause repair: tokens whose outshone state flips (repair/choose.h), all lanes; NULL: none */
+    uint64_t *outshone;
     uint32_t evicted, promoted; /* rows per lane, mean, rounded */
     double score_ms, plan_ms;   /* what it cost; not part of the plan's identity */
 };

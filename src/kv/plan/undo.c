@@ -69,6 +69,7 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
     p->barred = copy_set(old->barred, old->n_tokens, n_valid, n_words);
     p->pinned = copy_set(old->pinned, old->n_tokens, n_valid, n_words);
     p->stale = copy_set(old->stale, old->n_tokens, n_valid, n_words);
+    p->outshone = copy_set(old->outshone, old->n_tokens, n_valid, n_words);
     if (old->fold && unfolds(s, old)) {
         p->fold = base_xcalloc((size_t)old->n_fold + 1, sizeof *p->fold);
         p->n_fold = old->n_fold;

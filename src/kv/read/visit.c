@@ -153,7 +153,8 @@ static void find_readable(kv_visit *v, uint32_t first)
     const kv_session *s = v->session;
     const size_t n_words = kv_bits_words(v->cap);
     for (size_t w = 0; w < n_words; w++)
-        v->readable[w] = kv_bits_mask(w, 0, first) & ~(s->barred[w] | s->stale[w] | s->lost[w]);
+        v->readable[w] =
+            kv_bits_mask(w, 0, first) & ~(s->barred[w] | s->stale[w] | s->lost[w] | s->outshone[w]);
     for (uint32_t t = 0; t < first; t++)
         if (s->cut[t]) kv_bits_clear(v->readable, t);
     for (uint32_t b = 0; b * MODEL_ROWS_BLOCK < first; b++)

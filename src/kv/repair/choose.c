@@ -87,6 +87,12 @@ static void choose_window(kv_repair_work *w, uint32_t from, uint32_t to, uint32_
         if (is_new(w, t) && w->set.missing[t]) choose(w, t, t == anchor);
 }
 
+static void outshine_window(kv_repair_work *w, uint32_t from, uint32_t to)
+{
+    for (uint32_t t = from; t < to; t++)
+        if (is_new(w, t) && w->set.missing[t]) kv_bits_set(w->outshone, t);
+}
+
 /* Does one line answer so clearly that this row's would only mislead? */
 static bool is_outshone(const kv_session *s, const kv_repair_work *w, uint32_t anchor)
 {
@@ -94,16 +100,16 @@ static bool is_outshone(const kv_session *s, const kv_repair_work *w, uint32_t a
            w->set.mass[anchor] < s->parameters.focus * w->set.mass[w->set.order[0]];
 }
 
-/* Lines in the order of their anchors while they fit whole; the very first is cut if it must be. */
+/* Lines in the order of their anchors while they fit whole, or would; the very first is cut if it must be. */
 static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
 {
     const uint32_t margin = (uint32_t)(HYSTERESIS * s->budget);
     const uint32_t cut = s->budget > margin ? s->budget - margin : 0;
-    bool any = false;
+    bool any = false, outshone = false;
     for (uint32_t rank = 0; rank < w->set.n_order && (!s->budget || rank < cut); rank++) {
         const uint32_t anchor = w->set.order[rank];
         if (!w->set.missing[anchor] || kv_bits_get(w->set.chosen, anchor)) continue;
-        if (any && is_outshone(s, w, anchor)) break;
+        outshone = outshone || (any && is_outshone(s, w, anchor));
         uint32_t from, to;
         kv__grow(s, anchor, &from, &to);
         uint64_t cost = cost_of(w, from, to);
@@ -111,7 +117,10 @@ static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
         while (cost > room && to > anchor + 1) cost = cost_of(w, from, --to);
         while (cost > room && from < anchor) cost = cost_of(w, ++from, to);
         if (cost > room) break;
-        choose_window(w, from, to, anchor);
+        if (outshone)
+            outshine_window(w, from, to);
+        else
+            choose_window(w, from, to, anchor);
         room -= cost;
         any = true;
     }

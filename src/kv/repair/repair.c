@@ -75,6 +75,7 @@ static int work_init(
                 .hard = kv_work_take(&memory, n, 1),
                 .previous = kv_work_take(&memory, n, sizeof(float)),
                 .reasons = kv_work_take(&memory, n, 1),
+                .outshone = kv_work_zero(&memory, n_words, sizeof(uint64_t)),
                 .among = ask->among,
                 .set =
                     {
@@ -446,6 +447,17 @@ static int replay_alone(kv_session *s, uint32_t from, const atomic_bool *cancel,
     return rc;
 }
 
+/* What this repair outshone takes the place of what the last one did. */
+static int flip_outshone(const kv_session *s, const work *w, kv_plan *p, base_err *err)
+{
+    const size_t n_words = kv_plan_words(p);
+    if (!memcmp(s->outshone, w->choice.outshone, n_words * sizeof *s->outshone)) return 0;
+    p->outshone = calloc(n_words, sizeof *p->outshone);
+    if (!p->outshone) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+    for (size_t i = 0; i < n_words; i++) p->outshone[i] = s->outshone[i] ^ w->choice.outshone[i];
+    return 0;
+}
+
 static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms,
     const atomic_bool *cancel, base_err *err)
 {
@@ -462,6 +474,7 @@ static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, doubl
         w->choice.set.n_lanes = each;
         rc = plan_set(s, w, from, p, err);
     }
+    if (!rc) rc = flip_outshone(s, w, p, err);
     if (!rc) {
         kv__describe_flips(s, p, w->choice.reasons, KV_REASON_BUDGET, KV_REASON_REPAIR_BURST);
         const bool again = may_replay(s, p, from, to), alone = again && kv__plan_computes(s, p);
