@@ -74,7 +74,7 @@ typedef struct world {
     char policy[64];    /* its name, and behind it parameters */
     const char *set[8]; /* the parameters, words of `policy` */
     uint32_t n;
-    bool active[FAKE_LANES][CTX], pinned[CTX], barred[CTX], stale[CTX], lost[CTX];
+    bool active[FAKE_LANES][CTX], pinned[CTX], barred[CTX], stale[CTX], lost[CTX], outshone[CTX];
     uint16_t cut[CTX]; /* layers from here on are not computed */
     uint64_t row[CTX]; /* hash of the token's rows */
     uint32_t turn;
@@ -126,6 +126,7 @@ static void on_plan(void *user, const kv_plan *p)
         w->pinned[t] ^= bit(p->pinned, t);
         w->barred[t] ^= bit(p->barred, t);
         w->stale[t] ^= bit(p->stale, t);
+        w->outshone[t] ^= bit(p->outshone, t);
         if (bit(p->lost, t)) {
             w->lost[t] = true;
             w->row[t] = 0;
@@ -162,7 +163,7 @@ static void follow(world *w)
         w->cut[t] = (uint16_t)kv_session_cut(w->s, t);
         for (uint32_t lane = 0; lane < FAKE_LANES; lane++)
             w->active[lane][t] = !w->cut[t] || lane < (uint32_t)w->cut[t] * FAKE_HEADS_KV;
-        w->pinned[t] = w->barred[t] = w->stale[t] = w->lost[t] = false;
+        w->pinned[t] = w->barred[t] = w->stale[t] = w->lost[t] = w->outshone[t] = false;
         w->row[t] = 0;
     }
     w->n = w->s->n;
@@ -201,7 +202,7 @@ static void check(world *w, bool all_rows)
     }
     for (uint32_t t = 0; t < w->n; t++) {
         if (kv_bits_get(s->pinned, t) != w->pinned[t] || kv_bits_get(s->barred, t) != w->barred[t] ||
-            kv_bits_get(s->stale, t) != w->stale[t])
+            kv_bits_get(s->stale, t) != w->stale[t] || kv_bits_get(s->outshone, t) != w->outshone[t])
             complain(w, "a flag differs", t);
         if (kv_bits_get(s->lost, t) != w->lost[t]) complain(w, "a flag differs", t);
         if (kv_session_cut(s, t) != w->cut[t]) complain(w, "a row is computed that was not, or is not", t);
@@ -294,7 +295,8 @@ static void set_form(world *w, uint32_t a)
     static const char *const forms[][5] = {{"grow=burst", "order=mass"}, {"order=fused"},
         {"order=keys", "lanes=each"}, {"pick=coverage"}, {"pick=refresh", "grow=burst"},
         {"order=random", "grow=none"}, {"order=oldest"}, {"signal=replay"}, {"signal=unvisited", "visit=0"},
-        {"lanes=each", "signal=replay"}, {"open=128"}, {"open=192", "signal=unvisited"}};
+        {"lanes=each", "signal=replay"}, {"open=128"}, {"open=192", "signal=unvisited"}, {"focus=.9"},
+        {"focus=1", "signal=unvisited"}};
     kv_options o = options_of(w);
     const char *const *form = forms[a % (sizeof forms / sizeof *forms)], *set[16] = {NULL};
     size_t n = 0;
@@ -336,6 +338,7 @@ static void cancel_repair(world *w, uint32_t a, uint32_t b)
         if (r == 0) return; /* it needed no forward pass */
         memcpy(w->active, keep.active, sizeof w->active);
         memcpy(w->cut, keep.cut, sizeof w->cut);
+        memcpy(w->outshone, keep.outshone, sizeof w->outshone);
         w->told = told;
     }
     if (w->s->epoch != epoch || w->s->schedule != schedule)

@@ -327,6 +327,82 @@ static void test_visit__what_a_token_asks_for_is_read(void **state)
     kv_session_free(s);
 }
 
+enum { ASKED = 405, ASKING = 20 };
+
+/* A token that no other one is like, evicted with its line, and a message that asks for it; lines are of ten tokens. */
+static kv_session *open_asked(fake_model *m, int32_t *ids)
+{
+    static const char *const set[] = {"focus=.5", NULL};
+    const kv_compute c = fake_compute(m, CTX);
+    uint32_t lines[TOKENS / 10];
+    kv_session *s = NULL;
+    base_err err = {0};
+    if (kv_session_new_over(&s, &c, &(kv_options){.budget = BUDGET, .repair = -1, .set = set}, NULL, &err))
+        fail_msg("%s", err.msg);
+    for (uint32_t i = 0; i < TOKENS / 10; i++) lines[i] = i * 10;
+    kit_make_classes(ids, TOKENS + ASKING, 50, 6);
+    ids[ASKED] = ids[TOKENS + 7] = 55;
+    kit_append_segment(s,
+        (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1, .lines = lines, .n_lines = TOKENS / 10}, ids,
+        TOKENS);
+    assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, ASKED - 5, ASKED + 5, NULL), 0);
+    const uint32_t asks = 7;
+    kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_USER, .turn = 2, .queries = &asks, .n_queries = 1},
+        ids + TOKENS, ASKING);
+    return s;
+}
+
+static void ask(kv_session *s)
+{
+    const uint32_t query = TOKENS + 7;
+    assert_int_equal(kv_session_repair(s, TOKENS, TOKENS + ASKING, &query, 1, NULL, NULL), 0);
+}
+
+/* Says a token; how many rows of `outshone` visited it, and of all. */
+static uint32_t count_outshone(kv_session *s, const uint64_t *outshone, int32_t id)
+{
+    static uint32_t counts[CTX];
+    kv_visits visits;
+    uint32_t sum = 0;
+    kv_session_take_visits(s, &visits, NULL);
+    kit_append(s, KV_ORIGIN_ANSWER, 2, &id, 1, NULL);
+    kv_session_take_visits(s, &visits, counts);
+    assert_int_equal(visits.rows, VISITORS * FAKE_LANES);
+    for (uint32_t t = 0; t < TOKENS; t++) sum += kv_bits_get(outshone, t) ? counts[t] : 0;
+    return sum;
+}
+
+/* What a repair's best line outshone visits nobody; forks know it, and undoing the repair or a next one takes it back. */
+static void test_visit__what_is_outshone_stays_away(void **state)
+{
+    (void)state;
+    fake_model m = {.lanes_differ = true};
+    int32_t ids[TOKENS + ASKING];
+    uint64_t outshone[CTX / 64 + 1] = {0};
+    kv_session *s = open_asked(&m, ids), *f = NULL;
+    assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
+    const uint64_t before = kv_session_schedule_hash(s);
+    ask(s);
+    assert_int_equal(kit_active_in(s, ASKED - 5, ASKED + 5), 10);
+    memcpy(outshone, s->outshone, kv_bits_words(s->n) * sizeof *outshone);
+    const size_t like = kv_bits_next(outshone, 0, TOKENS, true);
+    assert_true(like < TOKENS && !kv_bits_get(outshone, ASKED));
+    assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
+    assert_int_equal(count_outshone(s, outshone, ids[like]), 0);
+    assert_int_equal(count_outshone(f, outshone, ids[like]), 0);
+    assert_true(kv_session_schedule_hash(s) == kv_session_schedule_hash(f));
+    assert_int_equal(kv_session_undo_plan(f, NULL), 0);
+    assert_int_equal(kv_bits_count(f->outshone, kv_bits_words(f->n)), 0);
+    assert_true(count_outshone(f, outshone, ids[like]) > 0);
+    kv_session_free(f);
+    assert_int_equal(kv_session_truncate(s, TOKENS + ASKING, NULL), 0);
+    s->parameters.focus = 0;
+    ask(s);
+    assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
+    assert_true(kv_session_schedule_hash(s) != before);
+    kv_session_free(s);
+}
+
 /* --- what stands in for the rest ------------------------------------------------------------------------ */
 
 enum { LANE = 2, N_GROUPS = 4 };
@@ -458,6 +534,7 @@ int main(void)
         cmocka_unit_test(test_visit__every_token_is_visited),
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
         cmocka_unit_test(test_visit__some_pages_are_looked_into),
+        cmocka_unit_test(test_visit__what_is_outshone_stays_away),
         cmocka_unit_test(test_rest__is_the_mean_of_what_is_out),
         cmocka_unit_test(test_rest__keys_are_turned_as_they_are_read),
         cmocka_unit_test(test_rest__is_taken_over_as_it_is),

@@ -29,7 +29,7 @@ typedef struct kv_repair_work {
      * mistaken for, so no token reads it as a visitor either, until the next repair says otherwise.
      */
     uint64_t *outshone;
-    kv_repair_set set;     /* the one at hand */
+    kv_repair_set set; /* the one at hand */
 } kv_repair_work;
 
 /*
