@@ -359,20 +359,20 @@ static void ask(kv_session *s)
 }
 
 /* Says a token; how many rows of `outshone` visited it, and of all. */
-static uint32_t count_outshone(kv_session *s, const uint64_t *outshone, int32_t id)
+static uint32_t count_outshone(kv_session *s, const uint64_t *outshone, kv_origin origin, int32_t id)
 {
     static uint32_t counts[CTX];
     kv_visits visits;
     uint32_t sum = 0;
     kv_session_take_visits(s, &visits, NULL);
-    kit_append(s, KV_ORIGIN_ANSWER, 2, &id, 1, NULL);
+    kit_append(s, origin, 2, &id, 1, NULL);
     kv_session_take_visits(s, &visits, counts);
     assert_int_equal(visits.rows, VISITORS * FAKE_LANES);
     for (uint32_t t = 0; t < TOKENS; t++) sum += kv_bits_get(outshone, t) ? counts[t] : 0;
     return sum;
 }
 
-/* What a repair's best line outshone visits nobody; forks know it, and undoing the repair or a next one takes it back. */
+/* What a request's best line outshone visits calls alone; forks know it, and undoing the repair or a next one takes it back. */
 static void test_visit__what_is_outshone_stays_away(void **state)
 {
     (void)state;
@@ -388,18 +388,39 @@ static void test_visit__what_is_outshone_stays_away(void **state)
     const size_t like = kv_bits_next(outshone, 0, TOKENS, true);
     assert_true(like < TOKENS && !kv_bits_get(outshone, ASKED));
     assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
-    assert_int_equal(count_outshone(s, outshone, ids[like]), 0);
-    assert_int_equal(count_outshone(f, outshone, ids[like]), 0);
+    assert_int_equal(count_outshone(s, outshone, KV_ORIGIN_ANSWER, ids[like]), 0);
+    assert_int_equal(count_outshone(f, outshone, KV_ORIGIN_ANSWER, ids[like]), 0);
     assert_true(kv_session_schedule_hash(s) == kv_session_schedule_hash(f));
+    assert_true(count_outshone(s, outshone, KV_ORIGIN_CALL, ids[like]) > 0);
+    assert_int_equal(count_outshone(s, outshone, KV_ORIGIN_ANSWER, ids[like]), 0);
+    assert_int_equal(count_outshone(f, outshone, KV_ORIGIN_ANSWER, ids[like]), 0);
+    assert_int_equal(count_outshone(f, outshone, KV_ORIGIN_ANSWER, ids[like]), 0);
+    assert_true(kv_session_schedule_hash(s) != kv_session_schedule_hash(f));
     assert_int_equal(kv_session_undo_plan(f, NULL), 0);
     assert_int_equal(kv_bits_count(f->outshone, kv_bits_words(f->n)), 0);
-    assert_true(count_outshone(f, outshone, ids[like]) > 0);
+    assert_true(count_outshone(f, outshone, KV_ORIGIN_ANSWER, ids[like]) > 0);
     kv_session_free(f);
     assert_int_equal(kv_session_truncate(s, TOKENS + ASKING, NULL), 0);
     s->parameters.focus = 0;
     ask(s);
     assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
     assert_true(kv_session_schedule_hash(s) != before);
+    kv_session_free(s);
+}
+
+/* A result asks for many things, so it outshines none. */
+static void test_visit__a_result_outshines_nothing(void **state)
+{
+    (void)state;
+    fake_model m = {.lanes_differ = true};
+    int32_t ids[TOKENS + ASKING];
+    kv_session *s = open_asked(&m, ids);
+    const uint32_t query = TOKENS + ASKING + 7;
+    ask(s);
+    assert_true(kv_bits_count(s->outshone, kv_bits_words(s->n)) > 0);
+    kit_append(s, KV_ORIGIN_TOOL, 2, ids + TOKENS, ASKING, NULL);
+    assert_int_equal(kv_session_repair(s, TOKENS + ASKING, s->n, &query, 1, NULL, NULL), 0);
+    assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
     kv_session_free(s);
 }
 
@@ -535,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
         cmocka_unit_test(test_visit__some_pages_are_looked_into),
         cmocka_unit_test(test_visit__what_is_outshone_stays_away),
+        cmocka_unit_test(test_visit__a_result_outshines_nothing),
         cmocka_unit_test(test_rest__is_the_mean_of_what_is_out),
         cmocka_unit_test(test_rest__keys_are_turned_as_they_are_read),
         cmocka_unit_test(test_rest__is_taken_over_as_it_is),

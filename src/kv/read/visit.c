@@ -36,7 +36,8 @@ struct kv_visit {
     model_reader reader;
 
     /* Of some lists, those below token known_to; between two plans nothing more is evicted. */
-    bool is_known; /* of the session's live lists */
+    bool is_known;                /* of the session's live lists */
+    bool outshines, outshone_too; /* something is outshone; it was let in all the same, for a call */
     uint32_t known_to;
     lane_visit *lanes;        /* [n_lanes] */
     uint64_t *readable;       /* [bits of cap] */
@@ -152,9 +153,11 @@ static void find_readable(kv_visit *v, uint32_t first)
 {
     const kv_session *s = v->session;
     const size_t n_words = kv_bits_words(v->cap);
-    for (size_t w = 0; w < n_words; w++)
-        v->readable[w] =
-            kv_bits_mask(w, 0, first) & ~(s->barred[w] | s->stale[w] | s->lost[w] | s->outshone[w]);
+    v->outshines = kv_bits_next(s->outshone, 0, first, true) < first;
+    for (size_t w = 0; w < n_words; w++) {
+        v->readable[w] = kv_bits_mask(w, 0, first) & ~(s->barred[w] | s->stale[w] | s->lost[w]);
+        if (!v->outshone_too) v->readable[w] &= ~s->outshone[w];
+    }
     for (uint32_t t = 0; t < first; t++)
         if (s->cut[t]) kv_bits_clear(v->readable, t);
     for (uint32_t b = 0; b * MODEL_ROWS_BLOCK < first; b++)
@@ -358,13 +361,22 @@ static bool anybody_out(const kv_visit *v)
     return false;
 }
 
-static int begin(kv_session *s, const model_rows_view *rows, uint32_t first, uint32_t n,
+/* What a repair outshone looks like the answer; a call quotes from anywhere. */
+static bool lets_in_outshone(kv_origin origin)
+{
+    return origin == KV_ORIGIN_CALL;
+}
+
+static int begin(kv_session *s, const model_rows_view *rows, kv_origin origin, uint32_t first, uint32_t n,
     const model_reader **ret, base_err *err)
 {
     int rc = s->visit && s->visit->cap >= s->cap ? 0 : grow(s, err);
     if (rc) return rc;
     kv_visit *v = s->visit;
-    if (!v->is_known || rows->lanes != s->lists.view || first < v->known_to) rc = learn(v, rows, first, err);
+    const bool other = v->outshines && v->outshone_too != lets_in_outshone(origin);
+    v->outshone_too = lets_in_outshone(origin);
+    if (other || !v->is_known || rows->lanes != s->lists.view || first < v->known_to)
+        rc = learn(v, rows, first, err);
     if (rc || !anybody_out(v)) return rc;
     v->n = n;
     if (v->is_known && !v->is_tried && (n <= FEW || s->fold.n) && s->compute.gathers) gather(v, rows);
@@ -393,7 +405,7 @@ int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origi
     *ret = NULL;
     int rc = 0;
     if (is_visited(s, origin))
-        rc = begin(s, rows, first, n, ret, err);
+        rc = begin(s, rows, origin, first, n, ret, err);
     else if (kv_origin_is_written(origin))
         rc = kv__reading_begin(s, rows, ids, first, n, ret, err);
     return rc;
@@ -402,9 +414,10 @@ int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origi
 void kv__visit_publish(kv_session *s, uint32_t n)
 {
     if (!s->holed || !is_visited(s, s->segments[s->n_segments - 1].origin)) return;
+    const bool lets_in = s->visit && s->visit->outshines && s->visit->outshone_too;
+    const uint32_t how = (s->parameters.rest > 0) | open_pages(s) << 1 | (uint32_t)lets_in << 31;
     for (uint32_t t = s->n - n; t < s->n; t++) {
-        const uint32_t schedule[] = {
-            t, kv__visitors(s), (s->parameters.rest > 0) | open_pages(s) << 1, KV_EVENT_VISITED};
+        const uint32_t schedule[] = {t, kv__visitors(s), how, KV_EVENT_VISITED};
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
 }

@@ -10,6 +10,8 @@
  * The choice depends on the token's own queries and on the keys alone, so it is the same for every batch
  * shape and thread count, after a resume and in a fork. Layers with a window read their lists. Engine
  * thread.
+ *
+ * What the newest repair outshone (repair/choose.h) visits the tokens of calls only.
  */
 #ifndef KVIST_KV_VISIT_H
 #define KVIST_KV_VISIT_H

@@ -24,9 +24,10 @@ typedef struct kv_repair_work {
     float *previous;       /* [n] */
     uint8_t *reasons;      /* [n] of the chosen */
     const uint64_t *among; /* evicted rows that may come back; NULL: all eligible ones */
+    bool is_request;       /* a person asks, not a result */
     /*
      * [bits of n] out: what would have come back too, had the best line not so much more mass. It is what that line is
-     * mistaken for, so no token reads it as a visitor either, until the next repair says otherwise.
+     * mistaken for, so no token but a call's reads it as a visitor either, until the next repair says otherwise.
      */
     uint64_t *outshone;
     kv_repair_set set; /* the one at hand */

@@ -62,6 +62,13 @@ static bool is_judged(const kv_session *s, uint32_t t, uint32_t from, uint32_t t
     return s->cut[t] && t >= s->judged_from && t < s->judged_to && s->judged_to > from && s->judged_to <= to;
 }
 
+static bool is_request(const kv_session *s, uint32_t from, uint32_t to)
+{
+    for (uint32_t t = from; t < to; t = kv__segment_at(s, t)->to)
+        if (kv__segment_at(s, t)->origin == KV_ORIGIN_USER) return true;
+    return false;
+}
+
 static int work_init(
     work *w, const kv_session *s, uint32_t from, uint32_t to, const kv_ask *ask, base_err *err)
 {
@@ -77,6 +84,7 @@ static int work_init(
                 .reasons = kv_work_take(&memory, n, 1),
                 .outshone = kv_work_zero(&memory, n_words, sizeof(uint64_t)),
                 .among = ask->among,
+                .is_request = is_request(s, from, to),
                 .set =
                     {
                         .missing = kv_work_zero(&memory, n, sizeof(uint32_t)),
