@@ -216,7 +216,7 @@ typedef enum kv_manual {
 
 /* Why a token is where it is: score parts of the last pass that looked at it. */
 typedef struct kv_why {
-    bool pinned, barred, stale;
+    bool pinned, barred, stale, outshone;
     uint32_t lanes_active;
     uint32_t pivot; /* kv_session_cut */
     /* kv_action, kv_reason of the last plan run that touched it; action 255: none did */

@@ -386,6 +386,9 @@ static void test_visit__what_is_outshone_stays_away(void **state)
     assert_int_equal(kit_active_in(s, ASKED - 5, ASKED + 5), 10);
     memcpy(outshone, s->outshone, kv_bits_words(s->n) * sizeof *outshone);
     const size_t like = kv_bits_next(outshone, 0, TOKENS, true);
+    kv_why why;
+    kv_session_why(s, (uint32_t)like, &why);
+    assert_true(why.outshone);
     assert_true(like < TOKENS && !kv_bits_get(outshone, ASKED));
     assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
     assert_int_equal(count_outshone(s, outshone, KV_ORIGIN_ANSWER, ids[like]), 0);

@@ -133,6 +133,7 @@ void kv_session_why(const kv_session *s, uint32_t i, kv_why *ret)
     ret->pinned = kv_bits_get(s->pinned, i);
     ret->barred = kv_bits_get(s->barred, i);
     ret->stale = kv_bits_get(s->stale, i);
+    ret->outshone = kv_bits_get(s->outshone, i);
     ret->last_action = t->last_action;
     ret->last_reason = t->last_reason;
     ret->last_turn = t->last_turn;
