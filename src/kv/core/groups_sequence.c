@@ -424,7 +424,9 @@ static void put_outshone(const kv_session *s, base_buf *out)
 
 static int get_outshone(kv_session *s, kv__reader *r, base_err *err)
 {
-    if (!r->bad && r->left) get_bits(s, r, s->outshone);
+    if (r->bad || !r->left) return 0;
+    get_bits(s, r, s->outshone);
+    r->bad = r->bad || !anything_outshone(s);
     return 0;
 }
 
