@@ -159,7 +159,7 @@ static int check_array(
     return BASE_OK;
 }
 
-static const base_schema_property *find(const base_schema_node *n, const char *name)
+const base_schema_property *schema_property(const base_schema_node *n, const char *name)
 {
     for (uint32_t i = 0; i < n->n_properties; i++)
         if (!strcmp(n->properties[i].name, name)) return &n->properties[i];
@@ -175,7 +175,7 @@ static int check_object(
             return wrong(path, err, "has no \"%.80s\"", n->properties[i].name);
     for (const base_json *m = v->first; m; m = m->next) {
         const step here = {path, m->key, 0};
-        const base_schema_property *p = find(n, m->key);
+        const base_schema_property *p = schema_property(n, m->key);
         if (!p && n->is_open) continue;
         const uint32_t node = p ? p->node : n->additional;
         if (node == BASE_SCHEMA_NONE) return wrong(&here, err, "is a member that is not allowed");
