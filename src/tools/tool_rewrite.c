@@ -9,6 +9,7 @@
 #include "tools/edit/aim.h"
 #include "tools/edit/bound.h"
 #include "tools/edit/change.h"
+#include "tools/edit/comments.h"
 #include "tools/edit/elide.h"
 #include "tools/edit/exports.h"
 #include "tools/edit/fixtures.h"
@@ -271,6 +272,17 @@ static tool_change *followed_prototype(
     return ret;
 }
 
+/* Asked for comments alone: those of the block, and the code as it is. */
+static bool replace_comments(tool_workspace *w, const tool_call *call, const char *path, const char *name,
+    const base_buf *text, base_buf *new_text, uint32_t *ret_line, uint32_t *ret_line_end, base_buf *note,
+    base_buf *why)
+{
+    if (!tool__take_comments(w->grammars, path, text, name, call->payload, new_text, why)) return false;
+    find_lines(w, path, name, new_text, ret_line, ret_line_end);
+    base_buf_puts(note, "Its comments were taken: the code stays as it was. ");
+    return true;
+}
+
 static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char *path, const char *name,
     const base_buf *remark, tool_preview *ret, tool_result *result)
 {
@@ -294,8 +306,12 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         goto out;
     }
     const base_str whole = fill_block(w, path, name, &f, call->payload, &filled);
-    if (!tool__replace_definition(w->grammars, path, &f.text, name, whole.ptr ? whole : call->payload,
-            &new_text, &line, &line_end, &note, &why)) {
+    const bool is_replaced =
+        tool__asks_for_comments_alone(call->request)
+            ? replace_comments(w, call, path, name, &f.text, &new_text, &line, &line_end, &note, &why)
+            : tool__replace_definition(w->grammars, path, &f.text, name, whole.ptr ? whole : call->payload,
+                  &new_text, &line, &line_end, &note, &why);
+    if (!is_replaced) {
         tool__say(result, TOOL_FAILED, "%s", why.data);
         goto out;
     }

@@ -490,6 +490,26 @@ static void test_opening__lists_and_members_are_read(void **state)
     free_host(&h);
 }
 
+/* A comment above a function is a change of it; the second of two is asked for. */
+static void test_opening__comments_of_each_are_wanted(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("a.c", "int open_it(void)\n{\n    return 1;\n}\n\nint close_it(void)\n{\n    return 2;\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"a.c\", \"name\": "
+        "\"open_it\"}}</tools>\n```c\n/* Opens it. */\nint open_it(void)\n{\n    return 7;\n}\n```\nX\n" NO NO
+            NO NO,
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a comment to open_it and close_it");
+    assert_file("a.c",
+        "/* Opens it. */\nint open_it(void)\n{\n    return 1;\n}\n\nint close_it(void)\n{\n    return 2;\n}\n");
+    assert_true(told(&h, "As it was: close_it."));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* "Call it" in front of a name is a renaming; in front of a place it asks for a call. */
 static void test_opening__what_is_called_there_keeps_its_name(void **state)
 {
@@ -527,6 +547,7 @@ int main(void)
         TEST_CASE(test_opening__behaviour_in_plain_words_finds_its_function),
         TEST_CASE(test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_model),
         TEST_CASE(test_opening__several_operations_are_all_begun),
+        TEST_CASE(test_opening__comments_of_each_are_wanted),
         TEST_CASE(test_opening__a_prototype_follows_its_function),
         TEST_CASE(test_opening__a_qualifier_is_not_what_goes),
         TEST_CASE(test_opening__a_new_parameter_is_to_be_used),

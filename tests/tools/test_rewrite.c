@@ -175,11 +175,42 @@ static void test_rewrite__gives_a_test_its_fixtures(void **state)
     tree_remove(&t);
 }
 
+/* "Add a docstring": what the model lost of the code stays. */
+static void test_rewrite__takes_comments_alone(void **state)
+{
+    static const rewriting calls[] = {
+        {"a.c", "f", "/* Puts a. */\nint f(int a)\n{\n    return 1;\n}\n", "Add a doc comment to f and g",
+            TOOL_OK, "Its comments were taken: the code stays as it was.",
+            "\n/* Puts a. */\nint f(int a)\n{\n    /* twice */\n    a += a;\n    return put(a);\n}\n"},
+        {"a.c", "g", "int g(int a)\n{\n    // Nothing more to do.\n    return put(a);\n}\n",
+            "write a comment in g", TOOL_OK, "rewrote g",
+            "int g(int a)\n{\n    // Nothing more to do.\n    return put(a);\n}\n"},
+        {"a.c", "f", "int f(int a)\n{\n    /* twice */\n    return 1;\n}\n", "Add a comment to f",
+            TOOL_FAILED, "brings none that is not there. Nothing was changed.", "return put(a);"},
+        {"a.py", "A.f", "def f(self, a):\n    \"\"\"Give a.\n\n    Or not.\n    \"\"\"\n    return b\n",
+            "add a docstring to A.f", TOOL_OK, "rewrote A.f",
+            "class A:\n    def f(self, a):\n        \"\"\"Give a.\n\n        Or not.\n        \"\"\"\n        return a\n"},
+        /* More than that is asked for. */
+        {"a.c", "g", "/* Puts. */\nint g(int a)\n{\n    return 2;\n}\n", "add a comment to g and return 2",
+            TOOL_OK, "rewrote g", "return 2;"},
+    };
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "a.c",
+        "int put(int);\n\nint f(int a)\n{\n    /* twice */\n    a += a;\n    return put(a);\n}\n\n"
+        "int g(int a)\n{\n    return put(a);\n}\n");
+    tree_put(&t, "a.py", "class A:\n    def f(self, a):\n        return a\n");
+    tree_open(&t);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) check(&t, &calls[i]);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
         cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function),
-        cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures)};
+        cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures),
+        cmocka_unit_test(test_rewrite__takes_comments_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,8 @@ static bool are_joined(const char *request, agent_word a, agent_word b)
 void agent__wish_each(agent *a, const char *request)
 {
     static const char *const orders[] = {"should", "must", NULL};
-    static const char *const ordering[] = {"should", "must", "both", "let", "make", NULL};
+    static const char *const ordering[] = {"should", "must", "both", "let", "make", "docstring", "docstrings",
+        "comment", "comments", "document", NULL};
     agent_operation_words wording;
     agent_addition_words addition;
     const bool is_wording = agent__read_wording(a, request, &wording),

@@ -7,6 +7,23 @@
 #include "base/mem.h"
 #include "code/code.h"
 
+/* Where the comment right above the line that holds the byte begins; that line, where there is none. */
+static uint32_t comment_above(const char *path, const base_buf *text, uint32_t from)
+{
+    char *plain = code_blank_comments(code_language(path, text->data, text->len), text->data, text->len);
+    while (from && text->data[from - 1] != '\n') from--;
+    for (uint32_t at = from; at; from = at) {
+        bool is_comment = false, is_code = false;
+        for (at--; at && text->data[at - 1] != '\n'; at--) {
+            is_comment |= !strchr(" \t\r", text->data[at - 1]);
+            is_code |= !strchr(" \t\r", plain[at - 1]);
+        }
+        if (!is_comment || is_code) break;
+    }
+    free(plain);
+    return from;
+}
+
 /* The texts that the tree's definitions of that name have now; path: those of this file, NULL: all. */
 uint64_t agent__text_of(const agent *a, const char *path, const char *name)
 {
@@ -17,8 +34,10 @@ uint64_t agent__text_of(const agent *a, const char *path, const char *name)
         base_buf text = {0};
         if (path && strcmp(places[i].path, path) != 0) continue;
         if (!tool_workspace_read(a->workspace, places[i].path, 4 << 20, &text, NULL) &&
-            places[i].to <= text.len && places[i].from < places[i].to)
-            hash = base_hash64(text.data + places[i].from, places[i].to - places[i].from, hash);
+            places[i].to <= text.len && places[i].from < places[i].to) {
+            const uint32_t from = comment_above(places[i].path, &text, places[i].from);
+            hash = base_hash64(text.data + from, places[i].to - from, hash);
+        }
         base_buf_free(&text);
     }
     code_places_free(places, n);
