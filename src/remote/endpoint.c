@@ -412,18 +412,17 @@ void remote_endpoint_close(remote_endpoint *e)
     free(e);
 }
 
-/* llama-server that was started with a path calls its model by that path. */
-static const char *name_of(const char *model)
+const char *remote_endpoint_name(const remote_endpoint *e)
 {
-    const char *name = base_path_name(model);
+    const char *model = e->model, *name = base_path_name(model);
     const bool is_path = *model == '/' || *model == '.' || base_ends_with(model, ".gguf");
     return is_path && *name ? name : model;
 }
 
 void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)
 {
-    base_buf_printf(
-        out, "%s at %s serves %.80s, ", e->kind, remote_http_address(e->http)->origin, name_of(e->model));
+    base_buf_printf(out, "%s at %s serves %.80s, ", e->kind, remote_http_address(e->http)->origin,
+        remote_endpoint_name(e));
     if (e->n_ctx)
         base_buf_printf(out, "%u tokens of context", e->n_ctx);
     else

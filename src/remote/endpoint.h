@@ -54,6 +54,8 @@ int remote_endpoint_check(remote_endpoint *e, bool *ret_same, base_err *err);
 /* llama-server, by its slots: did it answer nobody since it was started? Then its cache is empty. false: it did, or does not tell. */
 bool remote_endpoint_is_fresh(remote_endpoint *e);
 void remote_endpoint_close(remote_endpoint *e); /* with its connection and vocabulary; NULL is fine */
+/* The model, for a person: llama-server that was started with a path calls it by that path. */
+const char *remote_endpoint_name(const remote_endpoint *e);
 /* "llama-server at http://127.0.0.1:8080 serves MODEL, 8192 tokens, by token ids": one line. */
 void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);
 

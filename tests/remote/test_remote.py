@@ -304,7 +304,7 @@ class Remote(unittest.TestCase):
     def test_a_model_that_changes_between_turns(self):
         """The session is sent nothing of to another model, and goes on when its own is back. Asked only where there was time to load one."""
         for kind in ("llama", "vllm"):
-            s = self.serve(kind, ["One.", "Two.", "Three."], model="toy-1b")
+            s = self.serve(kind, ["One.", "Two.", "Three."], model="/models/toy-1b")
             run = subprocess.Popen([KVIST, "--linear", "--endpoint", s.url, "--context", "off"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, errors="replace", env=self.env, cwd=self.tree, bufsize=1)
 

@@ -122,7 +122,7 @@ static int check_model(remote *r, base_err *err)
         rc = base_fail(err, BASE_E_STATE,
             "the endpoint serves another model than this session's %.80s, and was "
             "sent nothing; let it serve that one again, or start a new session",
-            r->endpoint->model);
+            remote_endpoint_name(r->endpoint));
     if (!rc && r->cost.held.slot.n && remote_endpoint_is_fresh(r->endpoint)) {
         remote_held_forget(&r->cost.held);
         /* In front of what it costs: a notice of the engine's would stand behind the turn. */
