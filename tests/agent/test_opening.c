@@ -510,6 +510,29 @@ static void test_opening__comments_of_each_are_wanted(void **state)
     free_host(&h);
 }
 
+/* ... and its call goes on into the comment. */
+static void test_opening__a_comment_is_begun(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("a.py", "def open_it():\n    return 1\n\n\ndef close_it():\n    return 2\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"a.py\", \"name\": "
+        "\"open_it\"}}</tools>\n```python\ndef open_it():\n    \"\"\"Opens it.\"\"\"\n    return 1\n```\nX\n"
+        "answer I added it.\nopens 1\nanswer <<X\nCloses it.\"\"\"\n    return 7\n```\nX\n" NO NO NO,
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Please add docstrings to open_it and close_it.");
+    char *text = get_file("a.py");
+    if (strcmp(text, "def open_it():\n    \"\"\"Opens it.\"\"\"\n    return 1\n\n\n"
+                     "def close_it():\n    \"\"\"Closes it.\"\"\"\n    return 2\n"))
+        fail_msg("%s\n%s", text, h.json.data);
+    free(text);
+    assert_false(told(&h, "As it was"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* "Call it" in front of a name is a renaming; in front of a place it asks for a call. */
 static void test_opening__what_is_called_there_keeps_its_name(void **state)
 {
@@ -548,6 +571,7 @@ int main(void)
         TEST_CASE(test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_model),
         TEST_CASE(test_opening__several_operations_are_all_begun),
         TEST_CASE(test_opening__comments_of_each_are_wanted),
+        TEST_CASE(test_opening__a_comment_is_begun),
         TEST_CASE(test_opening__a_prototype_follows_its_function),
         TEST_CASE(test_opening__a_qualifier_is_not_what_goes),
         TEST_CASE(test_opening__a_new_parameter_is_to_be_used),

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "code/code.h"
+#include "tools/edit/comments.h"
 
 enum { MAX_ATTEMPTS = 3, MAX_ASKING = 4, MAX_CHANGES = 2 };
 
@@ -316,6 +317,34 @@ static void put_thought(const agent *a, const agent_definition *t, base_buf *out
             t->name);
 }
 
+/*
+ * Asked for comments alone: the call goes on into one, where that stands in its language, or a small model copies the code. false:
+ * it is asked for more, or a docstring is there.
+ */
+static bool open_comment(const agent *a, const agent_definition *t, agent_opening *opening)
+{
+    static const struct {
+        const char *language, *begins;
+    } marks[] = {{"c", "/* "}, {"cpp", "/* "}, {"java", "/**\n * "}, {"javascript", "/**\n * "},
+        {"typescript", "/**\n * "}, {"go", "// "}, {"rust", "/// "}};
+    base_buf body = {0};
+    const char *language = t->language ? t->language : "";
+    if (a->fix.wanted || !tool__asks_for_comments_alone(a->request)) return false;
+    const char *first = t->text.data && t->body < t->text.len ? t->text.data + t->body : "";
+    const bool has_docstring = *first && (strchr("\"'", *first) || strchr("\"'", first[1])); /* r"..." too */
+    if (!strcmp(language, "python") && t->body && *first && !has_docstring) {
+        base_buf_add(&body, t->text.data, t->body);
+        base_buf_puts(&body, "\"\"\"");
+    }
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!strcmp(language, marks[i].language)) base_buf_puts(&body, marks[i].begins);
+    const bool is_open = body.len > 0;
+    if (is_open && !strcmp(language, "go")) base_buf_printf(&body, "%s ", code_last_name(t->name));
+    if (is_open) agent_prompt_put_payload(a->info.tools, body.data, body.len, &opening->call);
+    base_buf_free(&body);
+    return is_open;
+}
+
 int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err)
 {
     agent_definition t = {0};
@@ -324,11 +353,12 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
     if (find_target(a, &t)) {
         base_buf text = {0};
         agent__put_call(a, &t, &opening->call);
+        const bool is_comment = open_comment(a, &t, opening);
         /* Between marks the text is quoted: what is doubted in it is not the tokens that would be written. */
-        if (further && !a->fix.field && !model_tools_are_marked(a->info.tools))
+        if (further && !is_comment && !a->fix.field && !model_tools_are_marked(a->info.tools))
             rc = agent__doubt_next(a, opening->call.data, &t, &text, err);
-        const bool is_early = further && !text.len && agent__open_early_return(a, &t, opening);
-        opening->is_doubt = is_early || text.len > 0;
+        const bool is_early = further && !is_comment && !text.len && agent__open_early_return(a, &t, opening);
+        opening->is_doubt = is_comment || is_early || text.len > 0;
         /* Without a thought of its own a small model copies the old text. */
         if (!opening->is_doubt) put_thought(a, &t, &opening->thought);
         base_buf_puts(&opening->call, text.data ? text.data : "");
