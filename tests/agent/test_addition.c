@@ -30,12 +30,18 @@ static void test_addition__an_addition_is_begun(void **state)
         {"Add a function twice_more and declare it in twice.h",
             "static int twice_more(int a)\n{\n    return a;\n}", "twice.h",
             "int twice(int a);\nint twice_more(int a);\n"},
+        /* A header that is called otherwise than its source: the text goes where the neighbour stands. */
+        {"Add map_size(m) next to map_clear, with its prototype in map.h.",
+            "int map_size(struct map *m)\n{\n    return 1;\n}", "libmap.c",
+            "}\n\nint map_size(struct map *m)\n{\n    return 1;\n}\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         host h = new_host();
         base_buf script = {0};
         put_file("stack.py", stack);
         put_file("twice.h", "int twice(int a);\n");
+        put_file("map.h", "struct map;\nvoid map_clear(struct map *m);\n");
+        put_file("libmap.c", "#include \"map.h\"\n\nvoid map_clear(struct map *m)\n{\n    m = 0;\n}\n");
         put_file("twice.c", "#include \"twice.h\"\n\n"
                             "int twice(int a)\n"
                             "{\n"

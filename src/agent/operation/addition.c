@@ -80,12 +80,17 @@ static char *find_holder(const agent *a, const char *request, agent_addition_wor
     return path;
 }
 
+static bool is_header(const char *path)
+{
+    return base_ends_with(path, ".h") || base_ends_with(path, ".hpp") || base_ends_with(path, ".hh");
+}
+
 /* "x.c" for "x.h", where the tree has it: what has a body does not belong into a header. The caller frees the path that it gets. */
 static char *source_of(const agent *a, char *path)
 {
     static const char *const endings[] = {"c", "cpp", "cc", "cxx"};
     const char *dot = path ? strrchr(path, '.') : NULL;
-    if (!dot || (strcmp(dot, ".h") != 0 && strcmp(dot, ".hpp") != 0 && strcmp(dot, ".hh") != 0)) return path;
+    if (!path || !is_header(path)) return path;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         base_buf source = {0};
         base_buf_printf(&source, "%.*s%s", (int)(dot + 1 - path), path, endings[i]);
@@ -467,6 +472,15 @@ static char *read_addition(const agent *a, const char *request, agent_addition_w
         if (may_guess && !path) path = find_place_beside(a, request, &w);
     }
     path = source_of(a, path);
+    char *beside = NULL, *of = NULL; /* "next to f, with its prototype in x.h": where f stands */
+    if (path && is_header(path) && !w.holder && find_named_relative(a, request, w.name, &beside, &of) &&
+        !is_header(beside)) {
+        free(path);
+        path = beside;
+        beside = NULL;
+    }
+    free(beside);
+    free(of);
     if (path && is_there(a, &w, path)) {
         free(path);
         path = NULL;

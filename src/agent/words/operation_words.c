@@ -177,8 +177,30 @@ static void read_type(const char *s, agent_word parameter, agent_parameter_words
     if (w->type && !strcasecmp(w->type, "integer")) memcpy(w->type, "int", 4);
 }
 
+/* "0 by default", "\"T\" by default": the value in front of byte `to`. NULL: none stands there. */
+static char *read_value_before(const char *s, size_t to)
+{
+    while (to > 0 && strchr(" ,(", s[to - 1])) to--;
+    size_t from = to;
+    if (to > 1 && agent__is_mark(s[to - 1])) {
+        for (from = to - 1; from > 0 && s[from - 1] != s[to - 1];) from--;
+        if (!from) return NULL;
+        if (s[--from] == '`') return base_xstrndup(s + from + 1, to - from - 2);
+    } else {
+        while (from > 0 && !strchr(" ,(\n", s[from - 1])) from--;
+    }
+    static const char *const literals[] = {"true", "false", "none", "null", "nil", "undefined", NULL};
+    const agent_word w = {from, to};
+    const bool is_value =
+        to > from && (!isalpha((unsigned char)s[from]) || agent__is_any_word(s, w, literals));
+    return is_value ? agent__copy_word(s, w) : NULL; /* "not set by default" */
+}
+
 static void read_default(const char *s, agent_parameter_words *w)
 {
+    const size_t by = agent__find_phrase(s, 0, "by default");
+    if (by) w->value = read_value_before(s, by - strlen("by default"));
+    if (by) return;
     static const char *const phrases[] = {"default value of", "default value", "defaults to", "defaulting to",
         "default to", "default of", "default", NULL};
     for (const char *const *p = phrases; *p && !w->value; p++) {
