@@ -3,9 +3,11 @@
 Every test tries what somebody who means harm would, through a file of the tree, the model, the network or a neighbour on the same
 machine. Where the attack works against something else (plain git, plain pip), a control shows that it is one.
 """
+import ctypes
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,7 +19,7 @@ DATA = os.path.join(os.environ["KVIST_HOME"], "data") if os.environ.get("KVIST_H
     os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share"), "kvist")
 SMALL = os.path.join(DATA, "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
 SHORT = os.environ.get("KVIST_SHORT_MODEL", SMALL) if not os.environ.get("KVIST_TEST_LONG") else SMALL  # what it says means nothing
-NOBODY = 65534
+USER, NOBODY = 1000, 65534
 READ_ONE = 'answer <<END\n<tools>{"name": "read", "arguments": {"path": "src/one.c"}}</tools>\nEND\n'
 
 
@@ -89,5 +91,43 @@ def as_nobody(command):
     return ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", *command]
 
 
-def main():
+def become_ordinary():
+    """
+    Where root starts the tests: a user of a namespace who owns what root does and may no more than any user. Data, the build and what
+    lies in root's home stay in reach. A neighbour's id is there too. Where there are no such namespaces, root goes on.
+    """
+    if os.geteuid() != 0:
+        return
+    libc, new_user = ctypes.CDLL(None), 0x10000000
+    asked, given = os.pipe(), os.pipe()
+    child = os.fork()
+    if child:
+        os.close(asked[1])
+        if os.read(asked[0], 1) == b"y":
+            for kind in ("uid_map", "gid_map"):
+                with open(f"/proc/{child}/{kind}", "w") as f:
+                    f.write(f"{USER} 0 1\n{NOBODY - 1} {NOBODY - 1} 2\n")
+        os.write(given[1], b"y")
+        for one in (asked[0], *given):
+            os.close(one)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        sys.exit(status if status >= 0 else 128 - status)
+    libc.prctl(1, signal.SIGKILL)  # whoever stops the test stops it
+    may = not libc.unshare(new_user)
+    os.write(asked[1], b"y" if may else b"n")
+    os.read(given[0], 1)
+    for one in (*asked, *given):
+        os.close(one)
+    if may:
+        os.setgroups([])
+        os.setresgid(USER, USER, USER)
+        os.setresuid(USER, USER, USER)
+        libc.prctl(1, signal.SIGKILL)
+        os.execv(sys.executable, [sys.executable, "-B", *sys.argv])  # what root may ends here
+
+
+def main(as_root=False):
+    """as_root: what it attacks belongs to another user, which root alone can arrange."""
+    if not as_root:
+        become_ordinary()
     unittest.main(argv=sys.argv[:1], verbosity=2)

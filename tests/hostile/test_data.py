@@ -223,4 +223,4 @@ class Candidates(Hostile):
         self.assertTrue(any(e["event"] == "candidate" for e in events) or results, run.stderr)
 
 
-main()
+main(as_root=True)

@@ -237,4 +237,4 @@ class Fetch(Hostile):
             self.assertEqual(run.stdout.strip(), word)
 
 
-main()
+main(as_root=True)

@@ -281,4 +281,4 @@ class WhatIf(Logged):
         db.close()
 
 
-main()
+main(as_root=True)
