@@ -29,7 +29,7 @@
 static const char usage[] =
     "usage: kvist-bench endless --model M --corpus FOLDER "
     "--rows FILE [--lengths N,...] [--facts N] [--seed N]\n"
-    "                           [--forced] [--out FILE [--resume]] [cache options]\n"
+    "                           [--forced [--together N]] [--out FILE [--resume]] [cache options]\n"
     "\n"
     "  --corpus FOLDER   real code that the facts lie between\n"
     "  --rows FILE       the session's row file: kept, and gone on with when --resume is given\n"
@@ -38,6 +38,7 @@ static const char usage[] =
     "  --seed N          another session (1)\n"
     "  --forced          no answer is written: a number is right where each digit, given the ones before it, is\n"
     "                    the most probable; a question takes half of the time\n"
+    "  --together N      a question asks for so many facts (1), which lie far from one another; it is right where all are\n"
     "  --out FILE        results as JSON lines\n"
     "\n";
 
@@ -47,7 +48,8 @@ enum {
     MOST_LENGTHS = 16,
     NAMES = 24,
     DIGITS = 5,
-    MOST_NAMED = 16,
+    MOST_NAMED = 48,
+    MOST_TOGETHER = 8,
     SAVE_EVERY = 16, /* results */
     TIMED = 4096,    /* the newest tokens below a length whose results are timed */
 };
@@ -66,7 +68,7 @@ typedef struct timed {
 typedef struct bench {
     common_options common;
     const char *corpus_folder, *lengths, *rows, *out;
-    int64_t facts, seed;
+    int64_t facts, seed, together;
     bool resume, forced;
     uint32_t to[MOST_LENGTHS], n_lengths;
     kv_limit limit;
@@ -253,23 +255,32 @@ static int weigh(
     return r;
 }
 
+/* The part-th fact of the question for fact k. */
+static uint64_t fact_beside(const bench *b, uint64_t k, uint32_t part)
+{
+    return (k + part * b->n_facts / (uint64_t)b->together) % b->n_facts;
+}
+
 /* The question, its repair, and what opens the answer, up to the place where the number is due. */
 static int put_question(bench *b, kv_session *s, uint64_t k, found *ret, base_err *err)
 {
     const model_template *template = model_get_template(b->model);
-    const fact f = fact_of(b, k);
     model_ids ids = {0}, tail = {0};
     uint32_t named[MOST_NAMED], n_named = 0, from, to;
     char text[120];
     model_template_begin(template, MODEL_ROLE_USER, &ids);
-    add_text(b, "What is the number of ", 22, &ids);
-    const uint32_t first = (uint32_t)ids.n;
-    add_text(b, f.name, strlen(f.name), &ids);
-    for (uint32_t i = first; i < ids.n && n_named < MOST_NAMED; i++) named[n_named++] = i;
+    for (uint32_t part = 0; part < b->together; part++) {
+        const char *const before = part ? " and of " : "What is the number of ";
+        const fact f = fact_of(b, fact_beside(b, k, part));
+        add_text(b, before, strlen(before), &ids);
+        const uint32_t first = (uint32_t)ids.n;
+        add_text(b, f.name, strlen(f.name), &ids);
+        for (uint32_t i = first; i < ids.n && n_named < MOST_NAMED; i++) named[n_named++] = i;
+    }
     add_text(b, "? Answer with the number.", 25, &ids);
     model_template_end(template, MODEL_ROLE_USER, &tail);
     model_template_begin(template, MODEL_ROLE_ASSISTANT, &tail);
-    snprintf(text, sizeof text, "The number of %s is ", f.name);
+    snprintf(text, sizeof text, "The number of %s is ", fact_of(b, k).name);
     add_text(b, text, strlen(text), &tail);
 
     const kv_segment question = {.origin = KV_ORIGIN_USER, .turn = 2, .queries = named, .n_queries = n_named},
@@ -319,22 +330,48 @@ static int write_answer(bench *b, const kv_session *s, uint64_t k, found *ret, b
     return r;
 }
 
+/* The numbers that are asked for, in the order of the question, as if they had been written. */
+static int weigh_all(bench *b, kv_session *s, uint64_t k, found *ret, bool *ret_foremost, base_err *err)
+{
+    const kv_segment written = {.origin = KV_ORIGIN_ANSWER, .turn = 2};
+    int r = 0;
+    *ret_foremost = true;
+    for (uint32_t part = 0; part < b->together && !r; part++) {
+        const fact f = fact_of(b, fact_beside(b, k, part));
+        model_ids digits = {0}, next = {0};
+        char text[120];
+        double log_p = 0;
+        bool is_foremost = false;
+        add_text(b, f.value, strlen(f.value), &digits);
+        r = weigh(b, s, &digits, &log_p, &is_foremost, err);
+        ret->log_p += log_p / (double)b->together;
+        *ret_foremost = *ret_foremost && is_foremost;
+        if (!r && part + 1 < b->together) {
+            model_ids_add(&next, digits.ids[digits.n - 1]); /* what weigh leaves unread */
+            snprintf(
+                text, sizeof text, ".\nThe number of %s is ", fact_of(b, fact_beside(b, k, part + 1)).name);
+            add_text(b, text, strlen(text), &next);
+            r = append(s, &written, &next, b->logits, err);
+        }
+        model_ids_free(&digits);
+        model_ids_free(&next);
+    }
+    return r;
+}
+
 /* One question in a fork. */
 static int ask(bench *b, const kv_session *whole, uint64_t k, found *ret, base_err *err)
 {
     const fact f = fact_of(b, k);
     kv_session *s = NULL;
-    model_ids digits = {0};
     bool is_foremost = false;
     const kv_observer observer = {.user = ret, .plan = count_promoted};
     int r = kv_session_fork(whole, &s, &observer, err);
     if (!r) r = put_question(b, s, k, ret, err);
     if (!r && !b->forced) r = write_answer(b, s, k, ret, err);
-    add_text(b, f.value, strlen(f.value), &digits);
-    if (!r) r = weigh(b, s, &digits, &ret->log_p, &is_foremost, err);
+    if (!r) r = weigh_all(b, s, k, ret, &is_foremost, err);
     ret->is_right = b->forced ? is_foremost : ret->said.data && strstr(ret->said.data, f.value);
     kv_session_free(s);
-    model_ids_free(&digits);
     return r;
 }
 
@@ -430,6 +467,9 @@ static int run(bench *b, base_err *err)
     int r = read_lengths(b, err);
     if (!r && (!b->corpus_folder || !b->rows || b->facts < 1))
         r = base_fail(err, BASE_E_USAGE, "--corpus and --rows are needed, and one fact at least");
+    if (!r && (b->together < 1 || b->together > MOST_TOGETHER || (b->together > 1 && !b->forced)))
+        r = base_fail(
+            err, BASE_E_USAGE, "--together is 1 to %d, and more than 1 only with --forced", MOST_TOGETHER);
     if (!r) r = cmd_open_model(&b->common, &b->model, err);
     if (r) return r;
     b->info = model_get_info(b->model);
@@ -467,11 +507,16 @@ static int run(bench *b, base_err *err)
 
 int bench_endless(int argc, char **argv)
 {
-    bench b = {.common = COMMON_OPTIONS_DEFAULTS, .lengths = "16384,32768,65536", .facts = 20, .seed = 1};
+    bench b = {.common = COMMON_OPTIONS_DEFAULTS,
+        .lengths = "16384,32768,65536",
+        .facts = 20,
+        .seed = 1,
+        .together = 1};
     const option_row own[] = {{"--corpus", OPTION_TEXT, &b.corpus_folder}, {"--rows", OPTION_TEXT, &b.rows},
         {"--lengths", OPTION_TEXT, &b.lengths}, {"--facts", OPTION_INTEGER, &b.facts},
         {"--seed", OPTION_INTEGER, &b.seed}, {"--out", OPTION_TEXT, &b.out},
-        {"--forced", OPTION_FLAG, &b.forced}, {"--resume", OPTION_FLAG, &b.resume}, {.name = NULL}};
+        {"--forced", OPTION_FLAG, &b.forced}, {"--together", OPTION_INTEGER, &b.together},
+        {"--resume", OPTION_FLAG, &b.resume}, {.name = NULL}};
     base_err err = {0};
     int r;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;
