@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "kit.h"
+#include "kv/core/state.h"
 
 static void see(void *user, const kv_plan *p)
 {
@@ -71,6 +72,13 @@ void kit_append_segment(kv_session *s, kv_segment g, const int32_t *ids, uint32_
 {
     base_err err = {0};
     if (kv_session_append(s, &g, ids, n, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+}
+
+void kit_fold(kv_session *s)
+{
+    s->fold.gaps = calloc(1, sizeof *s->fold.gaps);
+    assert_non_null(s->fold.gaps);
+    s->fold.n = s->fold.cap = 1;
 }
 
 uint32_t kit_active_in(const kv_session *s, uint32_t from, uint32_t to)

@@ -29,6 +29,8 @@ void kit_make_ids(int32_t *ids, uint32_t n, uint32_t n_vocab, uint64_t seed);
 /* Ids of classes 0..n_classes-1 only: what a query of another class finds is then known. */
 void kit_make_classes(int32_t *ids, uint32_t n, uint32_t n_classes, uint64_t seed);
 void kit_append_segment(kv_session *s, kv_segment g, const int32_t *ids, uint32_t n);
+/* The first 64 tokens are folded from here on, by nothing: no bit that is read changes. */
+void kit_fold(kv_session *s);
 uint32_t kit_active_in(const kv_session *s, uint32_t from, uint32_t to); /* tokens active in every lane */
 /* All n tokens, as a whole segment. logits may be NULL. */
 void kit_append(

@@ -434,6 +434,49 @@ static void test_fold__tables_grow(void **state)
     kv_session_free(s);
 }
 
+/* What a request outshone is in the logged plan, and in the saved session, which goes on with the same bits. */
+static void test_fold__what_is_outshone_is_saved(void **state)
+{
+    enum { TEXT = 6300, ASKS = 30 };
+    char folder[] = "/tmp/kvist-fold-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/rows", folder);
+    fake_model m = {.lanes_differ = true};
+    record r = {.n = 0};
+    float logits[2][FAKE_VOCAB];
+    base_err err = {0};
+    kv_session *s = open_session(&m, "kvist", path, &r);
+    int32_t ids[TEXT + ASKS];
+    kit_make_classes(ids, TEXT + ASKS, 50, 11);
+    ids[405] = ids[TEXT + 7] = 55; /* like no other */
+    for (uint32_t at = 0; at < TEXT; at += 450) kit_append(s, KV_ORIGIN_TOOL, 1, ids + at, 450, NULL);
+    assert_true(s->fold.n > 0);
+    const uint32_t asks = 7, query = TEXT + asks;
+    kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_USER, .turn = 2, .queries = &asks, .n_queries = 1},
+        ids + TEXT, ASKS);
+    if (kv_session_repair(s, TEXT, TEXT + ASKS, &query, 1, NULL, &err)) fail_msg("%s", err.msg);
+    const size_t n_bytes = kv_bits_words(s->n) * sizeof *s->outshone;
+    uint64_t *outshone = base_xmalloc(n_bytes);
+    memcpy(outshone, s->outshone, n_bytes);
+    assert_true(kv_bits_count(outshone, kv_bits_words(s->n)) > 0);
+    assert_non_null(r.plans[r.n - 1]->outshone);
+    assert_memory_equal(r.plans[r.n - 1]->outshone, outshone, n_bytes);
+    for (int way = 0; way < 2; way++) {
+        assert_memory_equal(s->outshone, outshone, n_bytes);
+        if (!way && kv_session_save(s, &err)) fail_msg("%s", err.msg);
+        kit_append(s, KV_ORIGIN_ANSWER, 2, ids, 5, logits[way]);
+        kv_session_free(s);
+        const kv_compute c = fake_compute(&m, CTX);
+        const kv_options o = {.budget = BUDGET, .policy = "kvist", .repair = -1, .row_file = path};
+        s = NULL;
+        if (!way && kv_session_resume_over(&s, &c, &o, NULL, &err)) fail_msg("%s", err.msg);
+    }
+    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+    free(outshone);
+    forget(&r);
+    assert_int_equal(base_fs_remove(folder, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_fold__nothing_changes_before_the_first_fold),
         cmocka_unit_test(test_fold__plans_do_not_depend_on_batches),
         cmocka_unit_test(test_fold__forks_resumes_and_logs_carry_the_table),
+        cmocka_unit_test(test_fold__what_is_outshone_is_saved),
         cmocka_unit_test(test_fold__undo_restores_the_table_and_the_next_append_folds_again),
         cmocka_unit_test(test_fold__truncation_leaves_nothing_ahead),
         cmocka_unit_test(test_fold__who_ends),

@@ -568,34 +568,28 @@ static void test_reading__an_answer_is_visited_while_it_is_written(void **state)
     }
 }
 
-/* Without what a repair outshone: token by token as in a batch, in a fork, after a resume. */
+/* Without what a repair outshone: token by token as in a batch and in a fork. */
 static void test_reading__what_is_outshone_leaves_no_trace(void **state)
 {
     enum { TEXT = 400, ASKS = 20, SAID = 60 };
-    char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/s.rows", folder);
     model *m = kit_open_tiny(&TINY_GGUF_QWEN2, 2);
     static float said[4][TINY_GGUF_VOCAB];
     int32_t ids[TEXT + ASKS + SAID];
     kit_make_ids(ids, TEXT + ASKS + SAID, TINY_GGUF_VOCAB, 12);
-    for (int way = 0; way < 4;
-         way++) { /* by tokens, as a batch, saved and resumed, with all that may visit */
+    for (int way = 0; way < 4; way++) { /* by tokens, as a batch, in a fork, with all that may visit */
         const reads r = {"kvist", {"visit=.1", way < 3 ? "focus=1" : "focus=0"}, 600, KV_ORIGIN_ANSWER};
-        const kv_options o = {
-            .budget = r.budget, .policy = r.policy, .repair = -1, .row_file = path, .set = r.set};
+        kv_session *s = open_session(m, &r, NULL), *f = NULL;
         base_err err = {0};
-        kv_session *s = NULL;
-        if (kv_session_new(&s, m, &o, NULL, &err)) fail_msg("%s", err.msg);
         kit_append(s, KV_ORIGIN_TOOL, 1, ids, TEXT, NULL);
         assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 20, 380, NULL), 0);
+        kit_fold(s);
         kit_append(s, KV_ORIGIN_USER, 2, ids + TEXT, ASKS, NULL);
         assert_int_equal(kv_session_repair(s, TEXT, TEXT + ASKS, NULL, 0, NULL, &err), 0);
         assert_true((kv_bits_count(s->outshone, kv_bits_words(s->n)) > 0) == (way < 3));
         if (way == 2) {
-            assert_int_equal(kv_session_save(s, &err), 0);
+            assert_int_equal(kv_session_fork(s, &f, NULL, &err), 0);
             kv_session_free(s);
-            if (kv_session_resume(&s, m, &o, NULL, &err)) fail_msg("%s", err.msg);
+            s = f;
         }
         const uint32_t step = way == 1 ? SAID : 1;
         for (uint32_t i = 0; i < SAID; i += step)
@@ -605,7 +599,6 @@ static void test_reading__what_is_outshone_leaves_no_trace(void **state)
     }
     assert_memory_not_equal(said[3], said[0], sizeof said[0]);
     model_close(m);
-    assert_int_equal(base_fs_remove(folder, NULL), 0);
 }
 
 /* A text of one token, a budget below a sentence, a session that just began. */

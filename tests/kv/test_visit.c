@@ -349,6 +349,7 @@ static kv_session *open_asked(fake_model *m, int32_t *ids)
     const uint32_t asks = 7;
     kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_USER, .turn = 2, .queries = &asks, .n_queries = 1},
         ids + TOKENS, ASKING);
+    kit_fold(s);
     return s;
 }
 
@@ -411,7 +412,7 @@ static void test_visit__what_is_outshone_stays_away(void **state)
     kv_session_free(s);
 }
 
-/* A result asks for many things, so it outshines none. */
+/* A result asks for many things, so it outshines none; nor does a request while nothing is folded. */
 static void test_visit__a_result_outshines_nothing(void **state)
 {
     (void)state;
@@ -423,6 +424,11 @@ static void test_visit__a_result_outshines_nothing(void **state)
     assert_true(kv_bits_count(s->outshone, kv_bits_words(s->n)) > 0);
     kit_append(s, KV_ORIGIN_TOOL, 2, ids + TOKENS, ASKING, NULL);
     assert_int_equal(kv_session_repair(s, TOKENS + ASKING, s->n, &query, 1, NULL, NULL), 0);
+    assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
+    kv_session_free(s);
+    s = open_asked(&m, ids);
+    kv_fold_free(&s->fold);
+    ask(s);
     assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
     kv_session_free(s);
 }

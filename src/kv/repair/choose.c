@@ -93,10 +93,13 @@ static void outshine_window(kv_repair_work *w, uint32_t from, uint32_t to)
         if (is_new(w, t) && w->set.missing[t]) kv_bits_set(w->outshone, t);
 }
 
-/* Does one line answer a request so clearly that this row's would only mislead? A result has no one answer. */
+/*
+ * Does one line answer a request so clearly that this row's would only mislead? A result has no one answer, and where
+ * nothing is folded lines like the asked one are not taken for it.
+ */
 static bool is_outshone(const kv_session *s, const kv_repair_work *w, uint32_t anchor)
 {
-    return w->is_request && s->parameters.order == KV_ORDER_MASS &&
+    return w->is_request && s->fold.n && s->parameters.order == KV_ORDER_MASS &&
            w->set.mass[anchor] < s->parameters.focus * w->set.mass[w->set.order[0]];
 }
 
