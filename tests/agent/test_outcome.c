@@ -83,6 +83,9 @@ static void test_outcome__a_file_that_has_an_order_is_to_change(void **state)
         bool is_wanted;
     } cases[] = {{"Add sub_two() to add.sh, and describe it in README.md behind add.", true},
         {"Add sub_two() to add.sh. Say in README.md what it is for.", true},
+        {"Add sub_two() to add.sh, and say so at the top of the README.", true},
+        {"Add sub_two() to add.sh, in the readme too", true},
+        {"Add sub_two() to add.sh, as the README has it", false},
         {"Add sub_two() to add.sh, as README.md has it", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_program();

@@ -2,8 +2,10 @@
  * "Add f to a.js, and declare it in a.d.ts too": a small model changes the first file and says that it is done. So a file of
  * which the request says "too", or that has an order of its own ("describe it in README.md"), has to change as well.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/asked/asked.h"
 #include "agent/words/request_words.h"
@@ -30,18 +32,50 @@ static void find_part(const char *request, size_t at, size_t *ret_from, size_t *
     *ret_to = to;
 }
 
-/* "... and describe it in README.md": an order of its own stands in front of the file at byte `at`. */
+/*
+ * "... and describe it in README.md", "say so at the top of the ChangeLog": an order of its own stands in front of the file at
+ * byte `at`.
+ */
 static bool is_ordered(const char *request, size_t at)
 {
-    static const char *const into[] = {"in", "into", "to", NULL};
-    static const char *const it[] = {"it", "them", "this", "that", NULL};
+    static const char *const part[] = {
+        "the", "our", "of", "top", "bottom", "beginning", "start", "end", "file", NULL};
+    static const char *const into[] = {"in", "into", "to", "at", NULL};
+    static const char *const it[] = {"it", "them", "this", "that", "so", NULL};
     static const char *const orders[] = {
         "declare", "describe", "document", "mention", "list", "note", "export", "say", "explain", NULL};
     agent_word w;
-    if (!agent__word_before(request, at, &w) || !agent__is_any_word(request, w, into)) return false;
+    do
+        if (!agent__word_before(request, at, &w)) return false;
+    while (agent__is_any_word(request, w, part) && (at = w.from));
+    if (!agent__is_any_word(request, w, into)) return false;
     if (!agent__word_before(request, w.from, &w)) return false;
     if (agent__is_any_word(request, w, it) && !agent__word_before(request, w.from, &w)) return false;
     return agent__is_any_word(request, w, orders);
+}
+
+/*
+ * The file of the tree that is meant: by its name, or a document that everybody calls without its ending ("the README"). The
+ * caller frees; NULL: none.
+ */
+static char *find_meant_file(const agent *a, const char *said)
+{
+    static const char *const documents[] = {
+        "README", "CHANGELOG", "ChangeLog", "CHANGES", "NEWS", "HISTORY", NULL};
+    static const char *const endings[] = {"", ".md", ".rst", ".txt"};
+    code_index *index = tool_workspace_index(a->workspace);
+    char *path = NULL;
+    if (strchr(said, '.')) return code_index_path(index, said);
+    if (islower((unsigned char)*said) && strcmp(said, "readme") != 0 && strcmp(said, "changelog") != 0)
+        return NULL; /* "the changes", "its history" */
+    for (const char *const *d = documents; *d; d++)
+        for (size_t i = 0; i < sizeof endings / sizeof *endings && !path && !strcasecmp(*d, said); i++) {
+            base_buf name = {0};
+            base_buf_printf(&name, "%s%s", *d, endings[i]);
+            path = code_index_path(index, name.data);
+            base_buf_free(&name);
+        }
+    return path;
 }
 
 void agent__wish_files(agent *a, const char *request)
@@ -53,7 +87,7 @@ void agent__wish_files(agent *a, const char *request)
     if (!x->change || x->is_operation || x->test_alone || a->fix.wanted) return;
     for (size_t at = 0; agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
         char *said = agent__copy_word(request, m);
-        char *path = strchr(said, '.') ? code_index_path(tool_workspace_index(a->workspace), said) : NULL;
+        char *path = find_meant_file(a, said);
         size_t from, to;
         find_part(request, m.from, &from, &to);
         if (path && x->n_wishes < AGENT_MAX_WISHES &&
