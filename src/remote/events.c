@@ -8,7 +8,11 @@
 
 #include "base/mem.h"
 
-enum { MOST_BYTES = 16 << 20, MOST_WAITING = 100000 };
+/* A message is of one step. Those that wait while nobody listens are in memory: 2 GiB at most, then the engine drops some. */
+enum { MOST_BYTES = 2 << 20, MOST_WAITING = 1024 };
+enum {
+    MOST_AT_ONCE = 16 << 20
+}; /* bytes: one that publishes without end is listened to again with the next request */
 
 struct remote_events {
     void *context, *socket;
@@ -62,7 +66,7 @@ void remote_events_close(remote_events *e)
 }
 
 /* The frames of one message: topic, number (eight bytes, the highest first), payload. */
-static int take_message(remote_events *e, base_err *err)
+static int take_message(remote_events *e, size_t *n_bytes, base_err *err)
 {
     uint64_t number = 0;
     int more = 1, rc = 0;
@@ -76,6 +80,7 @@ static int take_message(remote_events *e, base_err *err)
         const uint8_t *bytes = zmq_msg_data(&part);
         const size_t n = zmq_msg_size(&part);
         more = zmq_msg_more(&part);
+        *n_bytes += n + sizeof number;
         for (size_t i = 0; frame == 1 && i < n && i < 8; i++) number = number << 8 | bytes[i];
         if (frame == 2) rc = remote_blocks_read(e->blocks, number, bytes, n, err);
         zmq_msg_close(&part);
@@ -86,9 +91,10 @@ static int take_message(remote_events *e, base_err *err)
 int remote_events_take(remote_events *e, int wait_ms, base_err *err)
 {
     int rc = 0;
-    for (zmq_pollitem_t item = {e->socket, 0, ZMQ_POLLIN, 0}; !rc && zmq_poll(&item, 1, wait_ms) > 0;
-         wait_ms = 0)
-        rc = take_message(e, err);
+    size_t n_bytes = 0;
+    for (zmq_pollitem_t item = {e->socket, 0, ZMQ_POLLIN, 0};
+         !rc && n_bytes < MOST_AT_ONCE && zmq_poll(&item, 1, wait_ms) > 0; wait_ms = 0)
+        rc = take_message(e, &n_bytes, err);
     if (rc && e->has_failed) return 0;
     e->has_failed = e->has_failed || rc;
     return rc;

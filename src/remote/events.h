@@ -14,7 +14,7 @@ typedef struct remote_events remote_events;
 int remote_events_open(remote_events **ret, const char *address, base_err *err);
 void remote_events_close(remote_events *e); /* NULL is fine */
 
-/* Reads what came; waits up to wait_ms for the first of it. An error is of one message, and told once. */
+/* Reads what came, 16 MiB of it at most; waits up to wait_ms for the first of it. An error is of one message, and told once. */
 int remote_events_take(remote_events *e, int wait_ms, base_err *err);
 const remote_blocks *remote_events_blocks(const remote_events *e);
 

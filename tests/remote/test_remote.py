@@ -217,6 +217,27 @@ class Remote(unittest.TestCase):
                 self.assertLess(r["unknown"], 32 + 2)
             self.assertIn("of all on the GPU", run.stdout)
 
+    def test_what_is_published_without_end_is_not_read_without_end(self):
+        s = self.serve("vllm", ["One."])
+        s.block, s.publisher = 32, Publisher()
+        ended = threading.Event()
+
+        def flood():
+            many, one = b"\xcc\x80" * 100000, struct.pack(">Q", 0)  # numbers, each a token of what is no event
+            payload = b"\x92\xc0\xdc\x00\x01\xdd" + struct.pack(">I", 100000) + many
+            message = b"\x01\x00" + b"\x01\x08" + one + b"\x02" + struct.pack(">Q", len(payload)) + payload
+            s.publisher.subscribed.wait(PATIENCE)
+            try:
+                while not ended.is_set():
+                    s.publisher.listeners[0].sendall(message)
+            except OSError:
+                pass
+        threading.Thread(target=flood, daemon=True).start()
+        run, events = self.ask(s, "--engine-events", s.publisher.address, "--context", "off", "--ephemeral")
+        ended.set()
+        if "built without ZeroMQ" not in run.stderr:
+            self.assertEqual(len(self.of(events, "request")), 1, run.stderr)
+
     def test_blocks_that_are_gone(self):
         s = self.serve("vllm", [{"text": call("read", path="src/one.c"), "drops": 2}, "Two."])
         s.block, s.publisher = 32, Publisher()
