@@ -96,11 +96,12 @@ static void turn_tokens(void *arg, int thread, int n_threads)
     (void)n_threads;
     angles_job *j = arg;
     const uint32_t n_rot = j->a->n_rot, half = n_rot / 2;
+    const double growth = j->a->growth != 0 ? j->a->growth : 1;
     for (uint32_t t; (t = atomic_fetch_add(&j->tokens.next, 1)) < j->tokens.n;)
         for (uint32_t i = 0; i < half; i++) {
             const double angle = j->a->phases[t] * j->turns[i];
-            j->to[(size_t)t * n_rot + i] = (float)cos(angle);
-            j->to[(size_t)t * n_rot + half + i] = (float)sin(angle);
+            j->to[(size_t)t * n_rot + i] = (float)(growth * cos(angle));
+            j->to[(size_t)t * n_rot + half + i] = (float)(growth * sin(angle));
         }
 }
 

@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
             for (uint32_t l = 0; l < h.n_layer; l++) {
                 const bool is_recurrent = model_layer_is_recurrent(&h, l);
                 const bool makes_rows = !is_recurrent && !model_layer_is_sharing(&h, l);
-                if (!t.layers[l].mix != !is_recurrent || !t.layers[l].k == makes_rows) abort();
+                if (!t.layers[l].mix != !is_recurrent || !(t.layers[l].k || t.layers[l].qkv) == makes_rows)
+                    abort();
                 /* Heads fill lanes: side by side, alone, or copied; who shares rows finds some of its kind. */
                 const uint32_t n_kv = model_layer_heads_kv(&h, l), d = model_layer_head_dim(&h, l);
                 if (n_kv > h.n_head_kv ? n_kv * d != h.n_head_kv * h.head_dim : h.n_head_kv % n_kv != 0)

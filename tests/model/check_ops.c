@@ -421,6 +421,7 @@ static void cases_add(check *c)
 static void rope_cases(check *c, ops_rope_pairing pairing, uint32_t n_rot, bool with_factors)
 {
     enum { N = 3, HEADS = 2, HEAD = 64 };
+    static const double GROWTH = 1.25;
     static const uint32_t phases[N] = {0, 7, 131071};
     float *values = random_floats(N * HEADS * HEAD), factors[HEAD / 2], *got[2];
     for (int i = 0; i < HEAD / 2; i++) factors[i] = 1 + (float)i;
@@ -432,6 +433,7 @@ static void rope_cases(check *c, ops_rope_pairing pairing, uint32_t n_rot, bool 
         ops_rope_table_args t = {
             .phases = phases, .n = N, .n_rot = n_rot, .base = 1e6, .scale = 0.5, .table = table};
         if (with_factors) t.factors = factors;
+        if (with_factors) t.growth = GROWTH;
         expect_ok(c, "rope_table", ops->rope_table(ops, &t, &err), &err);
         matrix x = matrix_new(ops, N, HEADS * HEAD, values);
         ops_rope_args args = {.x = x.m,
@@ -455,8 +457,10 @@ static void rope_cases(check *c, ops_rope_pairing pairing, uint32_t n_rot, bool 
                 uint32_t first = head + (pairing == OPS_ROPE_NEOX ? i : 2 * i);
                 uint32_t second = head + (pairing == OPS_ROPE_NEOX ? i + n_rot / 2 : 2 * i + 1);
                 double angle = phases[t] * 0.5 * pow(1e6, -2.0 * i / n_rot) / (with_factors ? factors[i] : 1);
-                truth[first] = values[first] * cos(angle) - values[second] * sin(angle);
-                truth[second] = values[first] * sin(angle) + values[second] * cos(angle);
+                double c1 = (with_factors ? GROWTH : 1) * cos(angle),
+                       s1 = (with_factors ? GROWTH : 1) * sin(angle);
+                truth[first] = values[first] * c1 - values[second] * s1;
+                truth[second] = values[first] * s1 + values[second] * c1;
             }
     expect_near(c, "rope", got[0], truth, N * HEADS * HEAD, 1e-5);
     free(values);

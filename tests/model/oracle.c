@@ -161,6 +161,16 @@ static gguf_tensor slab_of(const gguf_tensor *stack, uint32_t e)
     return t;
 }
 
+/* Rows [first, first + n) of a matrix that holds several. */
+static gguf_tensor rows_from(const gguf_tensor *w, uint64_t first, uint64_t n)
+{
+    gguf_tensor t = *w;
+    t.data += first * (w->n_bytes / w->ne[1]);
+    t.n_bytes = n * (w->n_bytes / w->ne[1]);
+    t.ne[1] = n;
+    return t;
+}
+
 /* out[n][n_out] = w x[n][n_in] + bias. A row's numbers are read out of the file once for all tokens. */
 static void product(const gguf_tensor *w, const float *bias, uint32_t n, const double *x, double *out)
 {
@@ -197,7 +207,7 @@ static void norm_heads(const float *w, double *x, uint32_t n_heads, uint32_t hea
 typedef struct turn {
     double base, stretch;
     double yarn_low, yarn_high,
-        size; /* YaRN: between these pairs the stretch sets in; what a head grows by */
+        size; /* YaRN: between these pairs the stretch sets in; what is turned grows by size (0: not) */
     bool yarn;
     const float *factors; /* [head_dim / 2] or NULL */
     bool neox;
@@ -213,7 +223,7 @@ static void rope(double *head, uint32_t head_dim, uint32_t phase, turn how)
             how.yarn ? 1 - fmin(1, fmax(0, (i - how.yarn_low) / fmax(0.001, how.yarn_high - how.yarn_low)))
                      : 0;
         angle = angle / how.stretch * (1 - kept) + angle * kept;
-        double size = how.yarn ? how.size : 1, c = size * cos(angle), s = size * sin(angle);
+        double size = how.size > 0 ? how.size : 1, c = size * cos(angle), s = size * sin(angle);
         uint32_t a = how.neox ? i : 2 * i, b = how.neox ? i + head_dim / 2 : 2 * i + 1;
         double x = head[a], y = head[b];
         head[a] = x * c - y * s;
@@ -265,6 +275,11 @@ static turn turn_of(const oracle *o, uint32_t layer)
         .factors = weights(o, -1, "rope_freqs.weight"),
         .neox = strcmp(s->architecture, "llama") != 0 && strcmp(s->architecture, "mistral3") != 0 &&
                 strcmp(s->architecture, "granite") != 0};
+    if (s->long_trained) { /* LongRoPE */
+        t.size = s->rope_growth;
+        t.factors = weights(
+            o, -1, s->n_ctx > s->long_trained ? "rope_factors_long.weight" : "rope_factors_short.weight");
+    }
     if (s->yarn_trained) { /* Peng et al. 2023, section 3.2, with beta 32 and 1 */
         double pi = acos(-1), d = s->head_dim ? s->head_dim : s->n_embd / s->n_head;
         t.yarn = true;
@@ -506,10 +521,19 @@ static void layer_of_rows(const oracle *o, work *w, uint32_t layer)
     double *both = base_xcalloc(3 * n_gates + 1, sizeof *both), *gates = both + 2 * n_gates;
     turn how = turn_of(o, layer);
 
-    product(tensor_of(o, l, "attn_q.weight"), weights(o, l, "attn_q.bias"), o->n, w->normed,
-        n_gates ? both : w->q);
+    const gguf_tensor *wq = tensor_of(o, l, "attn_q.weight"), *wk = tensor_of(o, l, "attn_k.weight"),
+                      *wv = tensor_of(o, l, "attn_v.weight"), *all = tensor_of(o, l, "attn_qkv.weight");
+    gguf_tensor parts[3];
+    if (!wq) { /* one below another */
+        parts[0] = rows_from(all, 0, w->n_q);
+        parts[1] = rows_from(all, w->n_q, w->n_kv);
+        parts[2] = rows_from(all, w->n_q + w->n_kv, w->n_kv);
+        wq = &parts[0];
+        wk = &parts[1];
+        wv = &parts[2];
+    }
+    product(wq, weights(o, l, "attn_q.bias"), o->n, w->normed, n_gates ? both : w->q);
     if (n_gates) split_gates(w, o->n, s->n_head, both, gates);
-    const gguf_tensor *wk = tensor_of(o, l, "attn_k.weight"), *wv = tensor_of(o, l, "attn_v.weight");
     const size_t n_rows = (size_t)o->n * w->n_kv;
     const bool kind = has_window(o, layer);
     if (wk) product(wk, weights(o, l, "attn_k.bias"), o->n, w->normed, w->k);
@@ -645,9 +669,18 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
             memcpy(w->normed + (size_t)t * n_embd, w->mixture, n_embd * sizeof *w->mixture);
         }
     } else {
-        product(tensor_of(o, l, "ffn_gate.weight"), NULL, o->n, w->normed, w->gate);
-        product(tensor_of(o, l, "ffn_up.weight"), NULL, o->n, w->normed, w->wide);
-        for (size_t i = 0; i < (size_t)o->n * tensor_of(o, l, "ffn_gate.weight")->ne[1]; i++)
+        const gguf_tensor *gate = tensor_of(o, l, "ffn_gate.weight"), *up = tensor_of(o, l, "ffn_up.weight");
+        gguf_tensor halves[2];
+        if (!gate) { /* the gate's rows, then up's */
+            const uint64_t n_ff = up->ne[1] / 2;
+            halves[0] = rows_from(up, 0, n_ff);
+            halves[1] = rows_from(up, n_ff, n_ff);
+            gate = &halves[0];
+            up = &halves[1];
+        }
+        product(gate, NULL, o->n, w->normed, w->gate);
+        product(up, NULL, o->n, w->normed, w->wide);
+        for (size_t i = 0; i < (size_t)o->n * gate->ne[1]; i++)
             w->wide[i] *= is_gemma(o) ? gelu(w->gate[i]) : silu(w->gate[i]);
         product(tensor_of(o, l, "ffn_down.weight"), NULL, o->n, w->wide, w->normed);
     }

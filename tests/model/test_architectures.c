@@ -110,6 +110,13 @@ static const tiny_gguf specs[] = {
     {.architecture = "granite", .n_layer = 4, .n_embd = 256, .n_ff = 512, .n_head = 4, .n_head_kv = 1, .n_ctx = 4096,
         .seed = 45, .rope_base = 1e7f, .embd_scale = 12, .branch_scale = 0.263f, .attn_scale = 0.0078125f, .logit_scale = 10,
         .type = TINY_Q4_K},
+    /* phi3: matrices in one, as Phi-4-mini (a part of a head is turned, and grows) and in its trained context, and as Phi-4. */
+    {.architecture = "phi3", .n_layer = 4, .n_embd = 128, .n_ff = 160, .n_head = 4, .n_head_kv = 2, .n_rot = 24, .n_ctx = 4096,
+        .seed = 46, .tied = true, .long_trained = 1024, .rope_growth = 1.19f},
+    {.architecture = "phi3", .n_layer = 2, .n_embd = 192, .n_ff = 96, .n_head = 3, .n_head_kv = 3, .n_ctx = 4096,
+        .seed = 47, .long_trained = 4096, .rope_growth = 1.5f, .type = TINY_Q8_0},
+    {.architecture = "phi3", .n_layer = 2, .n_embd = 256, .n_ff = 512, .n_head = 4, .n_head_kv = 1, .n_ctx = 4096,
+        .seed = 48, .rope_base = 250000, .type = TINY_Q4_K},
 };
 /* clang-format on */
 enum {
@@ -123,7 +130,8 @@ enum {
     GEMMA4 = 27,
     GEMMA4_MIXTURE,
     GEMMA4_SHARING,
-    GRANITE
+    GRANITE,
+    PHI3 = 32
 };
 
 static void truth_of(const little *l, const tiny_gguf *spec, uint32_t n, float *logits, float *margins)
@@ -312,6 +320,18 @@ static void test_architectures__every_difference_counts(void **state)
     check_far(&c, changed);
     changed = specs[GRANITE];
     changed.logit_scale = 0;
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[PHI3]);
+    changed = specs[PHI3];
+    changed.rope_growth = 1;
+    check_far(&c, changed);
+    changed = specs[PHI3];
+    changed.long_trained = 4096; /* the other divisors */
+    check_far(&c, changed);
+    changed = specs[PHI3];
+    changed.n_rot = 16;
     check_far(&c, changed);
     compare_end(&c);
 
@@ -624,7 +644,16 @@ static void test_architectures__name_what_is_wrong(void **state)
         "qwen2 (Qwen2, Qwen2.5), qwen3 (Qwen3), qwen3moe (Qwen3-30B-A3B, Qwen3-Coder-30B-A3B), qwen35 "
         "(Qwen3.5, 3.6 and 3.8), qwen35moe (Qwen3.5 and 3.6-35B-A3B), qwen3next (Qwen3-Next, "
         "Qwen3-Coder-Next), llama (Llama 2 and 3, SmolLM2, Devstral 1), granite (Granite 3 and 4, "
-        "dense), mistral3 (Ministral 3, Devstral Small 2), gpt-oss (gpt-oss-20b, 120b), gemma3 (Gemma 3)");
+        "dense), phi3 (Phi-4, Phi-4-mini), mistral3 (Ministral 3, Devstral Small 2), gpt-oss (gpt-oss-20b, 120b), gemma3 (Gemma 3)");
+    spec = specs[PHI3];
+    spec.leave_out = "blk.1.attn_qkv.weight";
+    refuse(spec, BASE_E_FORMAT, "blk.1.attn_qkv.weight", "missing");
+    spec.leave_out = NULL;
+    spec.spoil = "rope_factors_long.weight";
+    refuse(spec, BASE_E_FORMAT, "rope_factors_long.weight", "divides");
+    spec.spoil = NULL;
+    spec.architecture = "llama"; /* has no such divisors */
+    refuse(spec, BASE_E_UNSUPPORTED, "rope_factors_long.weight", "architecture");
     spec = specs[MIXTURE];
     spec.architecture = "qwen3"; /* no mixture, says the architecture */
     refuse(spec, BASE_E_UNSUPPORTED, "12 experts", "qwen3moe");

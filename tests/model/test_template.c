@@ -560,6 +560,40 @@ static void test_template__writes_calls_of_nemo(void **state)
     close_chat(&c);
 }
 
+/*
+ * What jinja2 makes of the template of Phi-4 that llama.cpp's test-chat-template.cpp has, and of Phi-4-mini-instruct's. Both
+ * were taught no form of results.
+ */
+static void test_template__writes_phi4(void **state)
+{
+    static const char *const tokens[] = {"<|endoftext|>", "<|im_start|>", "<|im_sep|>", "<|im_end|>", NULL};
+    static const char *const of_mini[] = {
+        "<|endoftext|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>", "<|tool|>", "<|/tool|>", NULL};
+    chat c = open_chat("phi3", "Phi 4",
+        "{{'<|im_start|>user<|im_sep|>' + message['content'] + '<|im_end|><|im_start|>assistant<|im_sep|>'}}",
+        tokens);
+    assert_string_equal(model_template_name(c.template), "phi4");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+    check_conversation(&c,
+        "<|im_start|>system<|im_sep|>Be brief.<|im_end|>"
+        "<|im_start|>user<|im_sep|><|im_end|>hi<|eot_id|><|im_end|>"
+        "<|im_start|>assistant<|im_sep|>call<|im_end|>"
+        "<|im_start|>user<|im_sep|>Result:\nresult<|im_end|><|im_start|>assistant<|im_sep|>",
+        14);
+    close_chat(&c);
+    c = open_chat("phi3", "Phi 4 mini instruct",
+        "{{ '<|' + message['role'] + '|>' + message['content'] + '<|tool|>' + message['tools'] + '<|/tool|>' + "
+        "'<|end|>' }}{{ '<|assistant|>' }}",
+        of_mini);
+    assert_string_equal(model_template_name(c.template), "phi4-mini");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+    check_conversation(&c,
+        "<|system|>Be brief.<|end|><|user|><|im_end|>hi<|eot_id|><|end|><|assistant|>call<|end|>"
+        "<|user|>Result:\nresult<|end|><|assistant|>",
+        9);
+    close_chat(&c);
+}
+
 static void test_template__writes_gemma(void **state)
 {
     static const char *const tokens[] = {"<bos>", "<start_of_turn>", "<end_of_turn>", NULL};
@@ -783,6 +817,7 @@ int main(void)
         cmocka_unit_test(test_template__writes_gemma),
         cmocka_unit_test(test_template__writes_gemma4),
         cmocka_unit_test(test_template__writes_granite),
+        cmocka_unit_test(test_template__writes_phi4),
         cmocka_unit_test(test_template__writes_calls_of_granite),
         cmocka_unit_test(test_template__writes_calls_of_nemo),
         cmocka_unit_test(test_template__lets_a_model_think_or_not),

@@ -265,6 +265,7 @@ static void list_tensors(writer *w, const tiny_gguf *s)
     const bool hybrid = s->rows_every > 0, next = strcmp(s->architecture, "qwen3next") == 0;
     const uint32_t n_values = s->n_state_values * s->state_dim,
                    n_channels = 2 * s->n_state_keys * s->state_dim + n_values;
+    const bool in_one = strcmp(s->architecture, "phi3") == 0;
     enum { IN_ALL, IN_ROWS, IN_STATE };
     add_tensor(w, "token_embd.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_EMBEDDING);
     if (s->n_embd_layer) {
@@ -289,10 +290,11 @@ static void list_tensors(writer *w, const tiny_gguf *s)
             int where;
         } layer[] = {
             {"attn_norm.weight", s->n_embd, 0, FILL_NORM, true},
-            {"attn_q.weight", s->n_embd, hybrid ? 2 * n_q : n_q, FILL_MATRIX, true, 1, IN_ROWS},
-            {"attn_k.weight", s->n_embd, n_kv, FILL_MATRIX, owns || !gemma4, 1, IN_ROWS},
+            {"attn_q.weight", s->n_embd, hybrid ? 2 * n_q : n_q, FILL_MATRIX, !in_one, 1, IN_ROWS},
+            {"attn_k.weight", s->n_embd, n_kv, FILL_MATRIX, !in_one && (owns || !gemma4), 1, IN_ROWS},
             {"attn_v.weight", s->n_embd, n_kv, FILL_MATRIX,
-                !gemma4 || (owns && (small || !s->without_values)), 1, IN_ROWS},
+                !in_one && (!gemma4 || (owns && (small || !s->without_values))), 1, IN_ROWS},
+            {"attn_qkv.weight", s->n_embd, n_q + 2 * n_kv, FILL_MATRIX, in_one, 1, IN_ROWS},
             {"attn_q.bias", n_q, 0, FILL_BIAS, biases},
             {"attn_k.bias", n_kv, 0, FILL_BIAS, biases},
             {"attn_v.bias", n_kv, 0, FILL_BIAS, biases},
@@ -326,8 +328,10 @@ static void list_tensors(writer *w, const tiny_gguf *s)
             {"ffn_gate_shexp.weight", s->n_embd, s->n_ff_shared, FILL_MATRIX, s->n_ff_shared && !beside},
             {"ffn_up_shexp.weight", s->n_embd, s->n_ff_shared, FILL_MATRIX, s->n_ff_shared && !beside},
             {"ffn_down_shexp.weight", s->n_ff_shared, s->n_embd, FILL_MATRIX, s->n_ff_shared && !beside},
-            {"ffn_gate.weight", s->n_embd, beside ? s->n_ff_shared : n_ff, FILL_MATRIX, dense || beside},
-            {"ffn_up.weight", s->n_embd, beside ? s->n_ff_shared : n_ff, FILL_MATRIX, dense || beside},
+            {"ffn_gate.weight", s->n_embd, beside ? s->n_ff_shared : n_ff, FILL_MATRIX,
+                (dense && !in_one) || beside},
+            {"ffn_up.weight", s->n_embd, beside ? s->n_ff_shared : (1 + in_one) * n_ff, FILL_MATRIX,
+                dense || beside},
             {"ffn_down.weight", beside ? s->n_ff_shared : n_ff, s->n_embd, FILL_MATRIX, dense || beside},
             {"post_ffw_norm.weight", s->n_embd, 0, FILL_NORM, gemma},
             {"ffn_gate_inp.scale", s->n_embd, 0, FILL_ROUTER_SCALE, beside},
@@ -359,6 +363,11 @@ static void list_tensors(writer *w, const tiny_gguf *s)
     }
     if (s->rope_freqs || gemma4)
         add_tensor(w, "rope_freqs.weight", head_dim_of(s) / 2, 0, gemma4 ? FILL_QUARTER : FILL_FACTORS);
+    if (s->long_trained) {
+        add_tensor(
+            w, "rope_factors_long.weight", (s->n_rot ? s->n_rot : head_dim_of(s)) / 2, 0, FILL_FACTORS);
+        add_tensor(w, "rope_factors_short.weight", (s->n_rot ? s->n_rot : head_dim_of(s)) / 2, 0, FILL_SCALE);
+    }
     if (s->extra) add_tensor(w, s->extra, s->n_embd, 0, FILL_BIAS);
 }
 
@@ -569,6 +578,10 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
         key_f32(w, key, spec->yarn_less);
         snprintf(key, sizeof key, "%s.attention.temperature_scale", spec->architecture);
         key_f32(w, key, spec->q_scale);
+    }
+    if (spec->long_trained) {
+        key_u32(w, "phi3.rope.scaling.original_context_length", spec->long_trained);
+        key_f32(w, "phi3.rope.scaling.attn_factor", spec->rope_growth);
     }
     const char *const scales[] = {"embedding_scale", "residual_scale", "attention.scale", "logit_scale"};
     const float of_scales[] = {spec->embd_scale, spec->branch_scale, spec->attn_scale, spec->logit_scale};

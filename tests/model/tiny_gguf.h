@@ -24,7 +24,7 @@ typedef enum tiny_type {
 
 typedef struct tiny_gguf {
     const char *
-        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next", "gpt-oss", "gemma4" or "granite" */
+        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next", "gpt-oss", "gemma4", "granite" or "phi3" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
     uint32_t head_dim;                  /* 0: n_embd / n_head, and the file does not say */
     uint32_t n_experts, n_experts_used; /* of mixtures, where n_ff is one expert's */
@@ -46,6 +46,8 @@ typedef struct tiny_gguf {
     bool gemma_marks;      /* the same of Gemma 4's, <|tool_call> and its like */
     bool granite_marks;    /* the same of Granite 3's, <|tool_call|> */
     bool think_marks;      /* <think> and its end are among its special tokens */
+    uint32_t long_trained; /* phi3: divisors of RoPE for contexts up to this and for longer ones; 0: none */
+    float rope_growth;     /* phi3: what they are multiplied by that RoPE turns, with long_trained */
     float yarn_less;       /* mistral3: yarn_log_multiplier */
     /* granite: what embeddings, branches and scores are multiplied by, and logits divided; 0: as others do */
     float embd_scale, branch_scale, attn_scale, logit_scale;
@@ -127,6 +129,14 @@ char *tiny_gguf_small_model(void);
         .architecture = "granite", .n_layer = 3, .n_embd = 128, .n_ff = 160, .n_head = 4, .n_head_kv = 2,    \
         .n_ctx = 4096, .seed = 46, .tied = true, .rope_base = 1e7f, .embd_scale = 12, .branch_scale = 0.22f, \
         .attn_scale = 0.015625f, .logit_scale = 8                                                            \
+    }
+
+/* Three quarters of a head are turned and grow, by the divisors of long contexts: Phi-4-mini. */
+#define TINY_GGUF_PHI3                                                                                       \
+    (tiny_gguf)                                                                                              \
+    {                                                                                                        \
+        .architecture = "phi3", .n_layer = 3, .n_embd = 128, .n_ff = 160, .n_head = 4, .n_head_kv = 2,       \
+        .n_rot = 24, .n_ctx = 4096, .seed = 49, .tied = true, .long_trained = 1024, .rope_growth = 1.19f     \
     }
 
 /* Five layers with a window, one without, one with. */

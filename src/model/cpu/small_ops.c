@@ -128,14 +128,14 @@ static void rope_table_run(const void *arg, token_range r)
 {
     const ops_rope_table_args *a = arg;
     uint32_t half = a->n_rot / 2;
-    double scale = a->scale != 0 ? a->scale : 1;
+    double scale = a->scale != 0 ? a->scale : 1, growth = a->growth != 0 ? a->growth : 1;
     float *table = a->table->data;
     for (uint32_t i = 0; i < half; i++) {
         double turn = scale * pow(a->base, -2.0 * i / a->n_rot) / (a->factors ? a->factors[i] : 1.0f);
         for (uint32_t t = r.first; t < r.last; t++) {
             double angle = a->phases[t] * turn;
-            table[(size_t)t * a->n_rot + i] = (float)cos(angle);
-            table[(size_t)t * a->n_rot + half + i] = (float)sin(angle);
+            table[(size_t)t * a->n_rot + i] = (float)(growth * cos(angle));
+            table[(size_t)t * a->n_rot + half + i] = (float)(growth * sin(angle));
         }
     }
 }

@@ -44,6 +44,11 @@ static const model_arch architectures[] = {
         .shared = true},
     {.name = "llama", .families = "Llama 2 and 3, SmolLM2, Devstral 1", .rope = OPS_ROPE_NORM},
     {.name = "granite", .families = "Granite 3 and 4, dense", .rope = OPS_ROPE_NORM, .scaled = true},
+    {.name = "phi3",
+        .families = "Phi-4, Phi-4-mini",
+        .rope = OPS_ROPE_NEOX,
+        .fused = true,
+        .long_rope = true},
     {.name = "mistral3",
         .families = "Ministral 3, Devstral Small 2",
         .rope = OPS_ROPE_NORM,
@@ -168,7 +173,7 @@ static int refuse_extras(const reader *r, const model_arch *arch)
     }
     if (gguf_get_str(r->file, key_of(r, "rope.scaling.type", key), &scaling) &&
         !base_str_equal(scaling, "none") && !base_str_equal(scaling, "linear") &&
-        !base_str_equal(scaling, "yarn"))
+        !base_str_equal(scaling, "yarn") && !(arch->long_rope && base_str_equal(scaling, "longrope")))
         return base_fail(r->err, BASE_E_UNSUPPORTED,
             "RoPE scaling \"%.*s\" is not built; use a file without it (none, linear and yarn are)",
             (int)(scaling.len < 40 ? scaling.len : 40), scaling.ptr);
@@ -214,6 +219,24 @@ static int read_yarn(const reader *r, model_hyper *h)
     h->yarn_low = low > 0 ? low : 0;
     h->yarn_high = high < h->n_rot - 1 ? high : h->n_rot - 1;
     h->attn_scale *= (float)(magnitude * magnitude); /* of the key and of the query */
+    return 0;
+}
+
+/*
+ * LongRoPE (Ding et al. 2024) as llama.cpp reads it: divisors of its own for contexts longer than the trained one, and in all of them
+ * the same growth, of what RoPE turns alone.
+ */
+static int read_long_rope(const reader *r, model_hyper *h)
+{
+    uint64_t trained = h->n_ctx;
+    h->rope_growth = 1;
+    if (!h->arch->long_rope) return 0;
+    if (h->yarn_factor == 0) h->rope_growth = get_number(r, "rope.scaling.attn_factor", 1);
+    get_count(r, "rope.scaling.original_context_length", &trained);
+    if (!(h->rope_growth > 0 && h->rope_growth < 100) || trained == 0 || trained > MAX_CONTEXT)
+        return base_fail(r->err, BASE_E_FORMAT, "%s.rope.scaling.attn_factor is %g over %llu tokens", r->arch,
+            h->rope_growth, (unsigned long long)trained);
+    h->rope_trained = (uint32_t)trained;
     return 0;
 }
 
@@ -655,7 +678,8 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
         return base_fail(r.err, BASE_E_FORMAT, "final_logit_softcapping is %g", (double)h.final_cap);
     if (!(h.attn_scale > 0 && h.attn_scale < 1e6f))
         return base_fail(r.err, BASE_E_FORMAT, "attention.scale is %g", (double)h.attn_scale);
-    if ((rc = read_yarn(&r, &h)) || (rc = read_query_scale(&r, &h))) return rc;
+    if ((rc = read_yarn(&r, &h)) || (rc = read_query_scale(&r, &h)) || (rc = read_long_rope(&r, &h)))
+        return rc;
     /* The vocabulary is as large as its embedding says; the metadata key is optional and sometimes padded. */
     embd = gguf_find_tensor(f, "token_embd.weight");
     if (!embd) return base_fail(r.err, BASE_E_FORMAT, "tensor token_embd.weight is missing");

@@ -54,6 +54,9 @@ typedef struct model_arch {
     bool per_layer; /* a token has an embedding for each layer, where the file has those */
     /* a model of so many layers scales scores by n_embd / n_head, not by the head's size */
     uint32_t wide_layers;
+    bool fused; /* queries, keys and values are one matrix, and so are gates and ups */
+    /* divisors of RoPE's angles for the trained context and for longer ones, and what is turned grows (LongRoPE) */
+    bool long_rope;
 } model_arch;
 
 const model_arch *model_arch_at(size_t i); /* those that are built; NULL behind the last */
@@ -83,6 +86,9 @@ typedef struct model_hyper {
     float norm_eps, attn_scale;
     /* The angle of pair i at phase p is p / rope_factor * rope_base^(-2i / n_rot) / rope_freqs[i]. */
     double rope_base, rope_factor;
+    /* LongRoPE: what keys and queries are multiplied by where they are turned (else 1), and the trained context. */
+    double rope_growth;
+    uint32_t rope_trained;
     /*
      * YaRN (Peng et al. 2023, section 3.2), yarn_factor > 1: pairs up to yarn_low keep their angle, those from
      * yarn_high on are divided by the factor, those between by something between. It also scales every key and
@@ -214,6 +220,7 @@ static inline size_t model_state_floats(const model_hyper *h)
     X(q_gated,   "attn_q.weight",      h->n_embd, 2 * h->n_head * h->head_dim, ARCH_GATED)                    \
     X(k,         "attn_k.weight",      h->n_embd, model_layer_key_width(h, layer), ARCH_KEYS)                 \
     X(v,         "attn_v.weight",      h->n_embd, model_layer_key_width(h, layer), ARCH_VALUES)               \
+    X(qkv,       "attn_qkv.weight",    h->n_embd, model_layer_query_width(h, layer) + 2 * model_layer_key_width(h, layer), ARCH_IN_ONE) \
     X(q_bias,    "attn_q.bias",        h->n_head * h->head_dim, 0, ARCH_BIAS)                                 \
     X(k_bias,    "attn_k.bias",        h->n_head_kv * h->head_dim, 0, ARCH_BIAS)                              \
     X(v_bias,    "attn_v.bias",        h->n_head_kv * h->head_dim, 0, ARCH_BIAS)                              \
@@ -237,8 +244,9 @@ static inline size_t model_state_floats(const model_hyper *h)
     X(ffn_pre,   "post_attention_norm.weight", h->n_embd, 0, ARCH_FFN_PRE)                                    \
     X(router,    "ffn_gate_inp.weight", h->n_embd, h->n_experts, ARCH_EXPERTS)                                \
     X(router_bias, "ffn_gate_inp.bias", h->n_experts, 0, ARCH_BIASES)                                        \
-    X(gate,      "ffn_gate.weight",    h->n_embd, model_layer_n_ff(h, layer), ARCH_DENSE)                     \
-    X(up,        "ffn_up.weight",      h->n_embd, model_layer_n_ff(h, layer), ARCH_DENSE)                     \
+    X(gate,      "ffn_gate.weight",    h->n_embd, model_layer_n_ff(h, layer), ARCH_DENSE_PARTS)               \
+    X(up,        "ffn_up.weight",      h->n_embd, model_layer_n_ff(h, layer), ARCH_DENSE_PARTS)               \
+    X(gate_up,   "ffn_up.weight",      h->n_embd, 2 * model_layer_n_ff(h, layer), ARCH_IN_ONE)                \
     X(down,      "ffn_down.weight",    model_layer_n_ff(h, layer), h->n_embd, ARCH_DENSE)                     \
     X(gate_exps, "ffn_gate_exps.weight", h->n_embd, h->n_ff, ARCH_HALF)                                       \
     X(up_exps,   "ffn_up_exps.weight", h->n_embd, h->n_ff, ARCH_HALF)                                         \
@@ -273,8 +281,9 @@ typedef struct model_layer_tensors {
 
 typedef struct model_tensors {
     const gguf_tensor *token_embd, *output_norm;
-    const gguf_tensor *output;     /* token_embd when the file has none (tied) */
-    const gguf_tensor *rope_freqs; /* may be NULL */
+    const gguf_tensor *output;                 /* token_embd when the file has none (tied) */
+    const gguf_tensor *rope_freqs;             /* may be NULL */
+    const gguf_tensor *rope_long, *rope_short; /* LongRoPE's; may be NULL */
     /* A token's embeddings for each layer, and what adds to them; NULL: it has none. */
     const gguf_tensor *own_embd, *own_model, *own_norm;
     model_layer_tensors *layers; /* [n_layer] */

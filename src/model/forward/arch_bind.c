@@ -26,10 +26,12 @@ typedef enum arch_presence {
     ARCH_SINKS,
     ARCH_QK_NORM,
     ARCH_POST_NORM,
-    ARCH_DENSE,   /* one feed-forward for all tokens */
-    ARCH_EXPERTS, /* what chooses experts */
-    ARCH_STACK,   /* a matrix for each expert */
-    ARCH_HALF,    /* ... which may be two in one (ARCH_FUSED) where the architecture writes those */
+    ARCH_DENSE,       /* one feed-forward for all tokens */
+    ARCH_DENSE_PARTS, /* ... whose gate and up are matrices of their own */
+    ARCH_IN_ONE,      /* what other architectures have in several matrices */
+    ARCH_EXPERTS,     /* what chooses experts */
+    ARCH_STACK,       /* a matrix for each expert */
+    ARCH_HALF,        /* ... which may be two in one (ARCH_FUSED) where the architecture writes those */
     ARCH_FUSED,
     ARCH_BESIDE,        /* of experts beside a feed-forward of all tokens */
     ARCH_EXPERTS_SCALE, /* what an expert's output is multiplied by */
@@ -50,10 +52,10 @@ static arch_demand demand_of(const model_hyper *h, uint32_t layer, arch_presence
     const arch_demand demands[] = {
         [ARCH_MUST] = {true, true},
         [ARCH_ROWS] = {has_rows, true},
-        [ARCH_KEYS] = {owns_rows, true},
-        [ARCH_VALUES] = {owns_rows, !a->v_norm},
+        [ARCH_KEYS] = {owns_rows && !a->fused, true},
+        [ARCH_VALUES] = {owns_rows && !a->fused, !a->v_norm},
         [ARCH_K_NORM] = {owns_rows && a->qk_norm, true},
-        [ARCH_UNGATED] = {has_rows && !is_hybrid, true},
+        [ARCH_UNGATED] = {has_rows && !is_hybrid && !a->fused, true},
         [ARCH_GATED] = {has_rows && is_hybrid, true},
         [ARCH_STATE] = {!has_rows, true},
         [ARCH_APART] = {!has_rows && !a->state_neighbours, true},
@@ -67,6 +69,8 @@ static arch_demand demand_of(const model_hyper *h, uint32_t layer, arch_presence
         [ARCH_QK_NORM] = {has_rows && a->qk_norm, true},
         [ARCH_POST_NORM] = {a->post_norm, true},
         [ARCH_DENSE] = {!mixture, true},
+        [ARCH_DENSE_PARTS] = {!mixture && !a->fused, true},
+        [ARCH_IN_ONE] = {a->fused, true},
         [ARCH_EXPERTS] = {mixture, true},
         [ARCH_STACK] = {mixture, true},
         [ARCH_HALF] = {mixture, !a->beside},
@@ -164,8 +168,9 @@ static int refuse_unbound(const gguf_file *f, const model_hyper *h, const model_
     for (uint64_t i = 0; i < gguf_n_tensors(f); i++) {
         const gguf_tensor *one = gguf_tensor_at(f, i);
         bool known = one == t->token_embd || one == t->output_norm || one == t->output ||
-                     one == t->rope_freqs || one == t->own_embd || one == t->own_model ||
-                     one == t->own_norm || model_arch_is_left_out(h, one);
+                     one == t->rope_freqs || one == t->rope_long || one == t->rope_short ||
+                     one == t->own_embd || one == t->own_model || one == t->own_norm ||
+                     model_arch_is_left_out(h, one);
         for (uint32_t l = 0; l < h->n_layer && !known; l++) {
             const model_layer_tensors *layer = &t->layers[l];
 #define KNOWN(field, name, n_in, n_out, presence) known = known || one == layer->field;
@@ -195,6 +200,11 @@ static int bind_all(
         return rc;
     if ((rc = bind_one(
              f, "rope_freqs.weight", (arch_shape){h->n_rot / 2}, false, &t->rope_freqs, n_bound, err)))
+        return rc;
+    if (h->arch->long_rope && ((rc = bind_one(f, "rope_factors_long.weight", (arch_shape){h->n_rot / 2},
+                                    false, &t->rope_long, n_bound, err)) ||
+                                  (rc = bind_one(f, "rope_factors_short.weight", (arch_shape){h->n_rot / 2},
+                                       false, &t->rope_short, n_bound, err))))
         return rc;
     const bool own = h->n_embd_layer > 0;
     const uint64_t all = (uint64_t)h->n_embd_layer * h->n_layer;

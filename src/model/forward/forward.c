@@ -139,12 +139,13 @@ static int make_rope_tables(model *m, const micro_batch *b, base_err *err)
         .n_rot = h->n_rot,
         .base = h->rope_base,
         .scale = 1 / h->rope_factor,
+        .growth = h->rope_growth,
         .table = m->scratch.rope};
     int rc = m->ops->rope_table(m->ops, &table, err);
     if (rc || !h->window_rope_base) return rc;
     table.factors = NULL;
     table.base = h->window_rope_base;
-    table.scale = 1;
+    table.scale = table.growth = 1;
     if (h->window_head_dim) table.n_rot = h->window_n_rot;
     table.table = m->scratch.rope_window;
     return m->ops->rope_table(m->ops, &table, err);

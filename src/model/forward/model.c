@@ -211,9 +211,10 @@ static const char *quantisation_of(const model *m)
         for (size_t i = 0; i < sizeof file_types / sizeof file_types[0]; i++)
             if (file_types[i].file_type == type) return file_types[i].name;
     const model_layer_tensors *first = &m->tensors.layers[0];
-    const gguf_tensor *one = first->gate        ? first->gate
+    const gguf_tensor *fused = first->gate_up ? first->gate_up : first->gate_up_exps,
+                      *one = first->gate        ? first->gate
                              : first->gate_exps ? first->gate_exps
-                                                : first->gate_up_exps;
+                                                : fused;
     return gguf_tensor_type_name(one->type);
 }
 

@@ -128,6 +128,48 @@ static int copy_taps(forward_loader *l, const gguf_tensor *t, ops_buffer **ret, 
     return load_step(l, t, err);
 }
 
+/* Rows [first, first + n) of a matrix that holds several, one below another. */
+static int pack_rows(
+    forward_loader *l, const gguf_tensor *t, uint64_t first, uint64_t n, ops_weight **ret, base_err *err)
+{
+    if (!t) return 0;
+    const uint64_t row_bytes = t->n_bytes / t->ne[1];
+    gguf_tensor rows = *t;
+    rows.data += first * row_bytes;
+    rows.n_bytes = n * row_bytes;
+    rows.ne[1] = n;
+    return pack(l, &rows, ret, err);
+}
+
+static int pack_queries(forward_loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+{
+    return pack_rows(l, t, 0, model_layer_query_width(&l->m->hyper, l->layer), ret, err);
+}
+
+static int pack_keys(forward_loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+{
+    const model_hyper *h = &l->m->hyper;
+    return pack_rows(
+        l, t, model_layer_query_width(h, l->layer), model_layer_key_width(h, l->layer), ret, err);
+}
+
+static int pack_values(forward_loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+{
+    const model_hyper *h = &l->m->hyper;
+    const uint32_t n = model_layer_key_width(h, l->layer);
+    return pack_rows(l, t, model_layer_query_width(h, l->layer) + n, n, ret, err);
+}
+
+static int pack_gate(forward_loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+{
+    return t ? pack_rows(l, t, 0, t->ne[1] / 2, ret, err) : 0;
+}
+
+static int pack_up(forward_loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+{
+    return t ? pack_rows(l, t, t->ne[1] / 2, t->ne[1] / 2, ret, err) : 0;
+}
+
 /* Every how many rows of a matrix come together, and which of them: rows [first, first + n) of each `step`. */
 typedef struct part {
     uint64_t step, first, n;
@@ -236,13 +278,14 @@ static int read_scale(forward_loader *l, const gguf_tensor *t, float *ret, base_
 /* clang-format off */
 #define LAYER_FIELDS(X)                                                                                       \
     X(attn_norm, attn_norm, copy_vector) X(q, q, pack) X(k, k, pack) X(v, v, pack)                            \
+    X(qkv, q, pack_queries) X(qkv, k, pack_keys) X(qkv, v, pack_values)                                       \
     X(q_bias, q_bias, copy_vector) X(k_bias, k_bias, copy_vector) X(v_bias, v_bias, copy_vector)              \
     X(q_norm, q_norm, copy_vector) X(k_norm, k_norm, copy_vector) X(o, o, pack)                               \
     X(o_bias, o_bias, copy_vector) X(sinks, sinks, copy_vector) X(router_bias, router_bias, copy_vector)      \
     X(gate_bias, gate_bias, copy_floats) X(up_bias, up_bias, copy_floats)                                    \
     X(down_bias, down_bias, copy_floats)                                                                     \
     X(attn_post, attn_post, copy_vector) X(ffn_norm, ffn_norm, copy_vector) X(router, router, copy_floats)    \
-    X(gate, gate, pack) X(up, up, pack) X(down, down, pack)                                                   \
+    X(gate, gate, pack) X(up, up, pack) X(gate_up, gate, pack_gate) X(gate_up, up, pack_up) X(down, down, pack) \
     X(gate_exps, gate, pack) X(up_exps, up, pack) X(down_exps, down, pack)                                    \
     X(q_gated, q, pack_gated) X(ffn_pre, ffn_norm, copy_vector)                                               \
     X(mix, mix, pack) X(z, z, pack) X(alpha, alpha, pack) X(beta, beta, pack) X(both, beta, pack_beta)                    \
@@ -277,8 +320,8 @@ static int make_rope_factors(model *m, const gguf_tensor *t, base_err *err)
         m->rope_factors[i] = 1;
         if (t) memcpy(&m->rope_factors[i], t->data + i * sizeof(float), sizeof(float));
         if (!(m->rope_factors[i] > 0 && isfinite(m->rope_factors[i]))) /* 1e30: that pair is not turned */
-            return base_fail(
-                err, BASE_E_FORMAT, "tensor rope_freqs.weight divides by %g", (double)m->rope_factors[i]);
+            return base_fail(err, BASE_E_FORMAT, "tensor %.*s divides by %g", t ? (int)t->name.len : 0,
+                t ? t->name.ptr : "", (double)m->rope_factors[i]);
         if (h->yarn_factor) m->rope_factors[i] *= (float)yarn_divisor(h, i);
     }
     return 0;
@@ -338,7 +381,8 @@ int forward_load_weights(forward_loader *l, base_err *err)
         rc = check_finite(t->own_embd, err);
         release_pages(t->own_embd);
     }
-    if (!rc) rc = make_rope_factors(m, t->rope_freqs, err);
+    const gguf_tensor *long_rope = m->hyper.n_ctx > m->hyper.rope_trained ? t->rope_long : t->rope_short;
+    if (!rc) rc = make_rope_factors(m, t->rope_freqs ? t->rope_freqs : long_rope, err);
     /* The embedding stays in the file; it is packed, and so checked, only where it is the head too. */
     if (!rc && t->output != t->token_embd) {
         rc = check_finite(t->token_embd, err);

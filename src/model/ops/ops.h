@@ -124,14 +124,14 @@ typedef struct ops_add_args {
 } ops_add_args;
 
 /*
- * table[t][i] = {cos, sin}(phases[t] * scale * base^(-2i / n_rot) / factors[i]), i < n_rot / 2: [n][n_rot]
+ * table[t][i] = growth * {cos, sin}(phases[t] * scale * base^(-2i / n_rot) / factors[i]), i < n_rot / 2: [n][n_rot]
  * floats, the cosines of a token first. Angles are F64.
  */
 typedef struct ops_rope_table_args {
     const uint32_t *phases; /* host, [n] */
     const float *factors;   /* host, [n_rot / 2] (the file's rope_freqs) or NULL */
     uint32_t n, n_rot;
-    double base, scale; /* scale 0 means 1 */
+    double base, scale, growth; /* scale 0 and growth 0 mean 1 */
     ops_buffer *table;
 } ops_rope_table_args;
 

@@ -47,6 +47,19 @@ typedef struct family {
         [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = response_end "<|im_end|>\n",             \
     }
 
+/* The turns of Phi-4 and Phi-4-mini, which were taught none for a tool's result: it is the user's. */
+#define PHI4(from, to, stop)                                                                                   \
+    .begin = {                                                                                                 \
+        [MODEL_ROLE_SYSTEM]    = from "system" to,                                                             \
+        [MODEL_ROLE_USER]      = from "user" to,                                                               \
+        [MODEL_ROLE_ASSISTANT] = from "assistant" to,                                                          \
+        [MODEL_ROLE_TOOL]      = from "user" to "Result:\n",                                                   \
+    },                                                                                                         \
+    .end = {                                                                                                   \
+        [MODEL_ROLE_SYSTEM] = stop, [MODEL_ROLE_USER] = stop,                                                  \
+        [MODEL_ROLE_ASSISTANT] = stop, [MODEL_ROLE_TOOL] = stop,                                               \
+    }
+
 /* The turns of Granite; how a tool's result begins and ends differs. Only version 3 has a turn for what tools there are. */
 #define GRANITE(tool, tool_end)                                                                                \
     .tokens = {"<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"},                                     \
@@ -82,6 +95,15 @@ static const family families[] = {
             [MODEL_ROLE_SYSTEM] = "<|eot_id|>", [MODEL_ROLE_USER] = "<|eot_id|>",
             [MODEL_ROLE_ASSISTANT] = "<|eot_id|>", [MODEL_ROLE_TOOL] = "<|eot_id|>",
         },
+    },
+    {   /* Like ChatML, but no line ends anywhere. */
+        .name = "phi4", .sign = "<|im_sep|>", .tokens = {"<|im_start|>", "<|im_sep|>", "<|im_end|>"},
+        PHI4("<|im_start|>", "<|im_sep|>", "<|im_end|>"),
+    },
+    {   /* Phi-3's look alike, but have line ends, which its tokens swallow. */
+        .name = "phi4-mini", .sign = "<|/tool|>", .also = "<|assistant|>",
+        .tokens = {"<|system|>", "<|user|>", "<|assistant|>", "<|end|>"},
+        PHI4("<|", "|>", "<|end|>"),
     },
     {   /* Qwen3.5 and later: calls as Qwen3-Coder's, thoughts as Qwen3's, but that the template begins them. */
         .name = "qwen3.5", .sign = "<function=", .also = "enable_thinking",
@@ -206,7 +228,7 @@ static const family families[] = {
 };
 /* clang-format on */
 
-enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 3, PLAIN = N_FAMILIES - 1 };
+enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 5, PLAIN = N_FAMILIES - 1 };
 
 struct model_template {
     const family *family;
