@@ -344,7 +344,7 @@ class Remote(unittest.TestCase):
             time.sleep(3)
             seen = say("And now?", "another model than this session's toy-1b, and was sent nothing")
             self.assertEqual(len(s.requests), 1, seen)
-            s.model, s.models = "toy-1b", ["toy-1b"]
+            s.model, s.models = "/models/toy-1b", ["/models/toy-1b"]
             say("Again?", "Two.")
             self.assertEqual(s.requests[1]["prompt"][:len(s.requests[0]["prompt"])], s.requests[0]["prompt"])
             run.stdin.close()
