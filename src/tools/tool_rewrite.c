@@ -283,6 +283,45 @@ static bool replace_comments(tool_workspace *w, const tool_call *call, const cha
     return true;
 }
 
+/* "// Your implementation here" and nothing else: has the definition no code in its body, and a comment? */
+static bool is_stub(tool_workspace *w, const char *path, const base_buf *text, const char *name)
+{
+    base_buf why = {0};
+    uint32_t at;
+    bool is = false;
+    if (!text->data) return false;
+    code_file *c = tool__parse_for(w->grammars, path, text->data, text->len, name);
+    if (tool__find_definition(c, path, text, name, &at, &why) && c->language) {
+        const code_definition *d = &c->definitions[at];
+        char *plain = code_blank_comments(c->language, text->data, text->len);
+        uint32_t from = d->body_from, to = d->body_to;
+        while (from < to && strchr("{ \t\r\n", plain[from])) from++;
+        while (to > from && strchr("} \t\r\n", plain[to - 1])) to--;
+        is = d->body_to > d->body_from && from == to &&
+             !tool__is_blank(text->data, d->body_from + 1, d->body_to - 1);
+        free(plain);
+    }
+    code_file_free(c);
+    base_buf_free(&why);
+    return is;
+}
+
+/* false: what would be written is a stub that nobody asked for; the result says so. */
+static bool is_written_out(tool_workspace *w, const tool_call *call, const char *path,
+    const base_buf *old_text, const base_buf *new_text, const char *name, tool_result *result)
+{
+    static const char *const words[] = {"stub", "empty", "nothing", "no-op", "noop", "placeholder"};
+    bool is_asked = !call->request;
+    for (size_t i = 0; i < sizeof words / sizeof *words && !is_asked; i++)
+        is_asked = strcasestr(call->request, words[i]) != NULL;
+    if (is_asked || !is_stub(w, path, new_text, name) || is_stub(w, path, old_text, name)) return true;
+    tool__say(result, TOOL_FAILED,
+        "The body of %s is a comment alone. Nothing was changed. Next: the same call with the code that does what "
+        "is asked for.\n",
+        name);
+    return false;
+}
+
 static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char *path, const char *name,
     const base_buf *remark, tool_preview *ret, tool_result *result)
 {
@@ -337,6 +376,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         base_buf_free(&new_text);
         goto out;
     }
+    if (!is_written_out(w, call, path, &f.text, &new_text, name, result)) goto out;
     import_names(w, path, call->payload, &f.text, &new_text, &note);
     tool__give_fixtures(w, path, &new_text, name, &note);
     if (!tool__bind(w, path, &f.text, &new_text, call->request, &note, result)) goto out;
@@ -525,6 +565,8 @@ static int prepare_addition(
         tool__addition_free(&added);
     }
     is_good = is_good && is_only_one(w, aim->path, &f.text, &new_text, result);
+    for (size_t i = 0; is_good && i < aim->n; i++)
+        is_good = is_written_out(w, call, aim->path, &f.text, &new_text, aim->names[i], result);
     if (is_good) import_names(w, aim->path, call->payload, &f.text, &new_text, &notes);
     for (size_t i = 0; is_good && i < aim->n; i++)
         tool__give_fixtures(w, aim->path, &new_text, aim->names[i], &notes);

@@ -205,12 +205,32 @@ static void test_rewrite__takes_comments_alone(void **state)
     tree_remove(&t);
 }
 
+/* A body that is a comment is no body. */
+static void test_rewrite__refuses_a_stub(void **state)
+{
+    static const rewriting calls[] = {
+        {"a.c", "g", "int g(int a)\n{\n    // Your implementation here\n}\n", "add g", TOOL_FAILED,
+            "The body of g is a comment alone. Nothing was changed.", "int f(int a)\n"},
+        {"a.c", "f", "int f(int a)\n{\n    /* implementation */\n}\n", "f should double it", TOOL_FAILED,
+            "is a comment alone", "return a;"},
+        {"a.c", "g", "void g(int a)\n{\n    /* nothing to do */\n}\n", "add an empty g", TOOL_OK, "added g",
+            "/* nothing to do */"},
+        {"a.c", "h", "void h(int a)\n{\n}\n", "add h", TOOL_OK, "added h", "void h(int a)\n{\n}\n"},
+    };
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "a.c", "int f(int a)\n{\n    return a;\n}\n");
+    tree_open(&t);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) check(&t, &calls[i]);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
         cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function),
         cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures),
-        cmocka_unit_test(test_rewrite__takes_comments_alone)};
+        cmocka_unit_test(test_rewrite__takes_comments_alone), cmocka_unit_test(test_rewrite__refuses_a_stub)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,9 +147,20 @@ static size_t find_place(const lines *file, const place *p, const lines *block, 
     return SIZE_MAX;
 }
 
-/* What comes in front of each line of the file (`before`, an array of them); how many comments. */
+/* "return 1; // one": the comment behind a line's code, where the old line has none. */
+static bool take_behind(const line *old, const line *new, base_buf *behind)
+{
+    const base_str code = trimmed(new->plain);
+    const size_t end = (size_t)(code.ptr + code.len - new->plain.ptr);
+    const base_str comment = trimmed((base_str){new->text.ptr + end, new->text.len - end});
+    if (!comment.len || trimmed(old->text).len != trimmed(old->plain).len) return false;
+    base_buf_printf(behind, " %.*s", (int)comment.len, comment.ptr);
+    return true;
+}
+
+/* What comes in front of each line of the file and behind its code (arrays of texts); how many comments. */
 static uint32_t collect(
-    const lines *file, const place *p, const lines *block, bool is_python, base_buf *before)
+    const lines *file, const place *p, const lines *block, bool is_python, base_buf *before, base_buf *behind)
 {
     size_t cursor = p->from, above = p->from;
     uint32_t n = 0;
@@ -158,7 +169,8 @@ static uint32_t collect(
     for (size_t i = 0; i < block->n; i++) {
         if (is_code(&block->all[i])) {
             for (size_t k = cursor; k < p->to; k++)
-                if (is_same(file->all[k].text, block->all[i].text)) {
+                if (is_same(file->all[k].plain, block->all[i].plain)) {
+                    n += take_behind(&file->all[k], &block->all[i], &behind[k]);
                     cursor = k + 1;
                     break;
                 }
@@ -211,15 +223,21 @@ bool tool__take_comments(code_grammars *g, const char *path, const base_buf *tex
     tool__normalise_block(&clean, block.ptr, block.len);
     lines file = split(language, text->data, text->len),
           own = split(language, clean.data ? clean.data : "", clean.len);
-    base_buf *before = base_xcalloc(file.n + 1, sizeof *before);
+    base_buf *before = base_xcalloc(file.n + 1, sizeof *before),
+             *behind = base_xcalloc(file.n + 1, sizeof *behind);
     const bool is_python = language && !strcmp(language, "python");
     const bool crlf = tool__text_style(text->data, text->len).crlf;
-    const uint32_t n = collect(&file, &p, &own, is_python, before);
+    const uint32_t n = collect(&file, &p, &own, is_python, before, behind);
     for (size_t i = 0; i < file.n; i++) {
         if (before[i].len) tool__line_ends(ret_text, before[i].data, before[i].len, crlf);
         const bool is_last = i + 1 == file.n && text->data[text->len - 1] != '\n';
-        base_buf_add(ret_text, file.all[i].text.ptr, file.all[i].text.len + !is_last);
+        const base_str old = file.all[i].text;
+        const size_t end = behind[i].len ? (size_t)(trimmed(old).ptr + trimmed(old).len - old.ptr) : 0;
+        base_buf_add(ret_text, old.ptr, end);
+        if (behind[i].len) base_buf_add(ret_text, behind[i].data, behind[i].len);
+        base_buf_add(ret_text, old.ptr + end, old.len - end + !is_last);
         base_buf_free(&before[i]);
+        base_buf_free(&behind[i]);
     }
     if (!n)
         base_buf_printf(why,
@@ -229,6 +247,7 @@ bool tool__take_comments(code_grammars *g, const char *path, const base_buf *tex
     const bool is_good = n && tool__syntax_holds(g, path, text, ret_text, why);
     if (!is_good) base_buf_free(ret_text);
     free(before);
+    free(behind);
     lines_free(&file);
     lines_free(&own);
     base_buf_free(&clean);
