@@ -82,6 +82,18 @@ int base_str_equal(base_str a, const char *b)
     return a.len == strlen(b) && memcmp(a.ptr, b, a.len) == 0;
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+base_str base_str_trim(base_str s)
+{
+    while (s.len && is_space(*s.ptr)) s.ptr++, s.len--;
+    while (s.len && is_space(s.ptr[s.len - 1])) s.len--;
+    return s;
+}
+
 bool base_ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);

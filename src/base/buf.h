@@ -32,6 +32,8 @@ char *base_buf_take(base_buf *b); /* the caller owns the string ("" when empty);
 
 base_str base_str_of(const char *s);
 int base_str_equal(base_str a, const char *b);
+/* Without blanks, tabs, CR and LF at both ends. */
+base_str base_str_trim(base_str s);
 
 bool base_ends_with(const char *text, const char *end);
 

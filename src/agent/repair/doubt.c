@@ -43,14 +43,6 @@ void agent__doubts_free(agent *a)
 
 /* --- what is worth trying ------------------------------------------------------------------------------- */
 
-static base_str trimmed(base_str s)
-{
-    static const char white[] = " \t\r\n";
-    while (s.len && strchr(white, *s.ptr)) s.ptr++, s.len--;
-    while (s.len && strchr(white, s.ptr[s.len - 1])) s.len--;
-    return s;
-}
-
 /*
  * A change of the code, not of its layout, its comments or the fence around it. code: the text without its
  * comments.
@@ -58,8 +50,9 @@ static base_str trimmed(base_str s)
 static bool is_change(const char *language, const char *code, size_t at, base_str said, base_str instead)
 {
     char *words = code_blank_comments(language, instead.ptr, instead.len);
-    base_str old = trimmed((base_str){code + at, said.len}), other = trimmed((base_str){words, instead.len});
-    bool is_comment = !old.len && trimmed(said).len;
+    base_str old = base_str_trim((base_str){code + at, said.len}),
+             other = base_str_trim((base_str){words, instead.len});
+    bool is_comment = !old.len && base_str_trim(said).len;
     bool change = !is_comment && other.len && !memchr(other.ptr, '`', other.len) &&
                   (old.len != other.len || memcmp(old.ptr, other.ptr, old.len));
     free(words);

@@ -32,19 +32,12 @@ bool agent__is_json(const char *text, size_t n)
     return n && *text && strchr("{[\"", *text);
 }
 
-static base_str trimmed(base_str s)
-{
-    while (s.len && s.ptr[0] && strchr(" \t\r\n", s.ptr[0])) s.ptr++, s.len--;
-    while (s.len && s.ptr[s.len - 1] && strchr(" \t\r\n", s.ptr[s.len - 1])) s.len--;
-    return s;
-}
-
 /* What stands in the fence that the text is, else the text. */
 static base_str without_fence(base_str s)
 {
     const char *line = s.len > 6 && !memcmp(s.ptr, "```", 3) ? memchr(s.ptr, '\n', s.len) : NULL;
     if (!line || memcmp(s.ptr + s.len - 3, "```", 3) != 0) return s;
-    return trimmed((base_str){line, (size_t)(s.ptr + s.len - 3 - line)});
+    return base_str_trim((base_str){line, (size_t)(s.ptr + s.len - 3 - line)});
 }
 
 static base_str without_thought(base_str s)
@@ -54,12 +47,12 @@ static base_str without_thought(base_str s)
     const char *at = memmem(s.ptr, s.len, end, sizeof end - 1);
     if (!at) return s;
     at += sizeof end - 1;
-    return trimmed((base_str){at, (size_t)(s.ptr + s.len - at)});
+    return base_str_trim((base_str){at, (size_t)(s.ptr + s.len - at)});
 }
 
 int agent__take_json(const agent *a, const char *text, size_t n, base_buf *ret, base_err *err)
 {
-    const base_str json = without_fence(without_thought(trimmed((base_str){text, n})));
+    const base_str json = without_fence(without_thought(base_str_trim((base_str){text, n})));
     if (!json.len) return base_fail(err, BASE_E_FORMAT, "there is no answer");
     const int rc = base_schema_check(a->settings.schema, json.ptr, json.len, err);
     if (rc) return rc;

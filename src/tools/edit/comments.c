@@ -64,20 +64,6 @@ typedef struct lines {
     char *plain;
 } lines;
 
-static base_str trimmed(base_str s)
-{
-    while (s.len && tool__is_space(*s.ptr)) s.ptr++, s.len--;
-    while (s.len && tool__is_space(s.ptr[s.len - 1])) s.len--;
-    return s;
-}
-
-static bool is_same(base_str a, base_str b)
-{
-    a = trimmed(a);
-    b = trimmed(b);
-    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
-}
-
 static lines split(const char *language, const char *text, size_t n)
 {
     lines ret = {.plain = code_blank_comments(language, text, n)};
@@ -98,7 +84,7 @@ static void lines_free(lines *l)
 
 static bool is_code(const line *l)
 {
-    return trimmed(l->plain).len > 0;
+    return base_str_trim(l->plain).len > 0;
 }
 
 static size_t indent_of(base_str s)
@@ -115,8 +101,8 @@ static void put_comment(const lines *block, size_t from, size_t to, base_str bef
     for (size_t i = from; i < to; i++) {
         const base_str s = block->all[i].text;
         const size_t n = indent_of(s), skip = n < own ? n : own;
-        if (trimmed(s).len) base_buf_add(out, before.ptr, indent_of(before));
-        if (trimmed(s).len) base_buf_add(out, s.ptr + skip, s.len - skip);
+        if (base_str_trim(s).len) base_buf_add(out, before.ptr, indent_of(before));
+        if (base_str_trim(s).len) base_buf_add(out, s.ptr + skip, s.len - skip);
         base_buf_putc(out, '\n');
     }
 }
@@ -124,7 +110,7 @@ static void put_comment(const lines *block, size_t from, size_t to, base_str bef
 static bool has_line(const lines *l, size_t from, size_t to, base_str s)
 {
     for (size_t i = from; i < to; i++)
-        if (is_same(l->all[i].text, s)) return true;
+        if (tool__is_same_line(l->all[i].text, s)) return true;
     return false;
 }
 
@@ -137,23 +123,23 @@ typedef struct place {
 static size_t find_place(const lines *file, const place *p, const lines *block, size_t from, size_t next,
     bool is_first, bool is_python, size_t cursor)
 {
-    const base_str s = trimmed(block->all[from].text);
+    const base_str s = base_str_trim(block->all[from].text);
     const bool is_docstring = is_python && (memmem(s.ptr, s.len < 5 ? s.len : 5, "\"\"\"", 3) ||
                                                memmem(s.ptr, s.len < 5 ? s.len : 5, "'''", 3));
     if (is_docstring) return is_first || is_code(&file->all[p->body]) ? p->body : SIZE_MAX;
     if (is_first) return p->from;
     for (size_t i = cursor; i < p->to && next < block->n; i++)
-        if (is_same(file->all[i].text, block->all[next].text)) return i;
+        if (tool__is_same_line(file->all[i].text, block->all[next].text)) return i;
     return SIZE_MAX;
 }
 
 /* "return 1; // one": the comment behind a line's code, where the old line has none. */
 static bool take_behind(const line *old, const line *new, base_buf *behind)
 {
-    const base_str code = trimmed(new->plain);
+    const base_str code = base_str_trim(new->plain);
     const size_t end = (size_t)(code.ptr + code.len - new->plain.ptr);
-    const base_str comment = trimmed((base_str){new->text.ptr + end, new->text.len - end});
-    if (!comment.len || trimmed(old->text).len != trimmed(old->plain).len) return false;
+    const base_str comment = base_str_trim((base_str){new->text.ptr + end, new->text.len - end});
+    if (!comment.len || base_str_trim(old->text).len != base_str_trim(old->plain).len) return false;
     base_buf_printf(behind, " %.*s", (int)comment.len, comment.ptr);
     return true;
 }
@@ -165,11 +151,12 @@ static uint32_t collect(
     size_t cursor = p->from, above = p->from;
     uint32_t n = 0;
     bool is_first = true;
-    while (above > 0 && !is_code(&file->all[above - 1]) && trimmed(file->all[above - 1].text).len) above--;
+    while (above > 0 && !is_code(&file->all[above - 1]) && base_str_trim(file->all[above - 1].text).len)
+        above--;
     for (size_t i = 0; i < block->n; i++) {
         if (is_code(&block->all[i])) {
             for (size_t k = cursor; k < p->to; k++)
-                if (is_same(file->all[k].plain, block->all[i].plain)) {
+                if (tool__is_same_line(file->all[k].plain, block->all[i].plain)) {
                     n += take_behind(&file->all[k], &block->all[i], &behind[k]);
                     cursor = k + 1;
                     break;
@@ -177,14 +164,14 @@ static uint32_t collect(
             is_first = false;
             continue;
         }
-        if (!trimmed(block->all[i].text).len) continue;
+        if (!base_str_trim(block->all[i].text).len) continue;
         size_t end = i, next = i;
         while (next < block->n && !is_code(&block->all[next])) {
-            if (trimmed(block->all[next].text).len) end = next + 1;
+            if (base_str_trim(block->all[next].text).len) end = next + 1;
             next++;
         }
         const bool is_old =
-            has_line(file, above, p->to, block->all[i].text) && trimmed(block->all[i].text).len > 3;
+            has_line(file, above, p->to, block->all[i].text) && base_str_trim(block->all[i].text).len > 3;
         const size_t at =
             is_old ? SIZE_MAX : find_place(file, p, block, i, next, is_first, is_python, cursor);
         if (at != SIZE_MAX) {
@@ -232,7 +219,8 @@ bool tool__take_comments(code_grammars *g, const char *path, const base_buf *tex
         if (before[i].len) tool__line_ends(ret_text, before[i].data, before[i].len, crlf);
         const bool is_last = i + 1 == file.n && text->data[text->len - 1] != '\n';
         const base_str old = file.all[i].text;
-        const size_t end = behind[i].len ? (size_t)(trimmed(old).ptr + trimmed(old).len - old.ptr) : 0;
+        const size_t end =
+            behind[i].len ? (size_t)(base_str_trim(old).ptr + base_str_trim(old).len - old.ptr) : 0;
         base_buf_add(ret_text, old.ptr, end);
         if (behind[i].len) base_buf_add(ret_text, behind[i].data, behind[i].len);
         base_buf_add(ret_text, old.ptr + end, old.len - end + !is_last);

@@ -27,27 +27,13 @@ static lines split(const char *text, size_t n)
     return ret;
 }
 
-static base_str trimmed(base_str s)
-{
-    while (s.len && tool__is_space(*s.ptr)) s.ptr++, s.len--;
-    while (s.len && tool__is_space(s.ptr[s.len - 1])) s.len--;
-    return s;
-}
-
-static bool is_same(base_str a, base_str b)
-{
-    a = trimmed(a);
-    b = trimmed(b);
-    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
-}
-
 /* A comment that stands for text: "// rest of the code", "# ... existing code ...". */
 static bool is_elision(base_str line)
 {
     static const char *const marks[] = {"//", "#", "/*", "--", "..."};
     static const char *const words[] = {"rest of", "existing code", "remaining code", "remains the same",
         "unchanged", "same as before", "original code", "previous code", "as before", "other code"};
-    const base_str s = trimmed(line);
+    const base_str s = base_str_trim(line);
     bool is_comment = false, found = false;
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         is_comment |= s.len > strlen(marks[i]) && !memcmp(s.ptr, marks[i], strlen(marks[i]));
@@ -59,15 +45,15 @@ static bool is_elision(base_str line)
 
 static size_t next_full(const lines *l, size_t at)
 {
-    while (at < l->n && !trimmed(l->all[at]).len) at++;
+    while (at < l->n && !base_str_trim(l->all[at]).len) at++;
     return at;
 }
 
 /* The old line with another word in it, rather than one beside it. */
 static bool is_version_of(base_str a, base_str b)
 {
-    a = trimmed(a);
-    b = trimmed(b);
+    a = base_str_trim(a);
+    b = base_str_trim(b);
     const size_t least = a.len < b.len ? a.len : b.len;
     size_t shared = 0;
     while (shared < least && a.ptr[shared] == b.ptr[shared]) shared++;
@@ -85,7 +71,7 @@ static size_t column(base_str line)
 static void put_old(base_buf *out, base_str line, size_t drop, base_str put)
 {
     const size_t own = column(line), less = own < drop ? own : drop;
-    if (trimmed(line).len) {
+    if (base_str_trim(line).len) {
         base_buf_add(out, put.ptr, put.len);
         base_buf_add(out, line.ptr + less, line.len - less);
     }
@@ -98,11 +84,13 @@ static bool find_end(const lines *old, size_t from, const lines *block, size_t a
     const size_t follows = next_full(block, at + 1), n_behind = block->n - follows;
     bool is_tail = n_behind <= old->n - from;
     for (size_t i = 0; is_tail && i < n_behind; i++)
-        is_tail = is_same(block->all[follows + i], old->all[old->n - n_behind + i]);
+        is_tail = tool__is_same_line(block->all[follows + i], old->all[old->n - n_behind + i]);
     *ret = old->n - n_behind;
     if (is_tail) return true;
     for (*ret = from; *ret < old->n; ++*ret)
-        if (trimmed(block->all[follows]).len > 2 && is_same(block->all[follows], old->all[*ret])) return true;
+        if (base_str_trim(block->all[follows]).len > 2 &&
+            tool__is_same_line(block->all[follows], old->all[*ret]))
+            return true;
     return false;
 }
 
@@ -110,8 +98,8 @@ bool tool__fill_elision(
     const char *old_text, size_t n_old, const char *block_text, size_t n_block, base_buf *ret)
 {
     lines old = split(old_text, n_old), block = split(block_text, n_block);
-    while (old.n && !trimmed(old.all[old.n - 1]).len) old.n--;
-    while (block.n && !trimmed(block.all[block.n - 1]).len) block.n--;
+    while (old.n && !base_str_trim(old.all[old.n - 1]).len) old.n--;
+    while (block.n && !base_str_trim(block.all[block.n - 1]).len) block.n--;
     size_t at = next_full(&old, 0), n_filled = 0;
     bool is_good = old.n && block.n;
     const base_str first = is_good ? block.all[0] : (base_str){0};
@@ -133,9 +121,9 @@ bool tool__fill_elision(
         }
         base_buf_add(ret, line.ptr, line.len);
         base_buf_putc(ret, '\n');
-        if (!trimmed(line).len) continue;
+        if (!base_str_trim(line).len) continue;
         const size_t next = next_full(&old, at);
-        had_new = next == old.n || !is_same(line, old.all[next]);
+        had_new = next == old.n || !tool__is_same_line(line, old.all[next]);
         if (!had_new) at = next + 1;
     }
     free(old.all);

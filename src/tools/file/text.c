@@ -12,6 +12,13 @@ bool tool__is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+bool tool__is_same_line(base_str a, base_str b)
+{
+    a = base_str_trim(a);
+    b = base_str_trim(b);
+    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
+}
+
 size_t tool__line_begin(const char *text, size_t at)
 {
     while (at && text[at - 1] != '\n') at--;

@@ -12,6 +12,7 @@ typedef struct tool_text_style {
     bool ends_open; /* the last line has no newline */
 } tool_text_style;
 bool tool__is_space(char c);                                   /* of ASCII: blank, tab, CR, LF */
+bool tool__is_same_line(base_str a, base_str b);               /* but for its indentation and its end */
 size_t tool__line_begin(const char *text, size_t at);          /* of the line that holds the byte */
 size_t tool__line_end(const char *text, size_t n, size_t at);  /* its newline, or n */
 bool tool__is_blank(const char *text, size_t from, size_t to); /* are bytes [from, to) all white space? */
