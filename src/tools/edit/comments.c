@@ -194,7 +194,7 @@ static bool find_place_of(
         const size_t body = d->body_to > d->body_from ? d->body_from : d->from;
         ret->from = tool__line_of(text->data, d->from) - 1;
         ret->body = tool__line_of(text->data, body) - 1;
-        ret->to = tool__line_of(text->data, d->to - (d->to > d->from)) - 1 + 1;
+        ret->to = tool__line_of(text->data, d->to - (d->to > d->from));
     }
     code_file_free(c);
     return is;
