@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -156,6 +157,35 @@ typedef struct pending {
     int fd; /* of the lock, held; -1: not */
 } pending;
 
+static bool is_named(int fd, const char *path)
+{
+    struct stat opened, there;
+    return !fstat(fd, &opened) && !lstat(path, &there) && opened.st_dev == there.st_dev &&
+           opened.st_ino == there.st_ino;
+}
+
+/*
+ * Whoever holds the lock removes its file. So a lock that was waited for between its opening and its taking may
+ * be one without a name by now, which the next one would not see: it counts only while the name leads to it.
+ */
+static int take_lock(const char *path, base_err *err)
+{
+    for (;;) {
+        const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0) {
+            base_fail_sys(err, "%s", path);
+            return -1;
+        }
+        const bool is_mine = !flock(fd, LOCK_EX | LOCK_NB);
+        if (is_mine && is_named(fd, path)) return fd;
+        close(fd);
+        if (!is_mine) {
+            base_fail(err, BASE_E_STATE, "another kvist is writing files of this tree");
+            return -1;
+        }
+    }
+}
+
 /* Names the files of this tree's operation and takes the lock; false: somebody else holds it, or no folder. */
 static bool pending_open(const tool_workspace *w, pending *p, base_err *err)
 {
@@ -173,20 +203,16 @@ static bool pending_open(const tool_workspace *w, pending *p, base_err *err)
     base_buf_printf(&text, "%s.lock", p->path);
     p->lock = base_buf_take(&text);
     free(folder);
-    p->fd = open(p->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (p->fd < 0) {
-        base_fail_sys(err, "%s", p->lock);
-    } else if (flock(p->fd, LOCK_EX | LOCK_NB)) {
-        base_fail(err, BASE_E_STATE, "another kvist is writing files of this tree");
-        close(p->fd);
-        p->fd = -1;
-    }
+    p->fd = take_lock(p->lock, err);
     return p->fd >= 0;
 }
 
 static void pending_close(pending *p)
 {
-    if (p->fd >= 0) close(p->fd);
+    if (p->fd >= 0) {
+        unlink(p->lock);
+        close(p->fd);
+    }
     free(p->path);
     free(p->lock);
     *p = (pending){.fd = -1};
