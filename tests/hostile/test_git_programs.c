@@ -15,6 +15,8 @@
     "git "                                                                                                   \
     "config core.hooksPath h; "
 
+#define COMMIT_ARGUMENTS "-c user.name=A -c user.email=a@b commit -q --allow-empty -m x"
+
 static const git_attack attacks[] = {
     {"a module's hooks", FIRST MODULE, HOOK(".git/modules/sub/hooks/pre-commit"), "cd sub && " COMMIT},
     {"hooks where no folder was", FIRST "rm -rf .git/hooks", HOOK(".git/hooks/pre-commit"), COMMIT},
@@ -99,6 +101,35 @@ static const git_attack attacks[] = {
         "git config filter.x.clean 'sh tools/clean.sh'",
         "mkdir evil; echo 'touch $CANARY; cat' > evil/clean.sh; mv tools t; ln -s evil tools",
         "echo b > b.txt; git add b.txt"},
+    {"a filter of texts to compare, in the tree",
+        "mkdir tools; echo cat > tools/conv.sh; echo 'f diff=x' > .gitattributes; " FIRST
+        "git config diff.x.textconv 'sh tools/conv.sh'",
+        "echo 'touch $CANARY; cat' > tools/conv.sh", "echo b > f; git diff"},
+    {"a driver of merges, in the tree",
+        FIRST "mkdir tools; echo false > tools/merge.sh; git config merge.x.driver 'sh tools/merge.sh'; "
+              "mkdir -p .git/info; echo 'f merge=x' > .git/info/attributes; "
+              "git checkout -q -b t; echo b > f; git commit -qam b; git checkout -q main; echo c > f; git "
+              "commit -qam c",
+        "echo 'touch $CANARY; false' > tools/merge.sh", "git merge t; git merge --abort"},
+    {"a helper of passwords, in the tree",
+        FIRST "mkdir tools; echo > tools/pw; git config credential.helper '!sh ./tools/pw'",
+        "echo 'touch $CANARY' > tools/pw", "printf 'protocol=https\\nhost=x\\n\\n' | git credential fill"},
+    {"a way to servers, in the tree",
+        FIRST "mkdir tools; echo > tools/ssh; git config core.sshCommand 'sh tools/ssh'; git config "
+              "remote.o.url ssh://nowhere/x",
+        "echo 'touch $CANARY; false' > tools/ssh", "git fetch o"},
+    {"a pager, in the tree",
+        FIRST "mkdir tools; echo cat > tools/page; git config core.pager 'sh tools/page'",
+        "echo 'touch $CANARY; cat' > tools/page", "script -qec 'git log' /dev/null"},
+    {"a pager of one command that is not there yet", FIRST "git config pager.log ./build/page",
+        "mkdir build; printf '#!/bin/sh\\ntouch $CANARY\\ncat\\n' > build/page; chmod +x build/page",
+        "script -qec 'git log' /dev/null"},
+    {"what updates a module", FIRST MODULE,
+        "git -C sub " COMMIT_ARGUMENTS "; git config submodule.sub.update '!touch $CANARY; :'",
+        "git -C sub " COMMIT_ARGUMENTS "; git submodule update"},
+    {"what updates a module, in the tree",
+        FIRST MODULE "mkdir tools; echo > tools/up; git config submodule.sub.update '!sh ../tools/up'",
+        "echo 'touch $CANARY' > tools/up", "git -C sub " COMMIT_ARGUMENTS "; git submodule update"},
     {"a program that signs",
         FIRST "git config gpg.format ssh; git config gpg.ssh.defaultKeyCommand ./tools/key",
         "mkdir -p tools; printf '#!/bin/sh\ntouch $CANARY\n' > tools/key; chmod +x tools/key", COMMIT " -S"},

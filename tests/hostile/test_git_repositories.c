@@ -72,6 +72,19 @@ static const git_attack attacks[] = {
         FIRST "git config include.path ../shared.inc; echo > shared.inc", EVIL("shared.inc"), "git status"},
     {"a file that the configuration would include", FIRST "git config include.path ../shared.inc",
         EVIL("shared.inc"), "git status"},
+    {"a file at the end of a chain of includes",
+        FIRST "git config include.path ../a1; for i in 1 2 3 4 5 6 7; do "
+              "printf '[include]\\npath = a%s\\n' $((i + 1)) > a$i; done; echo > a8",
+        EVIL("a8"), "git status"},
+    {"a file that a chain of includes would lead to",
+        FIRST "git config include.path ../a1; printf '[include]\\npath = deep/a2\\n' > a1",
+        "mkdir deep; " EVIL("deep/a2"), "git status"},
+    {"a file at the end of a chain of conditions",
+        FIRST
+        "git config remote.o.url x; printf '[includeIf \"hasconfig:remote.*.url:x\"]\\npath = ../c1\\n' >> "
+        ".git/config; for i in 1 2 3 4 5 6 7; do printf '[includeIf "
+        "\"hasconfig:remote.*.url:x\"]\\npath = c%s\\n' $((i + 1)) > c$i; done; echo > c8",
+        EVIL("c8"), "git status"},
     {"a way to a repository under another name", FIRST,
         "cp -r .git evil; " EVIL("evil/config") "mkdir src; echo 'gitdir: ../evil' > src/.git",
         "cd src && git status"},

@@ -116,6 +116,18 @@ class Tree(Hostile):
             self.assertEqual("git cannot be used here" in run.stdout, not is_used)
         self.put(".git/config", own)
 
+    def test_a_configuration_that_includes_itself_on_a_condition(self):
+        """git stops at a condition that does not hold; who looks behind it must know what was read."""
+        loop = '[includeIf "gitdir:/nowhere/"]\n\tpath = %s\n'
+        own = self.get(".git/config")
+        self.put(".git/config", own + (loop % "a").encode())
+        for text in ("", loop % "a", loop % "a" + loop % "b"):
+            self.put(".git/a", text)
+            self.put(".git/b", loop % "a" if "b" in text else "")
+            self.assertEqual(self.git("status").returncode, 0)  # the control: git is held up by none of them
+            _, _, results = self.ask(call("shell", command="true") * 2 + "answer Done.\n", "all")
+            self.assertEqual([r["status"] for r in results], ["ok", "ok"])
+
     def test_texts_of_git_that_a_command_made_so(self):
         for name in ("src/.gitignore", ".git/info/exclude", ".git/HEAD"):
             old = self.get(name) if self.has(name) else None

@@ -14,7 +14,7 @@ typedef void tool_git_include_fn(void *user, const char *path);
  * from the file that names another, "~/" in the home folder. Nothing but regular files is opened. fn may be NULL.
  *
  * The path of the first that would hold libgit2 up: no regular file and no folder, one more than a thousand includes, or one with which
- * more than 16 MiB would have been read (a file counts each time that it is included); NULL: none. The caller frees.
+ * more than 4 MiB would have been read (a file counts each time that it is included); NULL: none. The caller frees.
  */
 char *tool__git_includes(const char *config, tool_git_include_fn *fn, void *user);
 /* The same of the person's and the machine's configuration. */

@@ -25,6 +25,8 @@ typedef struct finder {
     const tool_root *root;
     char **folders; /* absolute: where a relative path may begin */
     size_t n, cap;
+    char **included; /* absolute: files of conditions that were read */
+    size_t n_included, cap_included;
     char **searched; /* below the root: folders of PATH, as it is spelled and without links */
     size_t n_searched, cap_searched;
     tool_git_obeyed_fn *fn;
@@ -245,10 +247,23 @@ static bool is_believed(const char *name)
     return false;
 }
 
+/* Once each: they are tried one by one for every relative path. */
 static void add_folder(finder *f, const char *path, size_t n)
 {
+    for (size_t i = 0; i < f->n; i++)
+        if (!strncmp(f->folders[i], path, n) && !f->folders[i][n]) return;
     base_grow(&f->folders, &f->cap, f->n + 1, sizeof *f->folders);
     f->folders[f->n++] = base_xstrndup(path, n);
+}
+
+/* Whether it was read already: a file that includes itself, or one that several name, is read once. */
+static bool was_included(finder *f, const char *path)
+{
+    for (size_t i = 0; i < f->n_included; i++)
+        if (!strcmp(f->included[i], path)) return true;
+    base_grow(&f->included, &f->cap_included, f->n_included + 1, sizeof *f->included);
+    f->included[f->n_included++] = base_xstrdup(path);
+    return false;
 }
 
 static void read_entries(finder *f, git_config *config, int depth);
@@ -256,16 +271,18 @@ static void read_entries(finder *f, git_config *config, int depth);
 /* What a condition includes (includeIf), whether or not it holds now: a branch or a folder's name can make it hold. */
 static void read_included(finder *f, const char *value, int depth)
 {
-    enum { MOST_INCLUDED = 5 };
+    enum { MOST_DEPTH = 10 /* git's own */, MOST_INCLUDED = 1000 };
     const char *home = getenv("HOME");
     bool is_home = !strncmp(value, "~/", 2);
-    if (depth >= MOST_INCLUDED || (*value == '~' && (!is_home || !home))) return;
+    if (depth >= MOST_DEPTH || (*value == '~' && (!is_home || !home))) return;
     for (size_t i = 0, n = is_home || *value == '/' ? 1 : f->n; i < n; i++) {
         char *path = is_home ? join(home, value + 2) : join(f->n ? f->folders[i] : "", value);
         git_config *config = NULL;
         struct stat st;
-        char *obstacle = tool__git_includes(path, NULL, NULL);
-        if (!obstacle && !stat(path, &st) && S_ISREG(st.st_mode) && !git_config_open_ondisk(&config, path)) {
+        const bool is_new = path && !stat(path, &st) && S_ISREG(st.st_mode) &&
+                            f->n_included < MOST_INCLUDED && !was_included(f, path);
+        char *obstacle = is_new ? tool__git_includes(path, NULL, NULL) : NULL;
+        if (is_new && !obstacle && !git_config_open_ondisk(&config, path)) {
             add_folder(f, path, base_path_folder_length(path)); /* paths in it begin there */
             read_entries(f, config, depth + 1);
         }
@@ -408,6 +425,8 @@ void tool__git_obeyed(
     free(f.searched);
     for (size_t i = 0; i < f.n; i++) free(f.folders[i]);
     free(f.folders);
+    for (size_t i = 0; i < f.n_included; i++) free(f.included[i]);
+    free(f.included);
 }
 
 void tool__git_obeyed_by_pointer(
