@@ -18,7 +18,6 @@ static const struct {
     {"clusters", "of the best rows' mass, what a level above the sketches would find", bench_clusters},
     {"structkv", "pruned prefill: what it saves and what it loses", bench_structkv},
     {"decode", "choosing the rows of each step: what it saves and what it loses", bench_decode},
-    {"endless", "facts asked for far behind the model's context", bench_endless},
     {"structure", "what compression keeps of code's structure, and what that is worth", bench_structure},
     {"sessions", "recorded tool sessions under each policy: quoted rows kept, equal calls, tokens computed",
         bench_sessions},
@@ -30,6 +29,7 @@ static const struct {
     {"grammar", "what following a tool call costs a token", bench_grammar},
 #ifdef KVIST_SHELL
     {"lookup", "prompt lookup on against off, where an answer copies and where it does not", bench_lookup},
+    {"endless", "facts asked for far behind the model's context", bench_endless},
     {"long", "whole agent sessions, as it ships and with the full cache: time, rows, right answers",
         bench_long},
     {"faithful", "how far a cache's answers to facts are from the full cache's, token by token",

@@ -1,6 +1,7 @@
 /* See bench/common/write_answer.h. */
 #include "bench/common/write_answer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,5 +93,28 @@ int bench_answer(kv_session *s, const bench_asking *a, float *logits, model_ids 
         if (model_tokenizer_is_end(t, id)) break;
         r = append(s, a, &id, 1, logits, ret, err);
     }
+    return r;
+}
+
+int bench_weigh(kv_session *s, const bench_asking *a, const float *logits, const model_ids *ids, double *ret,
+    bool *ret_foremost, base_err *err)
+{
+    const kv_segment written = {.origin = KV_ORIGIN_ANSWER, .turn = a->turn};
+    const uint32_t n_vocab = model_get_info(a->model)->n_vocab;
+    float *behind = base_xmalloc(n_vocab * sizeof *behind);
+    double sum = 0;
+    int r = 0;
+    *ret_foremost = ids->n > 0;
+    memcpy(behind, logits, n_vocab * sizeof *behind);
+    for (size_t i = 0; i < ids->n && !r; i++) {
+        const float most = behind[bench_best(behind, n_vocab)];
+        double all = 0;
+        *ret_foremost = *ret_foremost && behind[ids->ids[i]] >= most;
+        for (uint32_t v = 0; v < n_vocab; v++) all += exp((double)behind[v] - most);
+        sum += behind[ids->ids[i]] - most - log(all);
+        if (i + 1 < ids->n) r = kv_session_append(s, &written, &ids->ids[i], 1, behind, NULL, NULL, err);
+    }
+    *ret = ids->n ? sum / (double)ids->n : 0;
+    free(behind);
     return r;
 }

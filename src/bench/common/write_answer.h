@@ -6,6 +6,8 @@
 #ifndef KVIST_BENCH_ANSWER_H
 #define KVIST_BENCH_ANSWER_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "kv/session.h"
 #include "model/text/tokenizer.h"
@@ -27,6 +29,12 @@ typedef struct bench_asking {
  * written over.
  */
 int bench_answer(kv_session *s, const bench_asking *a, float *logits, model_ids *ret, base_err *err);
+/*
+ * ids as if they had been written behind the session, whose last token has these logits: their mean log p, and is each,
+ * given the ones before it, the most probable one? The last of them is not read. Of a, model and turn are looked at.
+ */
+int bench_weigh(kv_session *s, const bench_asking *a, const float *logits, const model_ids *ids, double *ret,
+    bool *ret_foremost, base_err *err);
 /* Their text is added to out. */
 void bench_answer_text(const model *m, const model_ids *ids, base_buf *out);
 int32_t bench_best(const float *logits, uint32_t n); /* the first of the largest; at least one */

@@ -22,6 +22,7 @@
 #include "bench/common/peak_memory.h"
 #include "bench/common/result_file.h"
 #include "bench/common/write_answer.h"
+#include "bench/long/endless_questions.h"
 #include "kv/repair/heads.h"
 #include "kv/session.h"
 #include "model/text/template.h"
@@ -29,7 +30,8 @@
 static const char usage[] =
     "usage: kvist-bench endless --model M --corpus FOLDER "
     "--rows FILE [--lengths N,...] [--facts N] [--seed N]\n"
-    "                           [--forced [--together N]] [--out FILE [--resume]] [cache options]\n"
+    "                           [--forced [--together N]] [--questions FILE]\n"
+    "                           [--out FILE [--resume]] [cache options]\n"
     "\n"
     "  --corpus FOLDER   real code that the facts lie between\n"
     "  --rows FILE       the session's row file: kept, and gone on with when --resume is given\n"
@@ -39,6 +41,7 @@ static const char usage[] =
     "  --forced          no answer is written: a number is right where each digit, given the ones before it, is\n"
     "                    the most probable; a question takes half of the time\n"
     "  --together N      a question asks for so many facts (1), which lie far from one another; it is right where all are\n"
+    "  --questions FILE  asks what the lines of FILE say instead of facts (tests/questions/endless.jsonl)\n"
     "  --out FILE        results as JSON lines\n"
     "\n";
 
@@ -67,7 +70,7 @@ typedef struct timed {
 
 typedef struct bench {
     common_options common;
-    const char *corpus_folder, *lengths, *rows, *out;
+    const char *corpus_folder, *lengths, *rows, *questions, *out;
     int64_t facts, seed, together;
     bool resume, forced;
     uint32_t to[MOST_LENGTHS], n_lengths;
@@ -231,30 +234,6 @@ typedef struct found {
     timed message, prose; /* the question with its repair and what opens the answer; the answer */
 } found;
 
-/* Mean log p of what follows, token by token; is each the most probable one? */
-static int weigh(
-    bench *b, kv_session *s, const model_ids *ids, double *ret, bool *ret_foremost, base_err *err)
-{
-    const kv_segment written = {.origin = KV_ORIGIN_ANSWER, .turn = 2};
-    const uint32_t n_vocab = b->info->n_vocab;
-    float *logits = base_xmalloc(n_vocab * sizeof *logits);
-    double sum = 0;
-    int r = 0;
-    *ret_foremost = ids->n > 0;
-    memcpy(logits, b->logits, n_vocab * sizeof *logits);
-    for (size_t i = 0; i < ids->n && !r; i++) {
-        double most = -INFINITY, all = 0;
-        for (uint32_t v = 0; v < n_vocab; v++) most = logits[v] > most ? logits[v] : most;
-        *ret_foremost = *ret_foremost && logits[ids->ids[i]] >= most;
-        for (uint32_t v = 0; v < n_vocab; v++) all += exp(logits[v] - most);
-        sum += logits[ids->ids[i]] - most - log(all);
-        if (i + 1 < ids->n) r = kv_session_append(s, &written, &ids->ids[i], 1, logits, NULL, NULL, err);
-    }
-    *ret = ids->n ? sum / (double)ids->n : 0;
-    free(logits);
-    return r;
-}
-
 /* The part-th fact of the question for fact k. */
 static uint64_t fact_beside(const bench *b, uint64_t k, uint32_t part)
 {
@@ -334,6 +313,7 @@ static int write_answer(bench *b, const kv_session *s, uint64_t k, found *ret, b
 static int weigh_all(bench *b, kv_session *s, uint64_t k, found *ret, bool *ret_foremost, base_err *err)
 {
     const kv_segment written = {.origin = KV_ORIGIN_ANSWER, .turn = 2};
+    const bench_asking asking = {.model = b->model, .turn = 2};
     int r = 0;
     *ret_foremost = true;
     for (uint32_t part = 0; part < b->together && !r; part++) {
@@ -343,11 +323,11 @@ static int weigh_all(bench *b, kv_session *s, uint64_t k, found *ret, bool *ret_
         double log_p = 0;
         bool is_foremost = false;
         add_text(b, f.value, strlen(f.value), &digits);
-        r = weigh(b, s, &digits, &log_p, &is_foremost, err);
+        r = bench_weigh(s, &asking, b->logits, &digits, &log_p, &is_foremost, err);
         ret->log_p += log_p / (double)b->together;
         *ret_foremost = *ret_foremost && is_foremost;
         if (!r && part + 1 < b->together) {
-            model_ids_add(&next, digits.ids[digits.n - 1]); /* what weigh leaves unread */
+            model_ids_add(&next, digits.ids[digits.n - 1]); /* what bench_weigh leaves unread */
             snprintf(
                 text, sizeof text, ".\nThe number of %s is ", fact_of(b, fact_beside(b, k, part + 1)).name);
             add_text(b, text, strlen(text), &next);
@@ -499,7 +479,14 @@ static int run(bench *b, base_err *err)
         r = go_on(b, s, b->to[i], err);
         if (!r && have < b->to[i]) r = kv_session_save(s, err);
         /* A session that was longer when it was saved is not asked about a shorter length. */
-        if (!r && have < b->to[i] + TEXT_BYTES) r = ask_all(b, s, b->to[i], err);
+        if (r || have >= b->to[i] + TEXT_BYTES) continue;
+        const endless_questions questions = {.model = b->model,
+            .path = b->questions,
+            .seed = b->seed,
+            .length = b->to[i],
+            .done = &b->done,
+            .out = b->results};
+        r = b->questions ? endless_ask_questions(&questions, s, err) : ask_all(b, s, b->to[i], err);
     }
     kv_session_free(s);
     return r;
@@ -516,7 +503,7 @@ int bench_endless(int argc, char **argv)
         {"--lengths", OPTION_TEXT, &b.lengths}, {"--facts", OPTION_INTEGER, &b.facts},
         {"--seed", OPTION_INTEGER, &b.seed}, {"--out", OPTION_TEXT, &b.out},
         {"--forced", OPTION_FLAG, &b.forced}, {"--together", OPTION_INTEGER, &b.together},
-        {"--resume", OPTION_FLAG, &b.resume}, {.name = NULL}};
+        {"--questions", OPTION_TEXT, &b.questions}, {"--resume", OPTION_FLAG, &b.resume}, {.name = NULL}};
     base_err err = {0};
     int r;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;
