@@ -329,8 +329,8 @@ static void test_visit__what_a_token_asks_for_is_read(void **state)
 
 enum { ASKED = 405, ASKING = 20 };
 
-/* A token that no other one is like, evicted with its line, and a message that asks for it; lines are of ten tokens. */
-static kv_session *open_asked(fake_model *m, int32_t *ids)
+/* A token evicted with its line, and a message that asks for it; lines are of ten tokens. The first token is `first`, no other is like it. */
+static kv_session *open_asked_beside(fake_model *m, int32_t *ids, int32_t first)
 {
     static const char *const set[] = {"focus=.5", NULL};
     const kv_compute c = fake_compute(m, CTX);
@@ -341,6 +341,7 @@ static kv_session *open_asked(fake_model *m, int32_t *ids)
         fail_msg("%s", err.msg);
     for (uint32_t i = 0; i < TOKENS / 10; i++) lines[i] = i * 10;
     kit_make_classes(ids, TOKENS + ASKING, 50, 6);
+    ids[0] = first;
     ids[ASKED] = ids[TOKENS + 7] = 55;
     kit_append_segment(s,
         (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1, .lines = lines, .n_lines = TOKENS / 10}, ids,
@@ -351,6 +352,11 @@ static kv_session *open_asked(fake_model *m, int32_t *ids)
         ids + TOKENS, ASKING);
     kit_fold(s);
     return s;
+}
+
+static kv_session *open_asked(fake_model *m, int32_t *ids)
+{
+    return open_asked_beside(m, ids, 1);
 }
 
 static void ask(kv_session *s)
@@ -409,6 +415,19 @@ static void test_visit__what_is_outshone_stays_away(void **state)
     ask(s);
     assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
     assert_true(kv_session_schedule_hash(s) != before);
+    kv_session_free(s);
+}
+
+/* One line answers clearly where it draws twice what the sinks do, which are looked at where nothing fits. */
+static void test_visit__what_sinks_hold_up_to_outshines_nothing(void **state)
+{
+    (void)state;
+    fake_model m = {.lanes_differ = true};
+    int32_t ids[TOKENS + ASKING];
+    kv_session *s = open_asked_beside(&m, ids, 55);
+    ask(s);
+    assert_int_equal(kit_active_in(s, ASKED - 5, ASKED + 5), 10);
+    assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
     kv_session_free(s);
 }
 
@@ -565,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
         cmocka_unit_test(test_visit__some_pages_are_looked_into),
         cmocka_unit_test(test_visit__what_is_outshone_stays_away),
+        cmocka_unit_test(test_visit__what_sinks_hold_up_to_outshines_nothing),
         cmocka_unit_test(test_visit__a_result_outshines_nothing),
         cmocka_unit_test(test_rest__is_the_mean_of_what_is_out),
         cmocka_unit_test(test_rest__keys_are_turned_as_they_are_read),
