@@ -190,6 +190,16 @@ static void test_rewrite__takes_comments_alone(void **state)
         {"a.py", "A.f", "def f(self, a):\n    \"\"\"Give a.\n\n    Or not.\n    \"\"\"\n    return b\n",
             "add a docstring to A.f", TOOL_OK, "rewrote A.f",
             "class A:\n    def f(self, a):\n        \"\"\"Give a.\n\n        Or not.\n        \"\"\"\n        return a\n"},
+        /* What is a comment for us and more than that for the language. */
+        {"a.c", "f", "int f(int a)\n{\n    // Twice: \\\n    a += a;\n    return put(a);\n}\n",
+            "Add a comment to f", TOOL_FAILED, "would change the code around it. Nothing was changed.",
+            "    a += a;\n"},
+        {"a.c", "f", "int f(int a)\n{\n    a += a; /* once */ /* more\n    return put(a);\n}\n",
+            "Add a comment to f", TOOL_FAILED, "would change the code", "    a += a;\n"},
+        {"A.java", "f", "int f(int a) {\n    // \\u000a a = 0;\n    return a;\n}\n", "Add a comment to f",
+            TOOL_FAILED, "would change the code", "    return a;\n"},
+        {"a.js", "f", "function f(a) {\n  // \xe2\x80\xa8 a = 0\n  return a\n}\n", "Add a comment to f",
+            TOOL_FAILED, "would change the code", "  return a\n"},
         /* More than that is asked for. */
         {"a.c", "g", "/* Puts. */\nint g(int a)\n{\n    return 2;\n}\n", "add a comment to g and return 2",
             TOOL_OK, "rewrote g", "return 2;"},
@@ -200,6 +210,8 @@ static void test_rewrite__takes_comments_alone(void **state)
         "int put(int);\n\nint f(int a)\n{\n    /* twice */\n    a += a;\n    return put(a);\n}\n\n"
         "int g(int a)\n{\n    return put(a);\n}\n");
     tree_put(&t, "a.py", "class A:\n    def f(self, a):\n        return a\n");
+    tree_put(&t, "A.java", "class A {\n    int f(int a) {\n        return a;\n    }\n}\n");
+    tree_put(&t, "a.js", "function f(a) {\n  return a\n}\n");
     tree_open(&t);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) check(&t, &calls[i]);
     tree_remove(&t);

@@ -183,6 +183,55 @@ static uint32_t collect(
     return n;
 }
 
+/*
+ * What we take for a comment and the language does not, in whole: a line's end that others do not see (of Python, JavaScript), one
+ * written as an escape (Java), the end of PHP; or the other way round, a comment of C that goes on over the next line.
+ */
+static bool is_more_than_comment(const char *language, const base_buf *comment)
+{
+    static const char *const anywhere[] = {"\r", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9", NULL};
+    static const struct {
+        const char *language, *text;
+        bool is_at_end; /* of a line */
+    } marks[] = {{"java", "\\u", false}, {"scala", "\\u", false}, {"php", "?>", false}, {"c", "\\", true},
+        {"cpp", "\\", true}, {"objc", "\\", true}, {"c", "?\?/", true}, {"cpp", "?\?/", true}};
+    const char *text = comment->data ? comment->data : "";
+    for (const char *const *end = anywhere; *end; end++)
+        if (strstr(text, *end)) return true;
+    for (size_t i = 0; language && i < sizeof marks / sizeof *marks; i++) {
+        const size_t n = strlen(marks[i].text);
+        if (strcmp(marks[i].language, language) != 0) continue;
+        if (!marks[i].is_at_end && strstr(text, marks[i].text)) return true;
+        for (size_t at = 0, to; marks[i].is_at_end && at < comment->len; at = to + 1) {
+            to = tool__line_end(text, comment->len, at);
+            const base_str s = base_str_trim((base_str){text + at, to - at});
+            if (s.len >= n && !memcmp(s.ptr + s.len - n, marks[i].text, n)) return true;
+        }
+    }
+    return false;
+}
+
+/* The text without its comments and all white space. */
+static void put_code(const char *language, const base_buf *text, base_buf *ret)
+{
+    char *plain = code_blank_comments(language, text->data, text->len);
+    for (size_t i = 0; i < text->len; i++)
+        if (!tool__is_space(plain[i])) base_buf_putc(ret, plain[i]);
+    free(plain);
+}
+
+/* Whether the code stayed as it was: a comment that does not end takes what stands behind it along. */
+static bool is_same_code(const char *language, const base_buf *was, const base_buf *is)
+{
+    base_buf old = {0}, new = {0};
+    put_code(language, was, &old);
+    put_code(language, is, &new);
+    const bool same = old.len == new.len && (!old.len || !memcmp(old.data, new.data, old.len));
+    base_buf_free(&old);
+    base_buf_free(&new);
+    return same;
+}
+
 static bool find_place_of(
     code_grammars *g, const char *path, const base_buf *text, const char *name, place *ret, base_buf *why)
 {
@@ -215,7 +264,10 @@ bool tool__take_comments(code_grammars *g, const char *path, const base_buf *tex
     const bool is_python = language && !strcmp(language, "python");
     const bool crlf = tool__text_style(text->data, text->len).crlf;
     const uint32_t n = collect(&file, &p, &own, is_python, before, behind);
+    bool is_comment = true;
     for (size_t i = 0; i < file.n; i++) {
+        is_comment &=
+            !is_more_than_comment(language, &before[i]) && !is_more_than_comment(language, &behind[i]);
         if (before[i].len) tool__line_ends(ret_text, before[i].data, before[i].len, crlf);
         const bool is_last = i + 1 == file.n && text->data[text->len - 1] != '\n';
         const base_str old = file.all[i].text;
@@ -232,7 +284,13 @@ bool tool__take_comments(code_grammars *g, const char *path, const base_buf *tex
             "The request asks for comments alone, and the new text of %s brings none that is not there. Nothing was "
             "changed. Next: the same call with the comment in its place and the code as it is.\n",
             name);
-    const bool is_good = n && tool__syntax_holds(g, path, text, ret_text, why);
+    is_comment = is_comment && is_same_code(language, text, ret_text);
+    if (n && !is_comment)
+        base_buf_printf(why,
+            "A comment of the new text of %s would change the code around it. Nothing was changed. Next: the same call "
+            "with each comment closed, on lines of its own.\n",
+            name);
+    const bool is_good = n && is_comment && tool__syntax_holds(g, path, text, ret_text, why);
     if (!is_good) base_buf_free(ret_text);
     free(before);
     free(behind);
