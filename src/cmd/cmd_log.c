@@ -328,13 +328,20 @@ typedef struct live_sets {
     uint64_t **live; /* [n_lanes] -> bits */
     uint64_t *barred;
     size_t words; /* allocated for each */
-    bool damaged;
+    bool damaged, is_too_much;
 } live_sets;
+
+/* What a changed log claims is held to what a session can have: a million tokens in a thousand lanes are half of it. */
+#define MOST_BYTES ((size_t)256 << 20)
 
 static void grow_sets(live_sets *s, uint32_t n)
 {
     size_t words = (n + 63u) / 64u;
     if (words <= s->words || !s->n_lanes) return;
+    if (words > MOST_BYTES / sizeof **s->live / (s->n_lanes + 1u)) {
+        s->is_too_much = true;
+        return;
+    }
     words = words * 2;
     for (uint32_t lane = 0; lane <= s->n_lanes; lane++) {
         uint64_t **set = lane < s->n_lanes ? &s->live[lane] : &s->barred;
@@ -347,6 +354,7 @@ static void grow_sets(live_sets *s, uint32_t n)
 static void set_length(live_sets *s, uint32_t n)
 {
     grow_sets(s, n);
+    if (s->is_too_much) return;
     for (uint32_t i = s->n; i < n; i++)
         for (uint32_t lane = 0; lane < s->n_lanes; lane++) s->live[lane][i / 64] |= UINT64_C(1) << (i % 64);
     for (uint32_t i = n; i < s->n; i++) {
@@ -410,7 +418,7 @@ static bool fold_event(
     default: break;
     }
     agent_event_doc_free(doc);
-    return more;
+    return more && !s->is_too_much;
 }
 
 static bool is_set(const uint64_t *bits, uint32_t i)
@@ -483,6 +491,9 @@ static int run_kv(agent_log *l, const char *id, const log_options *o, base_err *
     int rc = agent_log_events(l, id, fold_event, &s, err);
     if (!rc && s.damaged)
         rc = base_fail(err, BASE_E_FORMAT, "a plan of session %s does not fit its tokens", id);
+    if (!rc && s.is_too_much)
+        rc = base_fail(
+            err, BASE_E_FORMAT, "the log of session %s claims more rows than a session can have", id);
     if (!rc && s.wanted && s.turn != s.wanted)
         rc = base_fail(err, BASE_E_NOT_FOUND, "session %s has no finished turn %u (the last one is %u)", id,
             s.wanted, s.turn);

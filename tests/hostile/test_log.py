@@ -87,6 +87,20 @@ class Log(Logged):
                 self.assertIn(run.returncode, (0, 1, 2, 4), run.stderr)
                 self.look()
 
+    def test_rows_that_no_memory_holds(self):
+        """A set of tokens a lane: both numbers are claims."""
+        def claim(n_lanes, n):
+            def what(db):
+                for event, member, value in (("session", "n_lanes", n_lanes), ("append", "n", n)):
+                    row, text = db.execute("SELECT rowid, json FROM events WHERE type = ? AND unpacked = 0 ORDER BY seq LIMIT 1", (event,)).fetchone()
+                    db.execute("UPDATE events SET json = ? WHERE rowid = ?", (json.dumps({**json.loads(text), member: value}).encode(), row))
+            return what
+        for n_lanes, n, sentence in ((65536, (1 << 24) - 1, "more rows than a session can have"), (65536, 64, None)):  # the second is the control
+            self.change(claim(n_lanes, n))
+            run = self.kvist("log", "kv", self.session)
+            self.assertEqual(sentence is not None and sentence in run.stderr, sentence is not None, run.stderr)
+            self.look()
+
     def test_sessions_that_came_from_each_other(self):
         def what(db):
             db.execute("PRAGMA foreign_keys = OFF")
