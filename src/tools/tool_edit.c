@@ -12,6 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A document's list goes on behind the lines: blank ones at their end, where the old ones had none, are the model's slip. */
+static base_str without_blank_end(const char *path, const base_buf *text, size_t to, base_str block)
+{
+    const char *language = code_language(path, "", 0);
+    const size_t from = tool__line_start(text->data, text->len, to);
+    const bool may = block.ptr && (!language || code_language_is_document(language)) && from < text->len &&
+                     text->data[from] != '\n';
+    while (may && block.len > 1 && block.ptr[block.len - 1] == '\n' && block.ptr[block.len - 2] == '\n')
+        block.len--;
+    return block;
+}
+
 static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
     tool_result *result, base_err *err)
 {
@@ -36,7 +48,8 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         tool__say(result, TOOL_FAILED, "The fenced block behind the call is missing. Nothing was changed.\n");
         goto out;
     }
-    bool is_good = from ? tool__replace_lines(path, &f.text, from, to, call->payload, &new_text, &why)
+    const base_str block = without_blank_end(path, &f.text, to, call->payload);
+    bool is_good = from ? tool__replace_lines(path, &f.text, from, to, block, &new_text, &why)
                         : tool__replace_blocks(path, &f.text, call->payload, &new_text, &note, &why);
     if (!is_good || !tool__syntax_holds(w->grammars, path, &f.text, &new_text, &why)) {
         tool__say(result, TOOL_FAILED, "%s", why.data);

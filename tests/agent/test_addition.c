@@ -150,6 +150,45 @@ static void test_addition__what_is_there_is_exported(void **state)
     }
 }
 
+/* A document that was to change too is begun at its place once the code is there, and ends with its line. */
+static void test_addition__a_document_tells_of_it(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *path, *text, *answer, *after;
+    } cases[] = {
+        {"README.md", "# Twice\n\n```\ntwice  # doubles\nother  # does not\n```\n", "triples it",
+            "# Twice\n\n```\ntwice  # doubles\nthrice # triples it\nother  # does not\n```\n"},
+        {"CHANGES", "1.1\n---\n- no changes yet\n\n1.0\n---\n- add `twice`\n", ".\n\n",
+            "1.1\n---\n- add `thrice`.\n\n1.0\n---\n- add `twice`\n"},
+        {"ChangeLog", "1.0\n  * Added twice\n", " of a number\nand more that is not asked for",
+            "  * Added thrice of a number\n\n1.0\n  * Added twice\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf script = {0}, request = {0};
+        put_file("twice.py", "def twice(a):\n    return 2 * a\n");
+        put_file(cases[i].path, cases[i].text);
+        base_buf_printf(&script,
+            "answer <<X\n:\n    return 3 * a\n```\nX\n" NO "answer <<X\n%s\nX\nanswer Done.\n" NO,
+            cases[i].answer);
+        base_buf_printf(
+            &request, "Add a function thrice(a) to twice.py, and note it at the top of %s.", cases[i].path);
+        host h = new_host();
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, request.data);
+        assert_file("twice.py", "def twice(a):\n    return 2 * a\n\n\ndef thrice(a):\n    return 3 * a\n");
+        char *text = get_file(cases[i].path);
+        if (strcmp(text, cases[i].after) != 0) fail_msg("%s\n%s\n%s", cases[i].path, text, h.json.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+        base_buf_free(&request);
+        put_file(cases[i].path, "");
+    }
+}
+
 /* A new function of a named type: its call is begun, with the receiver and in the place of the type's others. */
 static void test_addition__a_function_of_a_type_is_begun(void **state)
 {
@@ -501,6 +540,7 @@ int main(void)
         TEST_CASE(test_addition__an_addition_is_begun),
         TEST_CASE(test_addition__an_addition_to_a_file_sees_that_file),
         TEST_CASE(test_addition__what_is_there_is_exported),
+        TEST_CASE(test_addition__a_document_tells_of_it),
         TEST_CASE(test_addition__a_function_of_a_type_is_begun),
         TEST_CASE(test_addition__a_new_test_finds_its_place),
         TEST_CASE(test_addition__a_new_test_stands_in_its_describe),

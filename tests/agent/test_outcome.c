@@ -85,6 +85,8 @@ static void test_outcome__a_file_that_has_an_order_is_to_change(void **state)
         {"Add sub_two() to add.sh. Say in README.md what it is for.", true},
         {"Add sub_two() to add.sh, and say so at the top of the README.", true},
         {"Add sub_two() to add.sh, in the readme too", true},
+        {"Add sub_two() to add.sh and update the README.", true},
+        {"Add sub_two() to add.sh, with an entry in README.md.", true},
         {"Add sub_two() to add.sh, as the README has it", false},
         {"Add sub_two() to add.sh, as README.md has it", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -93,9 +95,10 @@ static void test_outcome__a_file_that_has_an_order_is_to_change(void **state)
         host h = new_host();
         agent_session *s = open_session(&h, ADD_SUB NO NO NO NO NO, AGENT_MODE_ALL, NULL, false);
         submit(s, &h, cases[i].request);
-        if (told(&h, "not in the tree: README.md") != cases[i].is_wanted &&
-            told(&h, "README.md is as it was") != cases[i].is_wanted)
-            fail_msg("%s: %s", cases[i].request, h.json.data);
+        char *text = get_file("README.md");
+        const char *now = cases[i].is_wanted ? "# Sums\n\nsub_twoAdded both, really.\n" : "# Sums\n";
+        if (strcmp(text, now) != 0) fail_msg("%s: %s\n%s", cases[i].request, text, h.json.data);
+        free(text);
         agent_session_close(s);
         free_host(&h);
     }

@@ -33,8 +33,8 @@ static void find_part(const char *request, size_t at, size_t *ret_from, size_t *
 }
 
 /*
- * "... and describe it in README.md", "say so at the top of the ChangeLog": an order of its own stands in front of the file at
- * byte `at`.
+ * "... and describe it in README.md", "say so at the top of the ChangeLog", "add an entry to CHANGES", "update the README": an order
+ * of its own stands in front of the file at byte `at`.
  */
 static bool is_ordered(const char *request, size_t at)
 {
@@ -44,14 +44,17 @@ static bool is_ordered(const char *request, size_t at)
     static const char *const it[] = {"it", "them", "this", "that", "so", NULL};
     static const char *const orders[] = {
         "declare", "describe", "document", "mention", "list", "note", "export", "say", "explain", NULL};
+    static const char *const notes[] = {"entry", "note", "line", "item", "sentence", NULL};
+    static const char *const changing[] = {"update", "extend", "adapt", NULL};
     agent_word w;
     do
         if (!agent__word_before(request, at, &w)) return false;
     while (agent__is_any_word(request, w, part) && (at = w.from));
+    if (agent__is_any_word(request, w, changing)) return true;
     if (!agent__is_any_word(request, w, into)) return false;
     if (!agent__word_before(request, w.from, &w)) return false;
     if (agent__is_any_word(request, w, it) && !agent__word_before(request, w.from, &w)) return false;
-    return agent__is_any_word(request, w, orders);
+    return agent__is_any_word(request, w, orders) || agent__is_any_word(request, w, notes);
 }
 
 /*

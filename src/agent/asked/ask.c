@@ -101,7 +101,10 @@ void agent__ask(agent *a, const char *request)
         if (is_text && !is_addition) continue; /* "it gives 'foo_bar'" */
         char *name = base_xstrndup(request + from, to - from);
         const char *literal = agent_value_literal(name); /* "NaN": nothing that is to come */
-        if (literal && !*literal) {
+        char *file = code_index_path(index, name);       /* ChangeLog, GNUmakefile: it is there */
+        const bool is_file = file && !code_index_is_defined(index, name);
+        free(file);
+        if ((literal && !*literal) || is_file) {
             free(name);
             continue;
         }
@@ -149,6 +152,7 @@ void agent__asked_free(agent *a)
     free(x->said);
     free(x->went);
     base_buf_free(&x->done);
+    free(x->document);
     for (uint32_t i = 0; i < x->n_listed; i++) {
         free(x->listed[i].name);
         free(x->listed[i].to);

@@ -57,6 +57,15 @@ bool agent__is_source(const char *path);
 /* The call that hands out a definition of the tree of which the request says so ("export X"), whole; once a turn. */
 bool agent__open_export(agent *a, const char *request, agent_opening *opening);
 
+/* --- document.c --- */
+/*
+ * A document that was to change too, where all the code that was asked for is in the tree: shows the lines around the place where
+ * it speaks of what is new. *ret_begun false: none is due.
+ */
+int agent__append_due_document(agent *a, bool *ret_begun, base_err *err);
+/* The call that puts a line there, up to the words behind the new name; once a turn. */
+bool agent__open_document(agent *a, agent_opening *opening);
+
 /* --- behaviour.c --- */
 /* The call that rewrites the function which the request probably means (a->asked.meant); once a turn. */
 int agent__open_behaviour(agent *a, agent_opening *opening, base_err *err);

@@ -286,7 +286,7 @@ void agent_opening_free(agent_opening *o)
     base_buf_free(&o->call);
     base_buf_free(&o->behind);
     base_buf_free(&o->old);
-    o->is_doubt = false;
+    o->is_doubt = o->is_line = false;
 }
 
 void agent__put_call(const agent *a, const agent_definition *t, base_buf *out)

@@ -26,6 +26,7 @@ typedef struct agent_opening {
     base_buf thought, call; /* control tokens in it: AGENT_PROMPT_MARK */
     base_buf behind; /* of the definition: follows the first line that the model writes behind the call */
     base_buf old;    /* the definition as it is: none of its own conditions is followed by `behind` */
+    bool is_line;    /* what the model writes is one line: `behind` follows it, whatever it says */
     bool is_doubt;   /* the call goes on into the definition: up to a doubt of doubt.c, or early_return.c's */
 } agent_opening;
 void agent_opening_free(agent_opening *o);

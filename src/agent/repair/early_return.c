@@ -144,12 +144,17 @@ bool agent__put_behind_line(
     char *line = base_xstrndup(text, (size_t)(newline - text));
     size_t end = strlen(line);
     while (end && isspace((unsigned char)line[end - 1])) end--;
-    const bool goes_on = end && strchr("{:)", line[end - 1]) && !agent__has_any_word(line, leaving) &&
-                         !is_copied(&o->old, line);
+    const bool goes_on = o->is_line || (end && strchr("{:)", line[end - 1]) &&
+                                           !agent__has_any_word(line, leaving) && !is_copied(&o->old, line));
     /* A token may have brought the next line's indentation as well. */
     const size_t n_there = n - (size_t)(newline + 1 - text);
     const bool fits = goes_on && n_there < o->behind.len && !memcmp(newline + 1, o->behind.data, n_there);
-    if (fits) base_buf_add(out, o->behind.data + n_there, o->behind.len - n_there);
+    /* Of a line that is all, what a token brought besides are newlines. */
+    const bool is_all = o->is_line && strspn(newline + 1, "\n") >= n_there;
+    if (fits)
+        base_buf_add(out, o->behind.data + n_there, o->behind.len - n_there);
+    else if (is_all)
+        base_buf_add(out, o->behind.data, o->behind.len);
     free(line);
-    return fits;
+    return fits || is_all;
 }

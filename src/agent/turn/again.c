@@ -106,7 +106,7 @@ static int ask_for_change(agent *a, const agent_reply *r, const base_buf *missin
 {
     base_buf text = {0};
     base_err put = {0};
-    bool is_test = false;
+    bool is_test = false, is_document = false;
     /* Words that say which definition has to change stay in view, and its call is begun for the model. */
     const bool is_aimed = r->end == AGENT_REPLY_DONE && r->read.text.len && !a->asked.test_waits &&
                           agent__aim_at_said(a, r->read.text.data);
@@ -115,9 +115,10 @@ static int ask_for_change(agent *a, const agent_reply *r, const base_buf *missin
         agent__notice(a, "the answer could not be put aside: %s", put.msg);
     int rc = agent__open_message(a, MODEL_ROLE_USER, err);
     if (!rc) rc = agent__append_due_test(a, &is_test, err);
+    if (!rc && !is_test && agent__can_begin_calls(a)) rc = agent__append_due_document(a, &is_document, err);
     base_buf_printf(&text, "%s%s", a->asked.n_changed ? "" : "No file was changed yet. ",
         missing->len ? missing->data : "");
-    const bool is_begun = a->info.strong || is_aimed || is_test || agent__aim_at_missing(a);
+    const bool is_begun = a->info.strong || is_aimed || is_test || is_document || agent__aim_at_missing(a);
     if (is_begun) put_aimed(a, &text);
     base_buf_puts(&text, is_begun ? "Make that change now."
                                   : "Make that change now: the rewrite call on one line, then the whole "
