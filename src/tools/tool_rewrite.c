@@ -283,7 +283,10 @@ static bool replace_comments(tool_workspace *w, const tool_call *call, const cha
     return true;
 }
 
-/* "// Your implementation here" and nothing else: has the definition no code in its body, and a comment? */
+/*
+ * "// Your implementation here" and nothing else: has the function no code in its body, and a comment? A class that is a docstring
+ * alone is one (an exception).
+ */
 static bool is_stub(tool_workspace *w, const char *path, const base_buf *text, const char *name)
 {
     base_buf why = {0};
@@ -297,8 +300,8 @@ static bool is_stub(tool_workspace *w, const char *path, const base_buf *text, c
         uint32_t from = d->body_from, to = d->body_to;
         while (from < to && strchr("{ \t\r\n", plain[from])) from++;
         while (to > from && strchr("} \t\r\n", plain[to - 1])) to--;
-        is = d->body_to > d->body_from && from == to &&
-             !tool__is_blank(text->data, d->body_from + 1, d->body_to - 1);
+        is = (!strcmp(d->what, "function") || !strcmp(d->what, "method")) && d->body_to > d->body_from &&
+             from == to && !tool__is_blank(text->data, d->body_from + 1, d->body_to - 1);
         free(plain);
     }
     code_file_free(c);

@@ -228,10 +228,14 @@ static void test_rewrite__refuses_a_stub(void **state)
         {"a.c", "g", "void g(int a)\n{\n    /* nothing to do */\n}\n", "add an empty g", TOOL_OK, "added g",
             "/* nothing to do */"},
         {"a.c", "h", "void h(int a)\n{\n}\n", "add h", TOOL_OK, "added h", "void h(int a)\n{\n}\n"},
+        /* An exception is its docstring. */
+        {"a.py", "AnError", "class AnError(ValueError):\n    \"\"\"A is wrong.\"\"\"\n", "add AnError",
+            TOOL_OK, "added AnError", "class AnError(ValueError):\n    \"\"\"A is wrong.\"\"\"\n"},
     };
     tree t;
     tree_make(&t, false);
     tree_put(&t, "a.c", "int f(int a)\n{\n    return a;\n}\n");
+    tree_put(&t, "a.py", "import b\n");
     tree_open(&t);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) check(&t, &calls[i]);
     tree_remove(&t);
