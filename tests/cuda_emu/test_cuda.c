@@ -102,7 +102,7 @@ static void check_bits(const tiny_gguf *spec)
 static void test_cuda__gives_the_cpus_logits(void **state)
 {
     tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3, TINY_GGUF_GRANITE,
-        TINY_GGUF_PHI3, TINY_GGUF_QWEN3MOE, TINY_GGUF_GPT_OSS};
+        TINY_GGUF_PHI3, TINY_GGUF_SMOLLM3, TINY_GGUF_QWEN3MOE, TINY_GGUF_GPT_OSS};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) check_bits(&specs[i]);
     tiny_gguf quantised = TINY_GGUF_QWEN2;
     quantised.type = TINY_Q8_0;

@@ -274,7 +274,7 @@ static turn turn_of(const oracle *o, uint32_t layer)
         .stretch = s->rope_factor ? s->rope_factor : 1,
         .factors = weights(o, -1, "rope_freqs.weight"),
         .neox = strcmp(s->architecture, "llama") != 0 && strcmp(s->architecture, "mistral3") != 0 &&
-                strcmp(s->architecture, "granite") != 0};
+                strcmp(s->architecture, "granite") != 0 && strcmp(s->architecture, "smollm3") != 0};
     if (s->long_trained) { /* LongRoPE */
         t.size = s->rope_growth;
         t.factors = weights(
@@ -546,8 +546,9 @@ static void layer_of_rows(const oracle *o, work *w, uint32_t layer)
                *v = w->v + (size_t)t * w->n_kv;
         norm_heads(weights(o, l, "attn_q_norm.weight"), q, s->n_head, d);
         norm_heads(weights(o, l, "attn_k_norm.weight"), k, w->n_heads_kv, d);
-        for (uint32_t h = 0; h < s->n_head; h++) rope(q + h * d, n_rot, o->phases[t], how);
-        for (uint32_t h = 0; h < w->n_heads_kv && wk; h++) rope(k + h * d, n_rot, o->phases[t], how);
+        const bool turns = !s->unturned_every || (layer + 1) % s->unturned_every != 0;
+        for (uint32_t h = 0; h < s->n_head && turns; h++) rope(q + h * d, n_rot, o->phases[t], how);
+        for (uint32_t h = 0; h < w->n_heads_kv && wk && turns; h++) rope(k + h * d, n_rot, o->phases[t], how);
         for (uint32_t i = 0; i < w->n_q && s->q_scale > 0; i++)
             q[i] *= 1 + s->q_scale * log(1 + o->phases[t] / s->yarn_trained);
         for (uint32_t i = 0; i < w->n_kv; i++) {

@@ -117,6 +117,13 @@ static const tiny_gguf specs[] = {
         .seed = 47, .long_trained = 4096, .rope_growth = 1.5f, .type = TINY_Q8_0},
     {.architecture = "phi3", .n_layer = 2, .n_embd = 256, .n_ff = 512, .n_head = 4, .n_head_kv = 1, .n_ctx = 4096,
         .seed = 48, .rope_base = 250000, .type = TINY_Q4_K},
+    /* smollm3: every fourth layer turns nothing; stretched by YaRN, which grows what is turned alone; as its files have it. */
+    {.architecture = "smollm3", .n_layer = 8, .n_embd = 128, .n_ff = 160, .n_head = 4, .n_head_kv = 1, .n_ctx = 4096,
+        .seed = 51, .tied = true, .rope_base = 5e6f, .unturned_every = 4},
+    {.architecture = "smollm3", .n_layer = 4, .n_embd = 128, .n_ff = 96, .n_head = 2, .n_head_kv = 1, .n_ctx = 4096,
+        .seed = 52, .rope_base = 1e4f, .rope_factor = 4, .yarn_trained = 1024, .unturned_every = 4},
+    {.architecture = "smollm3", .n_layer = 4, .n_embd = 256, .n_ff = 512, .n_head = 4, .n_head_kv = 1, .n_ctx = 4096,
+        .seed = 53, .tied = true, .rope_base = 5e6f, .unturned_every = 4, .type = TINY_Q8_0},
 };
 /* clang-format on */
 enum {
@@ -131,7 +138,9 @@ enum {
     GEMMA4_MIXTURE,
     GEMMA4_SHARING,
     GRANITE,
-    PHI3 = 32
+    PHI3 = 32,
+    SMOLLM3 = 35,
+    SMOLLM3_YARN
 };
 
 static void truth_of(const little *l, const tiny_gguf *spec, uint32_t n, float *logits, float *margins)
@@ -332,6 +341,23 @@ static void test_architectures__every_difference_counts(void **state)
     check_far(&c, changed);
     changed = specs[PHI3];
     changed.n_rot = 16;
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[SMOLLM3]);
+    changed = specs[SMOLLM3];
+    changed.unturned_every = 0;
+    check_far(&c, changed);
+    changed.unturned_every = 3;
+    check_far(&c, changed);
+    compare_end(&c);
+
+    c = compare_with(&specs[SMOLLM3_YARN]);
+    changed = specs[SMOLLM3_YARN];
+    changed.unturned_every = 0;
+    check_far(&c, changed);
+    changed = specs[SMOLLM3_YARN];
+    changed.yarn_trained = 0;
     check_far(&c, changed);
     compare_end(&c);
 
@@ -644,7 +670,7 @@ static void test_architectures__name_what_is_wrong(void **state)
         "qwen2 (Qwen2, Qwen2.5), qwen3 (Qwen3), qwen3moe (Qwen3-30B-A3B, Qwen3-Coder-30B-A3B), qwen35 "
         "(Qwen3.5, 3.6 and 3.8), qwen35moe (Qwen3.5 and 3.6-35B-A3B), qwen3next (Qwen3-Next, "
         "Qwen3-Coder-Next), llama (Llama 2 and 3, SmolLM2, Devstral 1), granite (Granite 3 and 4, "
-        "dense), phi3 (Phi-4, Phi-4-mini), mistral3 (Ministral 3, Devstral Small 2), gpt-oss (gpt-oss-20b, 120b), gemma3 (Gemma 3)");
+        "dense), smollm3 (SmolLM3), phi3 (Phi-4, Phi-4-mini), mistral3 (Ministral 3, Devstral Small 2), gpt-oss (gpt-oss-20b, 120b), gemma3 (Gemma 3)");
     spec = specs[PHI3];
     spec.leave_out = "blk.1.attn_qkv.weight";
     refuse(spec, BASE_E_FORMAT, "blk.1.attn_qkv.weight", "missing");

@@ -51,6 +51,16 @@ static const tiny_gguf specs[] = {
         .yarn_trained = 128,
         .yarn_less = 1,
         .q_scale = .1f},
+    {.architecture = "smollm3", /* its last layer has no places */
+        .n_layer = 4,
+        .n_embd = 128,
+        .n_ff = 96,
+        .n_head = 4,
+        .n_head_kv = 2,
+        .head_dim = 64,
+        .n_ctx = 4096,
+        .seed = 4,
+        .unturned_every = 4},
 };
 enum { N_SPECS = sizeof specs / sizeof *specs };
 

@@ -244,6 +244,36 @@ static void test_template__writes_qwen3_coder(void **state)
     close_chat(&c);
 }
 
+/*
+ * What jinja2 makes of HuggingFaceTB-SmolLM3-3B.jinja, with enable_thinking off and on. Calls are asked for as the model was
+ * taught them, whatever this template leaves out.
+ */
+static void test_template__writes_smollm3(void **state)
+{
+    static const char jinja[] =
+        "{{- \"<|im_start|>system\\n\" -}}{{- \"Reasoning Mode: \" + reasoning_mode + \"\\n\\n\" -}}"
+        "{{- \"## Custom Instructions\\n\\n\" -}}{%- if enable_thinking -%}";
+    static const char behind[] =
+        "\n\n## Custom Instructions\n\nBe brief.\n\n<|im_end|>\n"
+        "<|im_start|>user\n<|im_end|>hi<|eot_id|><|im_end|>\n<|im_start|>assistant\n";
+    chat c = open_chat("smollm3", "SmolLM3 3B", jinja, chatml_tokens);
+    for (int thinking = 0; thinking < 2; thinking++) {
+        const char *thought = thinking ? "" : "<think>\n\n</think>\n";
+        base_buf want = {0};
+        model_template_free(c.template);
+        assert_int_equal(model_template_load(&c.template, c.gguf, c.tokenizer, thinking, NULL), 0);
+        assert_string_equal(model_template_name(c.template), "smollm3");
+        assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_HERMES);
+        base_buf_printf(&want,
+            "<|im_start|>system\n## Metadata\n\nKnowledge Cutoff Date: June 2025\nReasoning Mode: %s%s%scall<|im_end|>\n"
+            "<|im_start|>user\nresult<|im_end|>\n<|im_start|>assistant\n%s",
+            thinking ? "/think" : "/no_think", behind, thought, thought);
+        check_conversation(&c, want.data, 9);
+        base_buf_free(&want);
+    }
+    close_chat(&c);
+}
+
 /* The same of Qwen3.5-4B.jinja, with enable_thinking off and on. */
 static void test_template__writes_qwen3_5(void **state)
 {
@@ -817,6 +847,7 @@ int main(void)
         cmocka_unit_test(test_template__writes_gemma),
         cmocka_unit_test(test_template__writes_gemma4),
         cmocka_unit_test(test_template__writes_granite),
+        cmocka_unit_test(test_template__writes_smollm3),
         cmocka_unit_test(test_template__writes_phi4),
         cmocka_unit_test(test_template__writes_calls_of_granite),
         cmocka_unit_test(test_template__writes_calls_of_nemo),

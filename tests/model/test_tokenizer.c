@@ -183,6 +183,7 @@ static void test_tokenizer__splits_as_each_expression_says(void **state)
         {"qwen2",     "a  ",        "[a][  ]"},            /* but not at the end */
         {"qwen2",     "11",         "[1][1]"},
         {"llama-bpe", "1111",       "[111][1]"},
+        {"smaug-bpe", "It's 1111.\n", "[It]['s][ ][111][1][.\n]"},
         {"gpt-2",     " 11",        "[ 11]"},
         {"smollm",    " 11",        "[ ][1][1]"},
         {"smollm",    "a  1",       "[a][  ][1]"},         /* the inner expression does not see the number */

@@ -24,7 +24,7 @@ typedef enum tiny_type {
 
 typedef struct tiny_gguf {
     const char *
-        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next", "gpt-oss", "gemma4", "granite" or "phi3" */
+        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next", "gpt-oss", "gemma4", "granite", "phi3" or "smollm3" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
     uint32_t head_dim;                  /* 0: n_embd / n_head, and the file does not say */
     uint32_t n_experts, n_experts_used; /* of mixtures, where n_ff is one expert's */
@@ -37,18 +37,19 @@ typedef struct tiny_gguf {
     bool ahead; /* with a block that predicts a token ahead, and a tensor of an encoder of pictures */
     uint64_t seed;
     tiny_type type;
-    bool tied;             /* no output.weight: the embedding is the head */
-    bool rope_freqs;       /* with the tensor that stretches RoPE (Llama 3.1 and later) */
-    float rope_base;       /* 0: 10000 */
-    float rope_factor;     /* 0: none */
-    uint32_t yarn_trained; /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
-    bool mistral_marks;    /* its special tokens are Mistral's, [TOOL_CALLS] and its like */
-    bool gemma_marks;      /* the same of Gemma 4's, <|tool_call> and its like */
-    bool granite_marks;    /* the same of Granite 3's, <|tool_call|> */
-    bool think_marks;      /* <think> and its end are among its special tokens */
-    uint32_t long_trained; /* phi3: divisors of RoPE for contexts up to this and for longer ones; 0: none */
-    float rope_growth;     /* phi3: what they are multiplied by that RoPE turns, with long_trained */
-    float yarn_less;       /* mistral3: yarn_log_multiplier */
+    bool tied;               /* no output.weight: the embedding is the head */
+    bool rope_freqs;         /* with the tensor that stretches RoPE (Llama 3.1 and later) */
+    float rope_base;         /* 0: 10000 */
+    float rope_factor;       /* 0: none */
+    uint32_t yarn_trained;   /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
+    bool mistral_marks;      /* its special tokens are Mistral's, [TOOL_CALLS] and its like */
+    bool gemma_marks;        /* the same of Gemma 4's, <|tool_call> and its like */
+    bool granite_marks;      /* the same of Granite 3's, <|tool_call|> */
+    bool think_marks;        /* <think> and its end are among its special tokens */
+    uint32_t long_trained;   /* phi3: divisors of RoPE for contexts up to this and for longer ones; 0: none */
+    float rope_growth;       /* phi3: what they are multiplied by that RoPE turns, with long_trained */
+    uint32_t unturned_every; /* smollm3, whose files do not say so: 4; the oracle's */
+    float yarn_less;         /* mistral3: yarn_log_multiplier */
     /* granite: what embeddings, branches and scores are multiplied by, and logits divided; 0: as others do */
     float embd_scale, branch_scale, attn_scale, logit_scale;
     float q_scale;   /* mistral3: attention.temperature_scale, with yarn_trained */
@@ -137,6 +138,14 @@ char *tiny_gguf_small_model(void);
     {                                                                                                        \
         .architecture = "phi3", .n_layer = 3, .n_embd = 128, .n_ff = 160, .n_head = 4, .n_head_kv = 2,       \
         .n_rot = 24, .n_ctx = 4096, .seed = 49, .tied = true, .long_trained = 1024, .rope_growth = 1.19f     \
+    }
+
+/* Three layers that RoPE turns, one that it does not, and one that it does: SmolLM3. */
+#define TINY_GGUF_SMOLLM3                                                                                    \
+    (tiny_gguf)                                                                                              \
+    {                                                                                                        \
+        .architecture = "smollm3", .n_layer = 5, .n_embd = 128, .n_ff = 160, .n_head = 4, .n_head_kv = 1,    \
+        .n_ctx = 4096, .seed = 54, .tied = true, .rope_base = 5e6f, .unturned_every = 4                      \
     }
 
 /* Five layers with a window, one without, one with. */

@@ -44,6 +44,7 @@ static const model_arch architectures[] = {
         .shared = true},
     {.name = "llama", .families = "Llama 2 and 3, SmolLM2, Devstral 1", .rope = OPS_ROPE_NORM},
     {.name = "granite", .families = "Granite 3 and 4, dense", .rope = OPS_ROPE_NORM, .scaled = true},
+    {.name = "smollm3", .families = "SmolLM3", .rope = OPS_ROPE_NORM, .unturned_every = 4},
     {.name = "phi3",
         .families = "Phi-4, Phi-4-mini",
         .rope = OPS_ROPE_NEOX,
@@ -218,7 +219,10 @@ static int read_yarn(const reader *r, model_hyper *h)
     h->rope_factor = 1;
     h->yarn_low = low > 0 ? low : 0;
     h->yarn_high = high < h->n_rot - 1 ? high : h->n_rot - 1;
-    h->attn_scale *= (float)(magnitude * magnitude); /* of the key and of the query */
+    if (h->arch->unturned_every)
+        h->rope_growth = magnitude; /* of what is turned, which is not all that is scored */
+    else
+        h->attn_scale *= (float)(magnitude * magnitude); /* of the key and of the query */
     return 0;
 }
 
@@ -229,7 +233,6 @@ static int read_yarn(const reader *r, model_hyper *h)
 static int read_long_rope(const reader *r, model_hyper *h)
 {
     uint64_t trained = h->n_ctx;
-    h->rope_growth = 1;
     if (!h->arch->long_rope) return 0;
     if (h->yarn_factor == 0) h->rope_growth = get_number(r, "rope.scaling.attn_factor", 1);
     get_count(r, "rope.scaling.original_context_length", &trained);
@@ -290,6 +293,9 @@ static int read_rope(const reader *r, model_hyper *h)
         return base_fail(r->err, BASE_E_FORMAT, "rope.freq_base %g and scaling factor %g make no sense",
             h->rope_base, factor);
     h->rope_factor = factor;
+    h->rope_growth = 1;
+    for (uint32_t l = 0; h->arch->unturned_every && l < h->n_layer; l++)
+        h->unturned[l / 64] |= (uint64_t)((l + 1) % h->arch->unturned_every == 0) << l % 64;
     return h->arch->rows_every ? check_sections(r, h) : 0;
 }
 

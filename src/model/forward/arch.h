@@ -57,6 +57,7 @@ typedef struct model_arch {
     bool fused; /* queries, keys and values are one matrix, and so are gates and ups */
     /* divisors of RoPE's angles for the trained context and for longer ones, and what is turned grows (LongRoPE) */
     bool long_rope;
+    uint32_t unturned_every; /* of so many layers the last turns nothing by RoPE; 0: all turn */
 } model_arch;
 
 const model_arch *model_arch_at(size_t i); /* those that are built; NULL behind the last */
@@ -98,6 +99,7 @@ typedef struct model_hyper {
     /* A query at phase p is multiplied by 1 + q_scale * ln(1 + floor(p / q_scale_every)); 0: no query is. */
     double q_scale;
     uint32_t q_scale_every;
+    uint64_t unturned[1024 / 64]; /* layers whose queries and keys have no place: bit per layer */
     /*
      * Layers with a window: row p is read from position q when q - p < window, and rope_base is another one.
      */
@@ -123,6 +125,17 @@ static inline bool model_layer_has_window(const model_hyper *h, uint32_t layer)
 
 /* Bytes of a token's rows in layers with a window; 0 where all have one: then none is outside of policy (docs/kv.md). */
 uint64_t model_window_bytes(const model_hyper *h);
+
+static inline bool model_layer_is_turned(const model_hyper *h, uint32_t layer)
+{
+    return !(h->unturned[layer / 64] >> layer % 64 & 1);
+}
+
+/* Are rows of this layer read as if they were nearer where they are folded? */
+static inline bool model_layer_folds(const model_hyper *h, uint32_t layer)
+{
+    return !model_layer_has_window(h, layer) && model_layer_is_turned(h, layer);
+}
 
 static inline bool model_layer_is_recurrent(const model_hyper *h, uint32_t layer)
 {

@@ -23,7 +23,6 @@ static const model_arch_refused refused[] = {
     {"laguna",         "Laguna XS",                      "gates on heads, heads that differ by layer",               coder},
     {"mellum",         "Mellum 2",                       "a mixture with windows",                                   coder},
     {"seed_oss",       "Seed-OSS 36B",                   "the norm before its feed-forward has another name",        dense},
-    {"smollm3",        "SmolLM3",                        "layers without RoPE",                                      little},
     {"lfm2",           "LFM2",                           "layers of short convolutions",                             little},
     {"lfm2moe",        "LFM2 8B-A1B, 24B-A2B",           "layers of short convolutions, a mixture",                  coder},
     {"olmo2",          "OLMo 2 and 3",                   "norms over whole rows of heads, and behind branches",      dense},

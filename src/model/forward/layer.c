@@ -75,7 +75,7 @@ static int turn_heads(model *m, const micro_batch *b, uint32_t layer, ops_mat x,
     const forward_scratch *s = &m->scratch;
     const uint32_t head_dim = model_layer_head_dim(&m->hyper, layer);
     int rc = weight ? norm(m, x, x, weight, b->n, n_heads, head_dim, err) : 0;
-    if (rc) return rc;
+    if (rc || !model_layer_is_turned(&m->hyper, layer)) return rc;
     const bool is_apart = model_layer_has_window(&m->hyper, layer) && s->rope_window;
     return turn(m, layer, b->n, x, n_heads, is_apart ? s->rope_window : s->rope, err);
 }
@@ -261,8 +261,7 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
     if (rc) return rc;
     const ops_mat q = r.q, gates = {q.buffer, model_query_width(h), q.stride};
     if (b->whole->capture && owns) capture_queries(m, b, at, q);
-    if (b->has_own && !model_layer_has_window(h, layer))
-        rc = turn(m, layer, b->n, q, h->n_head, s->rope_own, err);
+    if (b->has_own && model_layer_folds(h, layer)) rc = turn(m, layer, b->n, q, h->n_head, s->rope_own, err);
     if (!rc && owns)
         rc = ops->rows_write(
             m->ops, &(ops_rows_write_args){.rows = b->rows, .layer = at, .n = b->n, .k = r.k, .v = r.v}, err);

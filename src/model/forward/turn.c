@@ -27,8 +27,7 @@ static int reserve(model *m, uint32_t n, base_err *err)
     const model_hyper *h = &m->hyper;
     if (!f->layers) {
         f->layers = base_xcalloc(h->n_layer, 1);
-        for (uint32_t layer = 0; layer < h->n_layer; layer++)
-            f->layers[layer] = !model_layer_has_window(h, layer);
+        for (uint32_t layer = 0; layer < h->n_layer; layer++) f->layers[layer] = model_layer_folds(h, layer);
     }
     if (n <= f->cap) return 0;
     const uint32_t cap = n + n / 2 + 64;
@@ -118,7 +117,7 @@ static void turn_heads(const model *m, float *x, uint32_t n_heads, uint32_t n, c
             sines[i] = sin((double)by[t] * turn);
         }
         for (uint32_t layer = 0; layer < h->n_rows_layers; layer++)
-            for (uint32_t head = 0; head < n_heads && !model_layer_has_window(h, layer); head++)
+            for (uint32_t head = 0; head < n_heads && model_layer_folds(h, layer); head++)
                 turn_head(h, x + (((size_t)layer * n_heads + head) * n + t) * h->head_dim, cosines, sines);
     }
     free(cosines);

@@ -29,7 +29,8 @@ typedef struct family {
      */
     const char *think_sign, *no_thought, *thought;
     const char *start_thinking; /* `start` of a model that may think longer; NULL: the same */
-    const char *ask_to_think;   /* at the system message's beginning; NULL: nothing does */
+    /* at the system message's beginning, with thoughts and without; NULL: nothing does */
+    const char *ask_to_think, *ask_not_to;
 } family;
 
 /* clang-format off */
@@ -113,6 +114,25 @@ static const family families[] = {
     {   /* Qwen3-Coder's differs in one line's end. */
         .name = "qwen3-coder", .sign = "<function=",
         CHATML("\n</tool_response>\n"),
+    },
+    {   /*
+         * SmolLM3, whose system message says whether to think. Without the date that its template may put there, and with
+         * what it says of tools in the harness's words.
+         */
+        .name = "smollm3", .sign = "Reasoning Mode: ", .also = "## Custom Instructions",
+        .tokens = {"<|im_start|>", "<|im_end|>"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "<|im_start|>system\n## Metadata\n\nKnowledge Cutoff Date: June 2025\nReasoning Mode:",
+            [MODEL_ROLE_USER]      = "<|im_start|>user\n",
+            [MODEL_ROLE_ASSISTANT] = "<|im_start|>assistant\n",
+            [MODEL_ROLE_TOOL]      = "<|im_start|>user\n",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "\n\n<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",
+            [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = "<|im_end|>\n",
+        },
+        .think_sign = "Reasoning Mode: ", .no_thought = "<think>\n\n</think>\n",
+        .ask_to_think = " /think\n\n## Custom Instructions\n\n", .ask_not_to = " /no_think\n\n## Custom Instructions\n\n",
     },
     {   /* Qwen2, Qwen2.5, Qwen2.5-Coder, Qwen3, SmolLM2. */
         .name = "chatml", .sign = "<|im_start|>",
@@ -228,7 +248,7 @@ static const family families[] = {
 };
 /* clang-format on */
 
-enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 5, PLAIN = N_FAMILIES - 1 };
+enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 6, PLAIN = N_FAMILIES - 1 };
 
 struct model_template {
     const family *family;
@@ -334,6 +354,8 @@ static model_tool_style choose_tools(
     bool coder = contains_any_case(name, "coder") || contains_any_case(basename, "coder");
     if (base_str_equal(architecture, "qwen2") && coder) return MODEL_TOOLS_TAG_TOOLS;
     if (is_nemo(f)) return MODEL_TOOLS_NEMO;
+    if (strcmp(f->name, "smollm3") == 0)
+        return MODEL_TOOLS_HERMES; /* some of its files' templates leave tools out */
     if (is_granite_list(jinja, t)) return MODEL_TOOLS_GRANITE;
     if (contains(jinja, "<|turn>")) return MODEL_TOOLS_GEMMA;
     if (contains(jinja, "<|channel|>") && contains(jinja, "<|call|>")) return MODEL_TOOLS_HARMONY;
@@ -409,13 +431,14 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
     m->family = f;
     m->tools = choose_tools(f, gguf, jinja, t);
     if ((m->tools == MODEL_TOOLS_HARMONY) != is_harmony(m)) m->tools = MODEL_TOOLS_JSON;
-    if (is_gemma(m) && !f->ask_to_think) m->tools = MODEL_TOOLS_JSON; /* its words without its tokens */
+    if (is_gemma(m) && strcmp(f->name, "gemma4") != 0)
+        m->tools = MODEL_TOOLS_JSON; /* its words without its tokens */
     m->bos = model_tokenizer_bos(t);
     for (int role = 0; role < N_ROLES; role++) {
         add_text(t, f->begin[role], &m->begin[role]);
         add_text(t, f->end[role], &m->end[role]);
     }
-    if (thinking) add_text(t, f->ask_to_think, &m->begin[MODEL_ROLE_SYSTEM]);
+    add_text(t, thinking ? f->ask_to_think : f->ask_not_to, &m->begin[MODEL_ROLE_SYSTEM]);
     const char *start = thinking && f->start_thinking ? f->start_thinking : f->start;
     add_text(t, start, &m->start);
     m->tokenizer = t;

@@ -19,7 +19,7 @@ typedef enum model_role {
 /* How this family wants tool calls written. */
 typedef enum model_tool_style {
     MODEL_TOOLS_TAG_TOOLS, /* <tools>{json}</tools>: Qwen2.5-Coder follows this form in few-shots */
-    MODEL_TOOLS_HERMES,    /* <tool_call>{json}</tool_call>: Qwen2.5, Qwen3 */
+    MODEL_TOOLS_HERMES,    /* <tool_call>{json}</tool_call>: Qwen2.5, Qwen3, Granite 4, SmolLM3 */
     MODEL_TOOLS_XML,       /* <tool_call><function=NAME><parameter=..>: Qwen3-Coder, Qwen3.5 and later */
     /* <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{arguments}<|call|>: gpt-oss */
     MODEL_TOOLS_HARMONY,
@@ -55,8 +55,8 @@ typedef struct model_template model_template;
  * Chosen by parts of tokenizer.chat_template: an unknown one is ChatML when the vocabulary has its tokens,
  * else refused; a model without one (a base model) gets ChatML or plain words ("User: "). `thinking`: an
  * answer may begin with a thought between <think> and </think>, for models that do so; else the template
- * tells them not to. gpt-oss always thinks; with `thinking` it is asked for medium effort, else for low. Gemma 4 is asked
- * to think in the system message.
+ * tells them not to. gpt-oss always thinks; with `thinking` it is asked for medium effort, else for low. Gemma 4 and SmolLM3
+ * are asked to think in the system message, and SmolLM3 not to.
  */
 int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
     bool thinking, base_err *err);

@@ -167,7 +167,7 @@ static int load_byte_level(model_tokenizer *t, const gguf_file *g, base_err *err
     if (!t->split)
         return base_fail(err, BASE_E_UNSUPPORTED,
             "the pre-tokenizer \"%.*s\" is not one of qwen2, qwen35, "
-            "llama-bpe, dbrx, smollm, refact, gpt-2, tekken, gpt-4o",
+            "llama-bpe, dbrx, smaug-bpe, smollm, refact, gpt-2, tekken, gpt-4o",
             (int)(pre.len < 40 ? pre.len : 40), pre.ptr);
     int r = piece_table_load(&t->pieces, g, PIECE_ALPHABET_GPT2, err);
     if (r < 0) return r;

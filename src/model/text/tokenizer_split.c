@@ -1,5 +1,5 @@
 /*
- * The splitters: qwen2, qwen35 (marks are letters), llama-bpe, gpt-2, smollm (gpt-2 between single digits), and
+ * The splitters: qwen2, qwen35 (marks are letters), llama-bpe (also dbrx and smaug-bpe), gpt-2, smollm (gpt-2 between single digits), and
  * tekken and gpt-4o (o200k), which ask for case.
  *
  * A text of n bytes costs O(n): every alternative looks ahead over a run that it then takes as a whole. What
@@ -284,6 +284,7 @@ const split_kind *split_find(const char *pre, size_t n)
         {"smollm",    split_smollm, 0, 0},
         {"llama-bpe", split_llama3, 1, 1},
         {"dbrx",      split_llama3, 0, 0},
+        {"smaug-bpe", split_llama3, 0, 0},
         {"refact",    split_smollm, 0, 0},
         {"gpt-2",     split_gpt2,   0, 0},
         {"tekken",    split_tekken, 1, 1},
