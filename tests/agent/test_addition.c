@@ -157,7 +157,7 @@ static void test_addition__a_document_tells_of_it(void **state)
     static const struct {
         const char *path, *text, *answer, *after;
     } cases[] = {
-        {"README.md", "# Twice\n\n```\ntwice  # doubles\nother  # does not\n```\n", "triples it",
+        {"README.md", "# Twice\n\n```\ntwice  # doubles\nother  # does not\n```\n", " triples it",
             "# Twice\n\n```\ntwice  # doubles\nthrice # triples it\nother  # does not\n```\n"},
         {"CHANGES", "1.1\n---\n- no changes yet\n\n1.0\n---\n- add `twice`\n", ".\n\n",
             "1.1\n---\n- add `thrice`.\n\n1.0\n---\n- add `twice`\n"},

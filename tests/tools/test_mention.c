@@ -36,13 +36,13 @@ static void test_mention__its_place_and_beginning(void **state)
         /* Lists of what there is: in the column of the others, behind the one that is named, else the nearest. */
         {"README.md", "```sh\ncount   # number of items\nset     # sets\n```\n",
             "describe it in README.md behind set",
-            "```sh\ncount   # number of items\nset     # sets\n{new     # }\n```\n"},
+            "```sh\ncount   # number of items\nset     # sets\n{new     #}\n```\n"},
         {"README.md", "## API\n\n- `count(m)` counts,\n  all of them\n- `free(m)`\n",
             "describe it in README.md",
             "## API\n\n- `count(m)` counts,\n  all of them\n{- `new}\n- `free(m)`\n"},
         {"README.md", "### count(m)\n\nCounts.\n\n### free(m)\n\nFrees.\n", "describe it in README.md",
             "### count(m)\n\nCounts.\n\n{### new}### free(m)\n\nFrees.\n"},
-        {"README.md", "| set | sets |\n", "describe it in README.md", "| set | sets |\n{| new | }\n"},
+        {"README.md", "| set | sets |\n", "describe it in README.md", "| set | sets |\n{| new |}\n"},
         /* A program that calls a neighbour lists nothing: a sentence of its own in the section that is spoken of. */
         {"README.md", "# T\n\n## Errors\n\nParsing fails.\n\n## Use\n\n```c\ncount(m);\n```\n",
             "say in README.md which error parsing gives",

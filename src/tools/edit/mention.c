@@ -337,6 +337,8 @@ void tool__find_mention(const char *path, const base_buf *text, const char *name
         find_item(path, text, name, request, ret);
     else if (!find_said(text, name, neighbours, request, ret))
         find_section(path, text, name, request, ret);
+    while (ret->begins.data[ret->begins.len - 1] == ' ')
+        ret->begins.data[--ret->begins.len] = '\0'; /* words bring one */
     ret->from = ret->at;
     ret->behind = ret->to;
     for (int i = 0; i < SHOWN_BEFORE; i++) ret->from = line_before(text, ret->from);
