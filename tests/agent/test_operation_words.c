@@ -160,6 +160,20 @@ static void test_operation_words__say_an_operation_without_its_verb(void **state
         {"foo belongs in ../b.c, please", "move", "foo", "../b.c"},
         {"foo is a cryptic name. Call it total, also in the README.", "rename", "foo", "total"},
         {"foo is a poor name. Rename it to total.", "rename", "foo", "total"},
+        {"foo is a terrible name, pls call it add_up. It's in a.c", "rename", "foo", "add_up"},
+        {"foo is an odd name, could you please rename it to total", "rename", "foo", "total"},
+        {"i dont like the name foo, total would be better", "rename", "foo", "total"},
+        {"I don't like the name foo. Let's call it total", "rename", "foo", "total"},
+        {"total is a much better name for foo", "rename", "foo", "total"},
+        {"A better name for foo would be total.", "rename", "foo", "total"},
+        {"foo must be renamed to total", "rename", "foo", "total"},
+        {"foo ought to be named total, thanks", "rename", "foo", "total"},
+        {"foo should be moved into src/b.py", "move", "foo", "src/b.py"},
+        {"get rid of the deprecated alias foo", "delete", "foo", NULL},
+        {"the foo isnt needed anymore, use bar directly where its called", "delete", "foo", NULL},
+        {"foo isn't used any longer", "delete", "foo", NULL},
+        {"nobody uses the old helper foo any more", "delete", "foo", NULL},
+        {"I think foo can go", "delete", "foo", NULL},
         {"Get rid of foo.", "delete", "foo", NULL},
         {"I want to get rid of the function foo and use bar instead", "delete", "foo", NULL},
         {"foo is not needed any more.", "delete", "foo", NULL},
@@ -196,7 +210,9 @@ static void test_operation_words__open_nothing_for_other_sentences(void **state)
         "The check in foo is not needed any more", "If bar is fast, foo is not needed any more",
         "foo is not needed any more?", "foo is not needed any more in the tests", "foo is needed",
         "Change the name of the file foo writes to out.txt", "Pull the latest version into b.py",
-        "Pull foo out of the loop", "", "`", "call foo `total"};
+        "Pull foo out of the loop", "foo can go wrong", "I don't like the name foo",
+        "this is a better name for foo", "I don't like foo, total would be better",
+        "nobody uses foo correctly", "", "`", "call foo `total"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         agent_operation_words w;
         if (agent_read_operation_words(others[i], &names, &w))

@@ -13,7 +13,8 @@
  * A row a wording. X is a definition of the tree, the only one of its name. Y is the new name; N the same where it
  * has to look like code ("call f twice" asks for no name); U where the tree must not write it yet ("use strlcpy
  * instead of copy" names another function). F is any file, T the one that X goes to. "..." stands for up to four
- * words, ";" for a mark between two parts of a sentence. NULL: no operation after all; the first row that fits counts.
+ * words, ";" for a mark between two parts of a sentence. A word of `variants` stands for all its spellings. NULL: no
+ * operation after all; the first row that fits counts.
  */
 static const struct wording {
     const char *operation, *words;
@@ -23,8 +24,15 @@ static const struct wording {
     {"rename", "X is ... name ; make it Y"},
     {"rename", "X is ... name ; call it Y"},
     {"rename", "X is ... name ; rename it to Y"},
+    {"rename", "X is ... name ; Y is better"},
     {"rename", "X is ... called ; make it Y"},
     {"rename", "the name of X is ... ; make it Y"},
+    {"rename", "dislike the name X ; Y is better"},
+    {"rename", "dislike the name X ; make it Y"},
+    {"rename", "dislike the name X ; call it Y"},
+    {"rename", "dislike the name X ; rename it to Y"},
+    {"rename", "Y is ... better name for X"},
+    {"rename", "a better name for X is Y"},
     {"rename", "call X Y from now on"},
     {"rename", "call X N"},
     {"rename", "name X N"},
@@ -33,6 +41,7 @@ static const struct wording {
     {"rename", "X should be called N"},
     {"rename", "X should be called Y from now on"},
     {"rename", "X should be named Y"},
+    {"rename", "X should be renamed to Y"},
     {"rename", "X should have the name Y"},
     {"rename", "change the name of X to Y"},
     {"rename", "change the name of X into Y"},
@@ -43,29 +52,54 @@ static const struct wording {
     {"move", "put X in T"},
     {"move", "X belongs into T"},
     {"move", "X belongs in T"},
+    {"move", "X belongs to T"},
     {"move", "X should live in T"},
+    {"move", "X should be in T"},
+    {"move", "X should be moved to T"},
     {"delete", "get rid of X"},
-    {"delete", "X is not needed any more"},
-    {"delete", "X is not needed anymore"},
+    {"delete", "X isnt needed anymore"},
+    {"delete", "X isnt used anymore"},
     {"delete", "X is no longer needed"},
-    {"delete", "X is not used any more"},
     {"delete", "X is no longer used"},
+    {"delete", "X can go"},
+    {"delete", "X should be removed"},
+    {"delete", "nobody uses X anymore"},
+    {"delete", "nothing uses X anymore"},
+};
+
+/* A word of a wording, and what people write for it: "is not" without its apostrophe, "should" in other words. */
+static const struct variant {
+    const char *word, *const spellings[8];
+} variants[] = {
+    {"isnt", {"isn't", "isnt", "is not", NULL}},
+    {"anymore", {"any more", "anymore", "any longer", NULL}},
+    {"dislike", {"don't like", "dont like", "do not like", "dislike", "hate", NULL}},
+    {"should", {"should", "must", "needs to", "ought to", "shall", NULL}},
+    {"is", {"is", "would be", "was", "reads", "sounds", "seems", NULL}},
+    {"better", {"better", "clearer", "nicer", "much better", "more readable", NULL}},
+    {"nobody", {"nobody", "no one", "noone", NULL}},
+    {"to", {"to", "into", NULL}},
 };
 
 /* All that may stand in front of a wording in its sentence: "could you please get rid of X", but not "do not get rid of X". */
 static const char *const in_front[] = {"please", "you", "we", "i", "d", "i'd", "like", "want", "to", "should",
-    "now", "then", "and", "so", "let", "let's", "lets", "us", "think", "say", "write", NULL};
+    "now", "then", "and", "so", "let", "let's", "lets", "us", "think", "say", "write", "pls", "plz", "just",
+    "kindly", "hi", "hey", "ok", "also", "really", NULL};
 static const char *const polite[] = {"can", "could", "would", NULL};
-static const char *const fillers[] = {
-    "the", "function", "method", "class", "helper", "macro", "type", "struct", "file", "module", NULL};
+static const char *const fillers[] = {"the", "function", "method", "class", "helper", "macro", "type",
+    "struct", "file", "module", "alias", "constant", "variable", "interface", "trait", "enum", "property",
+    "wrapper", "unused", "old", "deprecated", "obsolete", "legacy", "dead", "useless", "static", "private",
+    "public", "internal", "global", "our", "that", NULL};
 /* What may go on behind it. */
 static const char *const behind[] = {"everywhere", "please", "because", "since", "and", "it", "now",
-    "entirely", "completely", "altogether", "instead", "too", NULL};
+    "entirely", "completely", "altogether", "instead", "too", "pls", "plz", "thanks", "thx", "also", "as",
+    "imo", NULL};
 /* Words in a new name's place that are none: "call f twice from now on". */
-static const char *const no_names[] = {"a", "an", "the", "it", "once", "twice", "first", "last", "only",
-    "directly", "always", "never", "again", "lazily", "often", "by", "with", "from", "before", "after",
-    "when", "if", "in", "on", "at", "as", "something", "somehow", "differently", "better", "consistently",
-    "more", "less", "faster", "shorter", "clear", "clearer", "to", "for", NULL};
+static const char *const no_names[] = {"a", "an", "the", "it", "this", "that", "which", "what", "there",
+    "here", "once", "twice", "first", "last", "only", "directly", "always", "never", "again", "lazily",
+    "often", "by", "with", "from", "before", "after", "when", "if", "in", "on", "at", "as", "something",
+    "somehow", "differently", "better", "consistently", "more", "less", "faster", "shorter", "clear",
+    "clearer", "to", "for", NULL};
 
 static size_t word_length(const char *s)
 {
@@ -167,6 +201,17 @@ static bool is_end(const char *s, bool may_ask)
     return *s != '?' || may_ask;
 }
 
+/* Behind the mark between two parts of a sentence, and "please", "so let's", "I'd rather" at the next one's head. */
+static const char *behind_mark(const char *s)
+{
+    static const char *const rather[] = {"rather", "could", "can", "would", "will", NULL};
+    s += strspn(s, ",;:.! -");
+    for (size_t n; (n = word_length(s)) && (agent__is_any_word(s, (agent_word){0, n}, in_front) ||
+                                               agent__is_any_word(s, (agent_word){0, n}, rather));)
+        s += n + strspn(s + n, " ,");
+    return s;
+}
+
 static bool fits(
     const char *words, const char *s, const agent_names *names, bool may_ask, agent_operation_words *ret)
 {
@@ -174,7 +219,7 @@ static bool fits(
     words += strspn(words, " ");
     const size_t n = strcspn(words, " ");
     if (!n) return is_end(s, may_ask);
-    if (*words == ';') return fits(words + 1, s + strspn(s, ",;:.!-"), names, may_ask, ret);
+    if (*words == ';') return fits(words + 1, behind_mark(s), names, may_ask, ret);
     s += strspn(s, " \t\n");
     if (n == 3 && !memcmp(words, "...", 3)) {
         for (int i = 0; i <= GAP; i++) {
@@ -188,6 +233,16 @@ static bool fits(
     if (n == 1 && strchr("XYNUFT", *words)) {
         s = read_slot(*words, s, names, ret);
         return s && fits(words + 1, s, names, may_ask, ret);
+    }
+    for (const struct variant *v = variants; v < variants + sizeof variants / sizeof *variants; v++) {
+        if (strlen(v->word) != n || memcmp(v->word, words, n) != 0) continue;
+        for (const char *const *spelling = v->spellings; *spelling; spelling++) {
+            const size_t k = strlen(*spelling);
+            if (!strncasecmp(s, *spelling, k) && !agent__is_in_word(s, k) &&
+                fits(words + n, s + k, names, may_ask, ret))
+                return true;
+        }
+        return false;
     }
     return word_length(s) == n && !strncasecmp(s, words, n) && fits(words + n, s + n, names, may_ask, ret);
 }
