@@ -303,6 +303,49 @@ static void test_refactor__signature_changes_every_call(void **state)
     tree_remove(&t);
 }
 
+/* What a call gives by name stays; what it gave by place and cannot any more is given by name, or the call is listed. */
+static void test_refactor__an_order_keeps_what_each_parameter_gets(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "k.py",
+        "def run(task, verbose, limit=3, *rest):\n"
+        "    return task\n\n\n"
+        "run(1, True)\n"
+        "run(1, run(2, False, 5), limit=4)\n"
+        "run(1, True, 7, 8)\n"
+        "run(task=1, verbose=True)\n"
+        "run(*all)\n");
+    tree_put(&t, "f.js",
+        "function f(a, b, c) {\n  return a;\n}\n\n"
+        "f(1);\nf(1, 2);\nf(1, 2, 3);\n");
+    tree_put(&t, "g.py", "def g(a, b=1):\n    return a\n");
+    tree_open(&t);
+    char *said = refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"run\",\"parameter\":\"verbose=False\",\"at\":3}", TOOL_OK);
+    assert_contains(said, "Left, look at them: k.py:9");
+    free(said);
+    expect(&t, "k.py",
+        "def run(task, limit=3, verbose=False, *rest):\n"
+        "    return task\n\n\n"
+        "run(1, verbose=True)\n"
+        "run(1, verbose=run(2, 5, False), limit=4)\n"
+        "run(1, 7, True, 8)\n"
+        "run(task=1, verbose=True)\n"
+        "run(*all)\n");
+    said = refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"2,1,3\"}", TOOL_OK);
+    assert_contains(said, "Left, look at them: f.js:5");
+    free(said);
+    expect(&t, "f.js",
+        "function f(b, a, c) {\n  return a;\n}\n\n"
+        "f(1);\nf(2, 1);\nf(2, 1, 3);\n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"g\",\"parameter\":\"2,1\"}", TOOL_REFUSED,
+        "cannot stand behind one that has one");
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"g\",\"parameter\":\"a=None\"}", TOOL_OK));
+    expect(&t, "g.py", "def g(a=None, b=1):\n    return a\n");
+    tree_remove(&t);
+}
+
 /* A default of a literal is what the body has when its parameter goes; who gave another value is told. */
 
 static void test_refactor__signature_puts_the_default_into_the_body(void **state)
@@ -595,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_refactor__delete_takes_marked_tests),
         cmocka_unit_test(test_refactor__delete_writes_what_callers_use_instead),
         cmocka_unit_test(test_refactor__signature_changes_every_call),
+        cmocka_unit_test(test_refactor__an_order_keeps_what_each_parameter_gets),
         cmocka_unit_test(test_refactor__signature_puts_the_default_into_the_body),
         cmocka_unit_test(test_refactor__signature_declares_as_the_language_does),
         cmocka_unit_test(test_refactor__signature_parts_go_s_groups),

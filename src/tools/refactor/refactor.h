@@ -247,6 +247,30 @@ bool refactor__has_defaults(const char *language);
 /* A parameter's declaration from its bare name and the literal that callers give. false: it needs a type that is not known. */
 bool refactor__declare(const char *language, const char *name, const char *value, base_buf *ret);
 
+/* ---- arguments.c: what a call gives ---- */
+
+/* Python: how many at the list's begin are the object: Cls.method(object, ...). */
+size_t refactor__object_arguments(const refactor *x, const refactor_place *p);
+/* Python: the first that is given by name; l->n: none is. */
+size_t refactor__first_keyword(const base_buf *text, const refactor_list *l);
+/* "name=" of a call's argument; SIZE_MAX: none. */
+size_t refactor__keyword_at(const base_buf *text, const refactor_list *l, const char *name);
+/* *args, **given, ...list: nobody sees which argument is which. */
+bool refactor__has_spread(const base_buf *text, const refactor_list *l);
+
+/* ---- order.c ---- */
+
+typedef struct refactor_order {
+    size_t order[REFACTOR_MAX_ITEMS], n;                 /* the old places in their new order */
+    char names[REFACTOR_MAX_ITEMS][REFACTOR_NAME_BYTES]; /* by old place */
+} refactor_order;
+/*
+ * What a call gives, bytes [*from, *to), in the new order (from == to: nothing to do); calls inside of it too. false: it cannot be
+ * changed for certain.
+ */
+bool refactor__put_order(const refactor *x, const refactor_place *p, const refactor_order *o, uint32_t *from,
+    uint32_t *to, base_buf *out);
+
 /* ---- instead.c ---- */
 
 /* The text in place of a call, and the parameters of what it called. */
@@ -312,7 +336,8 @@ typedef struct refactor_request {
     /*
      * signature: one to add, as it is declared ("int flags"; where callers give a literal, its name is enough), with
      * `value` for the callers, who stay as they are where it has a default ("flags=0"); the name of one to remove,
-     * whose literal default stands in the body then; or the new order ("2,1,3").
+     * whose literal default stands in the body then; or the new order ("2,1,3"); or one that there is, with the default that it
+     * gets ("flags=0"), at the place that `at` says.
      */
     const char *parameter, *value;
     int64_t at; /* its 1-based place */

@@ -15,14 +15,14 @@ typedef enum change_kind { ADD, REMOVE, ORDER } change_kind;
 
 typedef struct change {
     change_kind kind;
-    base_buf declared; /* ADD: as the definition has it */
+    base_buf declared; /* ADD: as the definition has it; ORDER: a parameter's new default */
     /* ADD: what callers give, NULL: nothing; REMOVE: what the body has instead, NULL: it may not */
     char *value;
     const char *order_words; /* ORDER: as the request says it */
-    size_t at;               /* ADD, REMOVE: 0-based among those that a caller sees */
-    size_t order[REFACTOR_MAX_ITEMS],
-        n;          /* ORDER: the new order of the old places; n: parameters that a caller sees */
-    size_t done_in; /* ORDER: the file and byte up to which calls are ordered */
+    size_t at;               /* 0-based among those that a caller sees; ORDER: which gets a default */
+    refactor_order order;    /* ORDER */
+    size_t n;                /* parameters that a caller sees */
+    size_t done_in;          /* ORDER: the file and byte up to which calls are ordered */
     uint32_t done_to;
     char name[REFACTOR_NAME_BYTES]; /* the parameter's name */
     uint32_t n_inlined;             /* REMOVE: places of the body that had it */
@@ -64,31 +64,6 @@ static void remove_item(
         refactor__edit(edits, l->items[at - 1].to, l->items[at].to, "");
 }
 
-/* Bytes [from, to) with the arguments of every call in them in their new order, calls inside calls too. */
-static void put_ordered(
-    const refactor *x, size_t file, const change *c, uint32_t from, uint32_t to, base_buf *out)
-{
-    const base_buf *text = &x->files[file].file.text;
-    for (size_t i = 0; i < x->n_places; i++) {
-        const refactor_place *p = &x->places[i];
-        refactor_list l;
-        if (p->file != file || p->verdict != REFACTOR_SURE || p->use->from < from || p->use->from >= to)
-            continue;
-        if (!p->use->is_call || p->use->definition != UINT32_MAX || !refactor__read_list(x, p, &l)) continue;
-        if (l.n >= c->n && l.n && l.to <= to) {
-            base_buf_add(out, text->data + from, l.items[0].from - from);
-            for (size_t k = 0; k < c->n; k++) {
-                const code_item item = l.items[c->order[k]];
-                base_buf_puts(out, k ? ", " : "");
-                put_ordered(x, file, c, item.from, item.to, out);
-            }
-            from = l.items[c->n - 1].to;
-        }
-        free(l.items);
-    }
-    if (to > from) base_buf_add(out, text->data + from, to - from);
-}
-
 /* Go's groups of parameters, each with its own type behind it in the new order. false: this is none. */
 static bool reorder_go(
     const refactor *x, const refactor_place *p, const refactor_list *l, change *c, refactor_edits *edits)
@@ -98,72 +73,64 @@ static bool reorder_go(
     const bool is_go = !strcmp(f->uses->file->language, "go");
     const size_t n =
         is_go && p->use->definition != UINT32_MAX ? refactor__expand_go(f->file.text.data, l, items) : 0;
-    const bool is_group = n > l->n && n == c->n;
+    const bool is_group = n > l->n && n == c->order.n;
     for (size_t i = 0; is_group && i < n; i++)
-        base_buf_printf(&s, "%s%s", i ? ", " : "", items[c->order[i]].data);
+        base_buf_printf(&s, "%s%s", i ? ", " : "", items[c->order.order[i]].data);
     if (is_group) refactor__edit(edits, l->items[0].from, l->items[l->n - 1].to, s.data);
     for (size_t i = 0; i < n; i++) base_buf_free(&items[i]);
     base_buf_free(&s);
     return is_group;
 }
 
-static void reorder(const refactor *x, const refactor_place *p, const refactor_list *l, size_t first,
+/* A parameter that has a default now: as it stands, then "=" and the new one. */
+static void put_with_default(const refactor_file *f, code_item item, const change *c, base_buf *out)
+{
+    const char *at = f->file.text.data + item.from;
+    size_t n = item.to - item.from, skip;
+    const char *old = refactor__default_of(at, n, &skip);
+    if (old) n = (size_t)((const char *)memchr(at, '=', n) - at);
+    while (n && at[n - 1] == ' ') n--;
+    const bool is_typed = memchr(at, ':', n) != NULL || memchr(at, ' ', n) != NULL;
+    base_buf_add(out, at, n);
+    base_buf_printf(out, is_typed ? " = %s" : "=%s", c->declared.data);
+}
+
+/* The definition's or prototype's own list. */
+static bool reorder(const refactor *x, const refactor_place *p, const refactor_list *l, size_t first,
     change *c, refactor_edits *edits)
 {
     const refactor_file *f = &x->files[p->file];
     base_buf s = {0};
-    if (reorder_go(x, p, l, c, edits)) return;
-    if (l->n < first + c->n || c->n == 0) return;
-    if (c->done_in == p->file && p->use->from < c->done_to) return; /* inside a call that was ordered */
-    for (size_t i = 0; i < c->n; i++) {
-        const code_item item = l->items[first + c->order[i]];
+    if (reorder_go(x, p, l, c, edits)) return true;
+    if (l->n < first + c->order.n || c->order.n == 0) return false;
+    for (size_t i = 0; i < c->order.n; i++) {
+        const code_item item = l->items[first + c->order.order[i]];
+        const bool is_declared = c->declared.len && c->order.order[i] == c->at;
         base_buf_puts(&s, i ? ", " : "");
-        if (p->use->definition == UINT32_MAX)
-            put_ordered(x, p->file, c, item.from, item.to, &s);
+        if (is_declared)
+            put_with_default(f, item, c, &s);
         else
             base_buf_add(&s, f->file.text.data + item.from, item.to - item.from);
     }
-    refactor__edit(edits, l->items[first].from, l->items[first + c->n - 1].to, s.data ? s.data : "");
-    c->done_in = p->file;
-    c->done_to = l->items[first + c->n - 1].to;
+    refactor__edit(edits, l->items[first].from, l->items[first + c->order.n - 1].to, s.data ? s.data : "");
     base_buf_free(&s);
+    return true;
 }
 
-/* "name=" of a call's argument. */
-static size_t keyword_at(const base_buf *text, const refactor_list *l, const char *name)
+/* One call; what it gives for others may hold further calls. */
+static bool reorder_call(const refactor *x, const refactor_place *p, change *c, refactor_edits *edits)
 {
-    const size_t n = strlen(name);
-    for (size_t i = 0; i < l->n && n; i++) {
-        const char *s = text->data + l->items[i].from;
-        if (l->items[i].to - l->items[i].from > n && !memcmp(s, name, n) && (s[n] == '=' || s[n] == ' ') &&
-            s[n + 1] != '=')
-            return i;
+    uint32_t from, to;
+    base_buf s = {0};
+    if (c->done_in == p->file && p->use->from < c->done_to) return true; /* inside a call that was ordered */
+    const bool is_good = refactor__put_order(x, p, &c->order, &from, &to, &s);
+    if (is_good && from < to) {
+        refactor__edit(edits, from, to, s.data ? s.data : "");
+        c->done_in = p->file;
+        c->done_to = to;
     }
-    return SIZE_MAX;
-}
-
-static bool has_spread(const base_buf *text, const refactor_list *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        const char *s = text->data + l->items[i].from;
-        const size_t n = l->items[i].to - l->items[i].from;
-        if ((*s == '*' && n > 1) || (n > 3 && (!memcmp(s, "...", 3) || !memcmp(s + n - 3, "...", 3))))
-            return true;
-    }
-    return false;
-}
-
-static size_t first_keyword(const base_buf *text, const refactor_list *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        const char *s = text->data + l->items[i].from;
-        size_t pos = 0, a, b;
-        const size_t n = l->items[i].to - l->items[i].from;
-        if (!code_next_identifier(s, n, &pos, &a, &b) || a != 0) continue;
-        while (b < n && s[b] == ' ') b++;
-        if (b + 1 < n && s[b] == '=' && s[b + 1] != '=') return i;
-    }
-    return l->n;
+    base_buf_free(&s);
+    return is_good;
 }
 
 /* Does the call give for the parameter just what its body has instead? "2", "mode=2" */
@@ -183,14 +150,14 @@ static bool edit_call(const refactor *x, const refactor_place *p, change *c, ref
     const bool is_python = !strcmp(f->uses->file->language, "python");
     refactor_list l;
     if (!p->use->is_call || !refactor__read_list(x, p, &l)) return false;
-    size_t skip = 0;
-    /* Cls.method(object, ...) */
-    if (is_python && x->target.is_member && p->use->object_kind == CODE_OBJECT_NAMED && x->target.parent &&
-        !strcmp(p->use->object, x->target.parent))
-        skip = 1;
+    if (c->kind == ORDER) {
+        free(l.items);
+        return reorder_call(x, p, c, edits);
+    }
+    const size_t skip = refactor__object_arguments(x, p);
     /* A spread in the middle hides which argument is which. */
-    const size_t before = is_python ? first_keyword(text, &l) : l.n;
-    bool is_good = !has_spread(text, &l);
+    const size_t before = is_python ? refactor__first_keyword(text, &l) : l.n;
+    bool is_good = !refactor__has_spread(text, &l);
     if (c->kind == ADD && !c->value) {
         is_good = true; /* its default holds, where nothing shifts */
         if (skip + c->at < before) is_good = false;
@@ -208,17 +175,12 @@ static bool edit_call(const refactor *x, const refactor_place *p, change *c, ref
         }
         base_buf_free(&named);
     } else if (is_good && c->kind == REMOVE) {
-        const size_t keyword = is_python ? keyword_at(text, &l, c->name) : SIZE_MAX;
+        const size_t keyword = is_python ? refactor__keyword_at(text, &l, c->name) : SIZE_MAX;
         const size_t at = keyword != SIZE_MAX ? keyword : skip + c->at < before ? skip + c->at : SIZE_MAX;
         if (at != SIZE_MAX) {
             c->gives_other = c->value && !gives(text, l.items[at], c);
             remove_item(f, &l, at, false, edits);
         }
-    } else if (is_good) {
-        if (before >= skip + c->n)
-            reorder(x, p, &l, skip, c, edits);
-        else if (before > skip)
-            is_good = false;
     }
     free(l.items);
     return is_good;
@@ -256,7 +218,7 @@ static bool edit_definition(const refactor *x, const refactor_place *p, change *
     else if (c->kind == REMOVE && first + c->at < l.n)
         remove_item(f, &l, first + c->at, true, edits);
     else if (c->kind == ORDER)
-        reorder(x, p, &l, first, c, edits);
+        is_good = reorder(x, p, &l, first, c, edits);
     else
         is_good = false;
     free(l.items);
@@ -328,25 +290,65 @@ static bool read_added(refactor *x, const refactor_request *q, const refactor_li
     return true;
 }
 
-static bool read_order(refactor *x, const refactor_request *q, change *c)
+/* Python takes no parameter without a default behind one that has one, and * and *args part the others. */
+static const char *why_no_order(const refactor *x, const refactor_list *l, const change *c)
+{
+    const refactor_file *f = x->target.in;
+    const base_buf *text = &f->file.text;
+    const size_t first = refactor__hidden_parameters(text, l);
+    bool has_default = false;
+    if (strcmp(f->uses->file->language, "python") != 0 || l->n < first + c->order.n) return NULL;
+    for (size_t i = 0; i < c->order.n; i++) {
+        const size_t k = c->order.order[i];
+        const code_item item = l->items[first + k];
+        size_t n;
+        const bool has = (c->declared.len && k == c->at) ||
+                         refactor__default_of(text->data + item.from, item.to - item.from, &n);
+        const bool is_star = text->data[item.from] == '*';
+        for (size_t j = 0; is_star && j < i; j++)
+            if (c->order.order[j] > k) return "what stands in front of * has to stay there";
+        if (is_star && k > i) return "what stands in front of * has to stay there";
+        if (is_star) return NULL; /* behind it any order will do */
+        if (has_default && !has) return "a parameter without a default cannot stand behind one that has one";
+        has_default |= has;
+    }
+    return NULL;
+}
+
+/* "2,1,3", or "name=value" with the place that it shall have. */
+static bool read_order(refactor *x, const refactor_request *q, const refactor_list *l, change *c)
 {
     bool seen[REFACTOR_MAX_ITEMS] = {0}, is_good = true;
     size_t n_order = 0;
     c->kind = ORDER;
-    for (const char *p = q->parameter; *p && n_order < REFACTOR_MAX_ITEMS; p += strcspn(p, "0123456789")) {
+    c->order.n = c->n;
+    if (c->declared.len) { /* c->at goes to q->at */
+        const size_t to = q->at > 0 && (size_t)q->at <= c->n ? (size_t)q->at - 1 : c->at;
+        for (size_t i = 0, k = 0; i < c->n; i++) {
+            k += k == c->at;
+            c->order.order[i] = i == to ? c->at : k++;
+        }
+        n_order = c->n + 1; /* one alone may get a default */
+    }
+    for (const char *p = c->declared.len ? "" : q->parameter; *p && n_order < REFACTOR_MAX_ITEMS;
+         p += strcspn(p, "0123456789")) {
         char *end;
         const unsigned long k = strtoul(p, &end, 10);
         p = end;
         if (k < 1 || k > c->n || k > REFACTOR_MAX_ITEMS || seen[k - 1]) is_good = false;
         if (is_good) seen[k - 1] = true;
-        c->order[n_order++] = k - 1;
+        c->order.order[n_order++] = k - 1;
         if (!*p) break;
     }
-    is_good = is_good && n_order == c->n && n_order > 1;
+    is_good = is_good && (c->declared.len || n_order == c->n) && n_order > 1;
+    const char *why = is_good ? why_no_order(x, l, c) : NULL;
     if (!is_good)
         tool__say(x->result, TOOL_REFUSED, "\"%s\" is no order of %zu parameters. Nothing was changed.\n",
             q->parameter, c->n);
-    return is_good;
+    if (why)
+        tool__say(
+            x->result, TOOL_REFUSED, "%s cannot have that order: %s. Nothing was changed.\n", x->name, why);
+    return is_good && !why;
 }
 
 /* What the request says, against the parameters that there are. */
@@ -355,7 +357,6 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
     const refactor_file *f = x->target.in;
     const base_buf *text = &f->file.text;
     const char *language = f->uses->file->language;
-    char names[REFACTOR_MAX_ITEMS][REFACTOR_NAME_BYTES];
     refactor_list l;
     *c = (change){.order_words = q->parameter, .done_in = SIZE_MAX};
     if (!q->parameter || !refactor__read_list(x, own, &l)) {
@@ -365,13 +366,18 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
         return false;
     }
     bool is_good = true;
-    size_t found = SIZE_MAX;
-    c->n = refactor__parameter_names(language, text, &l, names);
+    size_t found = SIZE_MAX, n_default;
+    c->n = refactor__parameter_names(language, text, &l, c->order.names);
+    const char *gets = refactor__default_of(q->parameter, strlen(q->parameter), &n_default);
     refactor__parameter_name(language, q->parameter, strlen(q->parameter), c->name);
     for (size_t i = 0; i < c->n; i++)
-        if (!strcmp(names[i], c->name)) found = i;
+        if (!strcmp(c->order.names[i], c->name)) found = i;
     if (strspn(q->parameter, "0123456789, ") == strlen(q->parameter)) {
-        is_good = read_order(x, q, c);
+        is_good = read_order(x, q, &l, c);
+    } else if (found != SIZE_MAX && gets && n_default && refactor__has_defaults(language) && !q->value) {
+        c->at = found;
+        base_buf_add(&c->declared, gets, n_default);
+        is_good = read_order(x, q, &l, c);
     } else if (found != SIZE_MAX && (q->value || strcmp(q->parameter, c->name) != 0)) {
         tool__say(x->result, TOOL_REFUSED, "%s has a parameter %s already. Nothing was changed.\n", x->name,
             c->name);
