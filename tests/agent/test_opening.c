@@ -358,6 +358,58 @@ static void test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_mode
     }
 }
 
+/* A request about parameters is a call in whole where it names the function and one of its parameters. */
+static void test_opening__a_request_about_parameters_is_a_call(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request, *has;
+    } cases[] = {
+        {"make sep the first argument of join", "def join(sep, words, quote):"},
+        {"join should take the quote after the words", "def join(words, quote, sep):"},
+        {"Make words the last argument of join and default it to none", "def join(sep, quote, words=None):"},
+        {"swap sep and quote in join", "def join(words, quote, sep):"},
+        {"could you rename the parameter `sep` of join to glue?", "def join(words, glue, quote):"},
+        {"the quote argument of join should be called tail", "def join(words, sep, tail):"},
+        {"drop the unused quote parameter of join", "def join(words, sep):"},
+        {"add a parameter quiet to join, default false", "def join(words, sep, quote, quiet=False):"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        put_file("words.py", "def join(words, sep, quote):\n    return sep.join(words)\n");
+        put_file("use.py", "from words import join\n\nprint(join(['a'], '-', 'b'))\n");
+        agent_session *s =
+            open_session(&h, "opens 1\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+                AGENT_MODE_EDITS, NULL, false);
+        submit(s, &h, cases[i].request);
+        char *text = get_file("words.py");
+        if (!strstr(text, cases[i].has)) fail_msg("%s\n%s\n%s", cases[i].request, text, h.json.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+/* "Move a and b from x.py to y.py": both go there. */
+static void test_opening__several_moves_go_to_one_file(void **state)
+{
+    NEEDS_GRAMMAR;
+    host h = new_host();
+    put_file("signer.py",
+        "signer = 1\n\n\ndef twice(n):\n    return 2 * n\n\n\ndef thrice(n):\n    return 3 * n\n");
+    put_file("coder.py", "def half(n):\n    return n / 2\n");
+    agent_session *s = open_session(&h,
+        "opens 1\nanswer }}</tools>\nopens 1\nanswer }}</tools>\nanswer Done.\nanswer Done.\n",
+        AGENT_MODE_EDITS, NULL, false);
+    submit(s, &h, "move twice and thrice from signer.py to coder.py pls");
+    char *text = get_file("coder.py");
+    if (!strstr(text, "def twice(n):") || !strstr(text, "def thrice(n):"))
+        fail_msg("%s\n%s", text, h.json.data);
+    free(text);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* "Rename a to b and c to d": each is begun; one that is refused keeps the next from nothing, and is named at the end. */
 static void test_opening__several_operations_are_all_begun(void **state)
 {
@@ -568,6 +620,8 @@ int main(void)
         TEST_CASE(test_opening__parameters_are_turned_round_with_their_calls),
         TEST_CASE(test_opening__a_parameter_comes_and_goes_by_words),
         TEST_CASE(test_opening__behaviour_in_plain_words_finds_its_function),
+        TEST_CASE(test_opening__a_request_about_parameters_is_a_call),
+        TEST_CASE(test_opening__several_moves_go_to_one_file),
         TEST_CASE(test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_model),
         TEST_CASE(test_opening__several_operations_are_all_begun),
         TEST_CASE(test_opening__comments_of_each_are_wanted),

@@ -90,6 +90,43 @@ static void test_operation_words__say_a_parameter(void **state)
     }
 }
 
+/* Of f(text, sep, lower, ascii): the old places in their new order. */
+static void test_operation_words__say_an_order(void **state)
+{
+    static const char *const of_f[] = {"text", "sep", "lower", "ascii"};
+    static const struct {
+        const char *request, *order, *value;
+    } cases[] = {
+        {"make ascii the first argument of f", "4123", NULL},
+        {"make ascii the first argument of f after text", "1423", NULL},
+        {"Make text the last parameter of f and default it to None", "2341", "None"},
+        {"f should take the sep first", "2134", NULL},
+        {"ascii should come before lower in f", "1243", NULL},
+        {"please move sep behind lower in f", "1324", NULL},
+        {"put lower in front of the sep of f", "1324", NULL},
+        {"The last argument of f should be sep", "1342", NULL},
+        {"swap the arguments sep and ascii of f", "1432", NULL},
+        {"move `text` to the end of f's parameters", "2341", NULL},
+        {"f should return the first text", "", NULL},
+        {"Add a parameter first to f behind text", "", NULL},
+        {"rename sep to last in f", "", NULL},
+        {"f should be called first", "", NULL},
+        {"make f faster", "", NULL},
+        {"", "", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agent_order_words w;
+        const char *r = cases[i].request;
+        char order[8] = "";
+        if (agent_read_order_words(r, of_f, 4, &w))
+            for (size_t k = 0; k < w.n; k++) order[k] = (char)('1' + w.order[k]);
+        same(r, "order", order, cases[i].order);
+        char *value = *order ? agent_read_default_words(r) : NULL;
+        same(r, "default", value, cases[i].value);
+        free(value);
+    }
+}
+
 static void test_operation_words__say_what_stands_instead(void **state)
 {
     static const struct {
@@ -171,6 +208,7 @@ static void test_operation_words__say_an_operation_without_its_verb(void **state
         {"foo should be moved into src/b.py", "move", "foo", "src/b.py"},
         {"get rid of the deprecated alias foo", "delete", "foo", NULL},
         {"the foo isnt needed anymore, use bar directly where its called", "delete", "foo", NULL},
+        {"the foo function isnt needed anymore, use bar directly", "delete", "foo", NULL},
         {"foo isn't used any longer", "delete", "foo", NULL},
         {"nobody uses the old helper foo any more", "delete", "foo", NULL},
         {"I think foo can go", "delete", "foo", NULL},
@@ -302,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operation_words__say_a_parameter),
+        cmocka_unit_test(test_operation_words__say_an_order),
         cmocka_unit_test(test_operation_words__say_what_stands_instead),
         cmocka_unit_test(test_operation_words__say_an_operation_without_its_verb),
         cmocka_unit_test(test_operation_words__open_nothing_for_other_sentences),

@@ -303,6 +303,29 @@ static void test_refactor__signature_changes_every_call(void **state)
     tree_remove(&t);
 }
 
+/* "old = new": who says old can say new; a comment behind it on its line goes with it. */
+static void test_refactor__what_uses_an_alias_says_its_name(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "m.py",
+        "def parse(text):\n    return text\n\n\nread = parse  # legacy\n\n\ndef use():\n    return read(1)\n");
+    tree_put(&t, "n.py", "import m\nfrom m import read\n\nall = [m.read, read]\nread(2)\n");
+    tree_put(
+        &t, "c.c", "int put(int n) { return n; }\n#define old_put put\nint f(void) { return old_put(1); }\n");
+    tree_put(&t, "k.py", "def one():\n    return 1\n\n\ntwo = one()\n\nprint(two)\n");
+    tree_open(&t);
+    char *said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"read\"}", TOOL_OK);
+    assert_contains(said, "4 places say parse now");
+    free(said);
+    expect(&t, "m.py", "def parse(text):\n    return text\n\n\ndef use():\n    return parse(1)\n");
+    expect(&t, "n.py", "import m\nfrom m import parse\n\nall = [m.parse, parse]\nparse(2)\n");
+    free(refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"old_put\"}", TOOL_OK));
+    expect(&t, "c.c", "int put(int n) { return n; }\nint f(void) { return put(1); }\n");
+    refuses(&t, "{\"operation\":\"delete\",\"name\":\"two\"}", TOOL_REFUSED, "k.py:7");
+    tree_remove(&t);
+}
+
 /* What a call gives by name stays; what it gave by place and cannot any more is given by name, or the call is listed. */
 static void test_refactor__an_order_keeps_what_each_parameter_gets(void **state)
 {
@@ -638,6 +661,7 @@ int main(void)
         cmocka_unit_test(test_refactor__delete_takes_marked_tests),
         cmocka_unit_test(test_refactor__delete_writes_what_callers_use_instead),
         cmocka_unit_test(test_refactor__signature_changes_every_call),
+        cmocka_unit_test(test_refactor__what_uses_an_alias_says_its_name),
         cmocka_unit_test(test_refactor__an_order_keeps_what_each_parameter_gets),
         cmocka_unit_test(test_refactor__signature_puts_the_default_into_the_body),
         cmocka_unit_test(test_refactor__signature_declares_as_the_language_does),

@@ -156,6 +156,7 @@ void agent__asked_free(agent *a)
     for (uint32_t i = 0; i < x->n_listed; i++) {
         free(x->listed[i].name);
         free(x->listed[i].to);
+        free(x->listed[i].path);
     }
     agent__forget_meant(a);
     free(x->test_of);

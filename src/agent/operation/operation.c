@@ -14,7 +14,6 @@
 #include "agent/retrieve/retrieve.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
-#include "tools/refactor/parameters.h"
 #include "code/code.h"
 
 /* Verbs, and what may stand behind them in place of a definition: then it is no operation of ours. */
@@ -169,15 +168,6 @@ static bool read_way(const char *behind, const char *name, bool is_move, char **
     return true;
 }
 
-/* "Turn the parameters round", "swap the arguments of f". */
-static bool asks_for_order(const char *request)
-{
-    static const char *const things[] = {"parameters", "arguments", "params", NULL};
-    static const char *const verbs[] = {
-        "swap", "exchange", "reverse", "turn", "other way round", "change the order", NULL};
-    return agent__has_any_word(request, things) && agent__has_any_word(request, verbs);
-}
-
 /* Behind the verb where it orders something: "Cache.Remove", "`remove`" and "remove()" are names. 0: nowhere. */
 static size_t find_verb(const char *request, const char *verb)
 {
@@ -306,215 +296,14 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out)
 
 /* --- the call ------------------------------------------------------------------------------------------- */
 
-/* A function that the request means, where it stands and what its callers give. */
-typedef struct function {
-    char *name, *path;
-    bool is_one_of_many; /* the tree defines the name elsewhere too */
-    size_t n;
-    char (*parameters)[REFACTOR_NAME_BYTES];
-} function;
-
-static void function_free(function *f)
-{
-    free(f->name);
-    free(f->path);
-    free(f->parameters);
-    *f = (function){0};
-}
-
-/* false: the tree has no such function with a list of parameters, or only in its tests. */
-static bool look_up(const agent *a, const char *name, function *ret)
-{
-    code_place *places = NULL;
-    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
-    uint32_t n_found = 0;
-    *ret = (function){.parameters = base_xcalloc(REFACTOR_MAX_ITEMS, REFACTOR_NAME_BYTES)};
-    for (uint32_t i = 0; i < n; i++) {
-        const code_place *p = &places[i];
-        if (p->is_declaration || code_path_is_test(p->path)) continue;
-        if (n_found++) continue;
-        ret->n =
-            refactor_parameters(a->workspace, p->path, code_last_name(name), p->from, p->to, ret->parameters);
-        ret->path = base_xstrdup(p->path);
-        ret->name = base_xstrdup(name);
-    }
-    ret->is_one_of_many = n_found > 1;
-    code_places_free(places, n);
-    if (n_found && ret->n != SIZE_MAX) return true;
-    function_free(ret);
-    return false;
-}
-
-static bool has_parameter(const function *f, const char *name)
-{
-    for (size_t i = 0; i < f->n; i++)
-        if (!strcmp(f->parameters[i], name)) return true;
-    return false;
-}
-
-static bool is_it(const function *f, const agent_parameter_words *w)
-{
-    if (w->name && !strcmp(f->name, w->name)) return false;
-    if (w->change == AGENT_PARAMETER_COMES) return !w->name || !has_parameter(f, w->name);
-    return w->name ? has_parameter(f, w->name) : f->n == 1;
-}
-
-/* The function whose parameters the request is about: where one is expected ("to f", "f should take"), else any it names. */
-static bool find_function(const agent *a, const char *request, const agent_parameter_words *w, function *ret)
-{
-    static const char *const in_front[] = {"to", "of", "from", "let", "give", "function", "method", NULL};
-    agent_word last = {0}, word;
-    bool found = false;
-    for (; !found && agent__next_word(request, last.to, &word); last = word) {
-        if (!agent__is_any_word(request, last, in_front)) continue;
-        char *name = agent__copy_word(request, word);
-        found = look_up(a, name, ret);
-        free(name);
-        if (!found || is_it(ret, w)) continue;
-        function_free(ret);
-        found = false;
-    }
-    agent_named named;
-    agent__find_named(a, request, &named);
-    for (uint32_t i = 0; i < named.n && !found && named.items[i].score >= AGENT_NAMED_SURE; i++) {
-        found = look_up(a, named.items[i].name, ret);
-        if (!found || is_it(ret, w)) continue;
-        function_free(ret);
-        found = false;
-    }
-    agent_named_free(&named);
-    return found;
-}
-
-/* Does the function at that place write the word behind the end of its parameters? */
-static bool body_says(const agent *a, const code_place *p, const char *word)
-{
-    enum { MAX_FILE = 4 << 20 };
-    base_buf text = {0};
-    size_t at = 0, from, to;
-    bool is_so = tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) || p->to > text.len;
-    uint32_t n = 0;
-    while (!is_so && code_next_identifier(text.data + p->from, p->to - p->from, &at, &from, &to)) {
-        const char *found = text.data + p->from + from;
-        const bool is_member = from > 0 && (found[-1] == '.' || found[-1] == '>'); /* another thing's */
-        n += !is_member && to - from == strlen(word) && !memcmp(found, word, to - from);
-    }
-    base_buf_free(&text);
-    return is_so || n > 1; /* the first declares it */
-}
-
-/* "... that makes it strict", "The header gets this mode": is more said than what comes and what callers give? */
-static bool says_what_for(const char *request, const agent_parameter_words *w)
-{
-    static const char *const links[] = {
-        "that", "which", "so", "instead", "when", "if", "whether", "unless", NULL};
-    static const char *const known[] = {"caller", "callers", "call", "calls", "called", "pass", "passes",
-        "default", "defaults", "defaulting", "everywhere", NULL};
-    for (const char *at = request + w->to; *at;) {
-        agent_word first;
-        size_t n = 0;
-        while (at[n] && !(strchr(".;!?\n", at[n]) && (!at[n + 1] || isspace((unsigned char)at[n + 1])))) n++;
-        char *part = base_xstrndup(at, n);
-        const bool is_new = at > request + w->to && agent__next_word(part, 0, &first);
-        const bool says = is_new ? !agent__has_any_word(part, known) : agent__has_any_word(part, links);
-        free(part);
-        if (says) return true;
-        at += n + (at[n] != '\0');
-    }
-    return false;
-}
-
-void agent__wish_use_of_parameter(agent *a, const base_json *arguments)
-{
-    const char *operation = base_json_str(arguments, "operation", NULL),
-               *name = base_json_str(arguments, "name", NULL),
-               *declared = base_json_str(arguments, "parameter", NULL);
-    agent_parameter_words w;
-    code_place *places = NULL;
-    const code_place *only = NULL;
-    uint32_t n_found = 0;
-    if (!operation || strcmp(operation, "signature") != 0 || !name || !declared ||
-        !agent_read_parameter_words(a->request, &w))
-        return;
-    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
-    for (uint32_t i = 0; i < n; i++) {
-        if (places[i].is_declaration || code_path_is_test(places[i].path)) continue;
-        only = &places[i];
-        n_found++;
-    }
-    if (n_found == 1 && w.change == AGENT_PARAMETER_COMES && w.name && strstr(declared, w.name) &&
-        says_what_for(a->request, &w) && !body_says(a, only, w.name))
-        agent__wish_changed(a, only->path, name);
-    code_places_free(places, n);
-    agent_parameter_words_free(&w);
-}
-
-static void put_member(base_buf *json, const char *name, const char *value)
-{
-    base_buf_printf(json, ", \"%s\": ", name);
-    base_json_put_str(json, value, strlen(value));
-}
-
-/* As the function's language declares it, without a default; empty: the request does not say enough. */
-static void put_declared(const agent_parameter_words *w, const char *language, base_buf *out)
-{
-    const bool is_first = !strcmp(language, "c") || !strcmp(language, "cpp") || !strcmp(language, "java");
-    if (w->declared || !w->name)
-        base_buf_puts(out, w->declared ? w->declared : "");
-    else if (!w->type || !strcmp(language, "javascript"))
-        base_buf_puts(out, w->name);
-    else if (is_first)
-        base_buf_printf(out, "%s%s%s", w->type, w->type[strlen(w->type) - 1] == '*' ? "" : " ", w->name);
-    else
-        base_buf_printf(out, strcmp(language, "go") ? "%s: %s" : "%s %s", w->name, w->type);
-}
-
-/* "Add a parameter limit to find, default 10": what the request says of it; what it does not say the model writes. */
-static bool open_parameter(const agent *a, const char *request, base_buf *json)
-{
-    agent_parameter_words w;
-    function f = {0};
-    bool is_open = !a->asked.test && agent_read_parameter_words(request, &w);
-    if (!is_open) return false;
-    is_open = find_function(a, request, &w, &f);
-    if (is_open)
-        base_buf_printf(json,
-            "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"signature\", \"name\": \"%s\"",
-            f.name);
-    if (is_open && w.change == AGENT_PARAMETER_GOES) {
-        put_member(json, "parameter", w.name ? w.name : f.parameters[0]);
-    } else if (is_open) {
-        const char *language = code_language(f.path, "", 0);
-        base_buf declared = {0};
-        put_declared(&w, language ? language : "", &declared);
-        if (declared.len && w.value && !strchr(declared.data, '='))
-            base_buf_printf(&declared, "=%s", w.value);
-        if (!declared.len) {
-            base_buf_puts(json, ", \"parameter\": \"");
-        } else {
-            put_member(json, "parameter", declared.data);
-            if (w.callers)
-                put_member(json, "value", w.callers);
-            else if (!strchr(declared.data, '='))
-                base_buf_puts(json, ", \"value\": \"");
-            if (w.at && (w.callers || strchr(declared.data, '=')))
-                base_buf_printf(json, ", \"at\": %d", w.at);
-        }
-        base_buf_free(&declared);
-    }
-    if (is_open && f.is_one_of_many && json->data[json->len - 1] != '"') put_member(json, "path", f.path);
-    function_free(&f);
-    agent_parameter_words_free(&w);
-    return is_open;
-}
-
 /* "Remove oom and let its caller use oomm with -1": the text in place of a call, as far as the request says it. */
 static void put_instead(const agent *a, const char *request, const char *gone, base_buf *json)
 {
     agent_instead_words w;
-    function old = {0}, next = {0};
+    agent_function old = {0}, next = {0};
     const bool is_said = agent_read_instead_words(request, &w) && strcmp(w.name, gone) != 0;
-    const bool is_known = is_said && look_up(a, gone, &old) && look_up(a, code_last_name(w.name), &next);
+    const bool is_known = is_said && agent__look_up_function(a, gone, &old) &&
+                          agent__look_up_function(a, code_last_name(w.name), &next);
     const size_t n_given = old.n + (w.with != NULL);
     base_buf to = {0};
     if (is_said && w.call)
@@ -527,12 +316,12 @@ static void put_instead(const agent *a, const char *request, const char *gone, b
         base_buf_putc(&to, ')');
     }
     if (to.len)
-        put_member(json, "to", to.data);
+        agent__put_member(json, "to", to.data);
     else if (is_known) /* with which arguments the model says */
         base_buf_printf(json, ", \"to\": \"%s(", w.name);
     base_buf_free(&to);
-    function_free(&old);
-    function_free(&next);
+    agent__function_free(&old);
+    agent__function_free(&next);
     agent_instead_words_free(&w);
 }
 
@@ -561,30 +350,15 @@ static bool put_way(const agent *a, const struct operation *o, const char *name,
             "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"", o->name,
             name);
     if (is_known && to)
-        put_member(json, "to", to);
+        agent__put_member(json, "to", to);
     else if (is_known)
         base_buf_puts(json, ", \"to\": \"");
-    if (is_known && to && path) put_member(json, "path", path);
+    if (is_known && to && path) agent__put_member(json, "path", path);
     if (is_known && to) put_text(o->name, request, json);
     free(to);
     free(from);
     free(path);
     return is_known;
-}
-
-/* The call of the order of two parameters is known in whole but for the tags behind it. */
-static bool open_order(const agent *a, const char *request, base_buf *json)
-{
-    agent_named named;
-    agent__find_named(a, request, &named);
-    const bool is_sure = named.n && named.items[0].score >= AGENT_NAMED_SURE;
-    if (is_sure)
-        base_buf_printf(json,
-            "{\"name\": \"refactor\", \"arguments\": {\"operation\": "
-            "\"signature\", \"name\": \"%s\", \"parameter\": \"2,1\"",
-            named.items[0].name);
-    agent_named_free(&named);
-    return is_sure;
 }
 
 /* "X is a bad name; make it Y": all of the call is in the request. */
@@ -596,7 +370,7 @@ static bool open_wording(const agent *a, const char *request, base_buf *json)
         base_buf_printf(json,
             "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"", w.operation,
             w.name);
-    if (is_open && w.to) put_member(json, "to", w.to);
+    if (is_open && w.to) agent__put_member(json, "to", w.to);
     if (is_open && w.to) put_text(w.operation, request, json);
     if (is_open && !strcmp(w.operation, "delete")) put_instead(a, request, w.name, json);
     agent_operation_words_free(&w);
@@ -612,9 +386,10 @@ static void put_next_listed(agent *a, const char *request, base_buf *json)
     base_buf_printf(json, "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"",
         l->operation, l->name);
     if (l->to)
-        put_member(json, "to", l->to);
+        agent__put_member(json, "to", l->to);
     else if (strcmp(l->operation, "delete") != 0)
         base_buf_puts(json, ", \"to\": \"");
+    if (l->to && l->path) agent__put_member(json, "path", l->path);
     if (l->to) put_text(l->operation, request, json);
 }
 
@@ -631,8 +406,9 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
     const uint32_t done = a->asked.n_operations;
     const struct operation *o = asked_operation(a, request, &behind);
     const bool may = !done && !a->fix.wanted && a->settings.mode != AGENT_MODE_PLAN;
-    const bool is_signature = may && (open_parameter(a, request, &json) ||
-                                         (!o && asks_for_order(request) && open_order(a, request, &json)));
+    const bool is_signature =
+        may && (agent__open_parameter(a, request, &json) || agent__open_parameter_name(a, request, &json) ||
+                   ((!o || !names_symbol(a, behind)) && agent__open_order(a, request, &json)));
     const bool is_wording =
         may && !is_signature && (!o || !names_symbol(a, behind)) && open_wording(a, request, &json);
     agent_asked *x = &a->asked; /* what is deleted stands in the list still */

@@ -7,6 +7,7 @@
 
 #include "agent/repair/attempt.h"
 #include "agent/words/request_words.h"
+#include "tools/refactor/parameters.h"
 
 /* --- operation.c --- */
 /*
@@ -26,12 +27,33 @@ bool agent__is_operation_alone(const agent *a, const char *request);
  * the tool said. false: the model goes on.
  */
 bool agent__put_operation_answer(const agent *a, base_buf *out);
-/* A call of refactor with these arguments was done: a parameter that came and that the function does not use yet is to be used. */
-void agent__wish_use_of_parameter(agent *a, const base_json *arguments);
 /* Where no call can be begun, the tool is told of in front of the request. */
 void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 
+/* --- parameter.c --- */
+/* A function of the tree, and what its callers give. agent__function_free. */
+typedef struct agent_function {
+    char *name, *path;
+    bool is_one_of_many; /* the tree defines the name elsewhere too */
+    size_t n;
+    char (*parameters)[REFACTOR_NAME_BYTES];
+} agent_function;
+/* false: the tree has no such function with a list of parameters, or only in its tests. */
+bool agent__look_up_function(const agent *a, const char *name, agent_function *ret);
+void agent__function_free(agent_function *f);
+/*
+ * The call of a request about a parameter that comes or goes, that gets another name, or about their order, as far as the request
+ * says it; false: it is none.
+ */
+bool agent__open_parameter(const agent *a, const char *request, base_buf *json);
+bool agent__open_parameter_name(const agent *a, const char *request, base_buf *json);
+bool agent__open_order(const agent *a, const char *request, base_buf *json);
+/* A call of refactor with these arguments was done: a parameter that came and that the function does not use yet is to be used. */
+void agent__wish_use_of_parameter(agent *a, const base_json *arguments);
+
 /* --- operation_list.c --- */
+/* Appends a member to a JSON object that is open. */
+void agent__put_member(base_buf *json, const char *name, const char *value);
 /* The word is a definition of the tree. */
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w);
 /*
@@ -42,8 +64,8 @@ bool agent__next_listed(const agent *a, const char *text, agent_word *w);
 /* The new name, or the file, that stands behind "to" at byte `at`; NULL: no such thing, or a sentence goes on there. */
 char *agent__read_destination(const char *behind, size_t at, bool is_file);
 /*
- * "Rename a to b and c to d", "delete f and rename g to h": the operations in order, names and new names (heap); how many.
- * 0: there are not two, or none of them is a renaming.
+ * "Rename a to b and c to d", "delete f and rename g to h", "move f and g to a.py": the operations in order, names and new names (heap); how many.
+ * 0: there are not two, or none of them says a new name or a file.
  */
 uint32_t agent__read_several(const agent *a, const char *request, agent_listed *ret, uint32_t most);
 

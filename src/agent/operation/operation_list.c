@@ -11,6 +11,12 @@
 #include "base/mem.h"
 #include "code/code.h"
 
+void agent__put_member(base_buf *json, const char *name, const char *value)
+{
+    base_buf_printf(json, ", \"%s\": ", name);
+    base_json_put_str(json, value, strlen(value));
+}
+
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w)
 {
     char *name = agent__copy_word(text, w);
@@ -63,6 +69,7 @@ char *agent__read_destination(const char *behind, size_t at, bool is_file)
 static const char *ordered(const char *request, agent_word w)
 {
     static const char *const renaming[] = {"rename", NULL};
+    static const char *const moving[] = {"move", NULL};
     static const char *const deleting[] = {"delete", "remove", "drop", NULL};
     const bool is_name =
         request[w.to] == '(' ||
@@ -70,6 +77,7 @@ static const char *ordered(const char *request, agent_word w)
     return is_name                                    ? NULL
            : agent__is_any_word(request, w, renaming) ? "rename"
            : agent__is_any_word(request, w, deleting) ? "delete"
+           : agent__is_any_word(request, w, moving)   ? "move"
                                                       : NULL;
 }
 
@@ -87,6 +95,39 @@ static size_t behind_place(const char *request, size_t at, bool *ret_is_file)
     return place.to;
 }
 
+/* "from sort.rs": the file of the tree that behind_place passed; the caller frees; NULL: the tree has not just one. */
+static char *read_path(const agent *a, const char *request, size_t at)
+{
+    agent_word w;
+    char *said = agent__next_word(request, at, &w) ? agent__read_destination(request, w.to, true) : NULL;
+    char *path = said ? code_index_path(tool_workspace_index(a->workspace), said) : NULL;
+    free(said);
+    return path;
+}
+
+/* Behind "to util.py", where the file is to which what ends at byte `at` goes; `at` itself: none is said there. */
+static size_t read_new_file(const char *request, size_t at, char **ret)
+{
+    static const char *const to[] = {"to", "into", "in", NULL};
+    agent_word w, file;
+    if (!agent__next_word(request, at, &w) || strspn(request + at, " `\"'()") != w.from - at ||
+        !agent__is_any_word(request, w, to))
+        return at;
+    *ret = agent__read_destination(request, w.to, true);
+    return *ret && agent__next_mention(request, w.to, &file) ? file.to : at;
+}
+
+/* "Move f and g to a.py": what has no file of its own goes where the next one goes. */
+static void share_files(agent_listed *all, uint32_t n)
+{
+    for (uint32_t i = n; i-- > 0;) {
+        const agent_listed *next = i + 1 < n ? &all[i + 1] : NULL;
+        if (strcmp(all[i].operation, "move") != 0 || !next || strcmp(next->operation, "move") != 0) continue;
+        if (!all[i].to && next->to) all[i].to = base_xstrdup(next->to);
+        if (!all[i].path && next->path) all[i].path = base_xstrdup(next->path);
+    }
+}
+
 /* Behind "to total", where the new name of what ends at byte `at` is; 0: none is said there. */
 static size_t read_new_name(const char *request, size_t at, char **ret)
 {
@@ -102,31 +143,35 @@ uint32_t agent__read_several(const agent *a, const char *request, agent_listed *
 {
     const char *operation = NULL;
     agent_word w = {0};
-    uint32_t n = 0, n_renamed = 0;
+    uint32_t n = 0, n_known = 0;
     while (n < most && agent__next_word(request, w.to, &w)) {
         const char *next = ordered(request, w);
         agent_word name = {w.from, w.from};
         if (next) operation = next;
         if (next || !operation) continue;
         const bool is_listed = agent__next_listed(a, request, &name);
-        char *to = NULL;
+        char *to = NULL, *path = NULL;
         bool is_file = false;
-        const bool is_rename = !strcmp(operation, "rename");
+        const bool is_rename = !strcmp(operation, "rename"), is_move = !strcmp(operation, "move");
         const size_t placed = is_listed ? behind_place(request, name.to, &is_file) : 0;
         size_t end = is_listed && is_rename ? read_new_name(request, placed, &to) : placed;
         if (!is_rename && placed > name.to && !is_file) end = 0; /* "drop x of f": a parameter */
-        if (!end) {                                              /* the list ended */
+        if (is_move && is_file) path = read_path(a, request, name.to);
+        if (is_move && end) end = read_new_file(request, placed, &to);
+        if (!end) { /* the list ended */
             operation = NULL;
             continue;
         }
         char *said = agent__copy_word(request, name);
-        ret[n++] = (agent_listed){operation, agent__with_its_type(a, request, said), to, false};
-        n_renamed += is_rename;
+        ret[n++] = (agent_listed){operation, agent__with_its_type(a, request, said), to, path, false};
+        n_known += is_rename || to;
         w.to = behind_place(request, end, &is_file);
     }
-    for (; n && (n < 2 || !n_renamed); n--) {
+    share_files(ret, n);
+    for (; n && (n < 2 || !n_known); n--) {
         free(ret[n - 1].name);
         free(ret[n - 1].to);
+        free(ret[n - 1].path);
     }
     return n;
 }

@@ -173,6 +173,7 @@ typedef struct agent_refusal {
 typedef struct agent_listed {
     const char *operation; /* static */
     char *name, *to;
+    char *path; /* its file, where the request says it; NULL */
     bool is_done;
 } agent_listed;
 

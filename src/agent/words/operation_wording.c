@@ -101,6 +101,10 @@ static const char *const no_names[] = {"a", "an", "the", "it", "this", "that", "
     "somehow", "differently", "better", "consistently", "more", "less", "faster", "shorter", "clear",
     "clearer", "to", "for", NULL};
 
+/* A definition may have two letters; these are words. */
+static const char *const short_words[] = {"an", "as", "at", "be", "by", "do", "go", "he", "if", "in", "is",
+    "it", "me", "my", "no", "of", "on", "or", "so", "to", "up", "us", "we", NULL};
+
 static size_t word_length(const char *s)
 {
     size_t n = 0;
@@ -135,6 +139,15 @@ static bool has_ending(const char *s, size_t n)
     return dot && dot + 1 < s + n && !memchr(dot, '/', n - (size_t)(dot - s));
 }
 
+/* Behind "function" in "the f function is no longer used"; else where it stood. */
+static const char *behind_kind(const char *s)
+{
+    static const char *const kinds[] = {"function", "method", "class", "helper", "macro", "type", "struct",
+        "constant", "variable", "alias", NULL};
+    const size_t n = *s == ' ' ? word_length(s + 1) : 0;
+    return n && agent__is_any_word(s + 1, (agent_word){0, n}, kinds) ? s + 1 + n : s;
+}
+
 /* Behind "of Schema", where a definition of the tree is its type; else where it stood. */
 static const char *behind_type(const char *s, const agent_names *names)
 {
@@ -167,7 +180,8 @@ static const char *read_slot(char slot, const char *s, const agent_names *names,
     char *text = base_xstrndup(item, n), **to = slot == 'X' ? &ret->name : &ret->to;
     bool fits = true;
     if (slot == 'X')
-        fits = n >= 3 && names->count(names->ctx, text) == 1;
+        fits = n >= 2 && !agent__is_any_word(text, (agent_word){0, n}, short_words) &&
+               names->count(names->ctx, text) == 1;
     else if (!is_file)
         fits = !isdigit((unsigned char)*text) && !strchr(text, '.') &&
                !agent__is_any_word(text, (agent_word){0, n}, no_names);
@@ -178,7 +192,7 @@ static const char *read_slot(char slot, const char *s, const agent_names *names,
                !names->count(names->ctx, text);
     else if (fits && slot == 'U')
         fits = !names->mentions(names->ctx, text);
-    if (fits && slot == 'X') end = behind_type(end, names);
+    if (fits && slot == 'X') end = behind_type(behind_kind(end), names);
     if (!fits || slot == 'F') {
         free(text);
     } else {

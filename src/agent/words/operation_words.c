@@ -196,17 +196,18 @@ static char *read_value_before(const char *s, size_t to)
     return is_value ? agent__copy_word(s, w) : NULL; /* "not set by default" */
 }
 
-static void read_default(const char *s, agent_parameter_words *w)
+char *agent_read_default_words(const char *s)
 {
     const size_t by = agent__find_phrase(s, 0, "by default");
-    if (by) w->value = read_value_before(s, by - strlen("by default"));
-    if (by) return;
+    if (by) return read_value_before(s, by - strlen("by default"));
     static const char *const phrases[] = {"default value of", "default value", "defaults to", "defaulting to",
-        "default to", "default of", "default", NULL};
-    for (const char *const *p = phrases; *p && !w->value; p++) {
+        "defaulted to", "default to", "default of", "default", NULL};
+    char *value = NULL;
+    for (const char *const *p = phrases; *p && !value; p++) {
         const size_t at = agent__find_phrase(s, 0, *p);
-        if (at) w->value = read_value(s, at);
+        if (at) value = read_value(s, at);
     }
+    return value;
 }
 
 /* "Callers pass 0", "let each call give 0"; "pass 0 where it is called". */
@@ -288,7 +289,7 @@ bool agent_read_parameter_words(const char *request, agent_parameter_words *ret)
     if (ret->change == AGENT_PARAMETER_COMES) {
         read_place(request, parameter, ret);
         read_type(request, parameter, ret);
-        read_default(request, ret);
+        ret->value = agent_read_default_words(request);
         read_callers(request, ret);
         const char *c = ret->callers;
         /* "take the limit as a third parameter; pass maxDistance": it is called what it gets. */

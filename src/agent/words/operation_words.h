@@ -28,6 +28,17 @@ typedef struct agent_parameter_words {
 bool agent_read_parameter_words(const char *request, agent_parameter_words *ret);
 void agent_parameter_words_free(agent_parameter_words *w);
 
+/* "make list the first argument", "b should come before a", "swap a and b". */
+enum { AGENT_MAX_PARAMETERS = 64 };
+typedef struct agent_order_words {
+    size_t order[AGENT_MAX_PARAMETERS], n; /* the old places in their new order */
+    size_t moved, to; /* the one that goes to place `to` (0-based); moved is n where two are exchanged */
+} agent_order_words;
+/* names: the function's parameters, as callers see them. false: the request says nothing of their order. */
+bool agent_read_order_words(const char *request, const char *const *names, size_t n, agent_order_words *ret);
+/* "0 by default", "default it to false": as the request writes it; the caller frees; NULL. */
+char *agent_read_default_words(const char *request);
+
 /* "let its callers use most with -1 instead": the function, and what it gets; agent_instead_words_free. */
 typedef struct agent_instead_words {
     char *call; /* "most(n, -1)" where it is written as a call; else NULL */

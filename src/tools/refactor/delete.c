@@ -129,6 +129,39 @@ static char *follower(const refactor *x, const char *to)
     return NULL;
 }
 
+static bool defines(const code_file *f, const char *name)
+{
+    for (uint32_t i = 0; i < f->n_definitions; i++)
+        if (!strcmp(f->definitions[i].name, name) && !(f->definitions[i].parent && *f->definitions[i].parent))
+            return true;
+    return false;
+}
+
+/*
+ * "old = new" and "#define old new" where the same file defines new: what is called old can be called new everywhere. The caller
+ * frees; NULL: it is no such alias.
+ */
+static char *alias_of(const refactor *x)
+{
+    const refactor_target *t = &x->target;
+    const char *text = t->in->file.text.data;
+    size_t at = t->name_from + strlen(x->name), pos = 0, from, to;
+    const size_t end = t->definition->to;
+    if (t->is_function || t->is_member) return NULL;
+    const bool is_macro = t->definition->from + 1 < end && text[t->definition->from] == '#';
+    at += strspn(text + at, " \t");
+    if (!is_macro && (text[at] != '=' || text[at + 1] == '=')) return NULL;
+    if (!is_macro) at++;
+    at += strspn(text + at, " \t");
+    if (at >= end || !code_next_identifier(text + at, end - at, &pos, &from, &to) || from != 0) return NULL;
+    for (size_t i = at + to; i < end; i++)
+        if (!strchr("; \t\r\n", text[i])) return NULL;
+    char *name = base_xstrndup(text + at, to);
+    if (defines(t->in->uses->file, name) && strcmp(name, x->name) != 0) return name;
+    free(name);
+    return NULL;
+}
+
 static bool brings(const refactor_file *f, const char *name)
 {
     for (uint32_t i = 0; i < f->uses->n_imports; i++)
@@ -194,7 +227,10 @@ static void remove_definition(const refactor *x, const refactor_place *p, refact
     const code_definition *d = &f->uses->file->definitions[p->use->definition];
     uint32_t from, to;
     refactor__definition_extent(&f->file.text, d->from, d->to, &from, &to);
-    if (d->body_to) refactor__widen_blank(&f->file.text, &from, &to);
+    const char *s = f->file.text.data;
+    const bool stands_apart =
+        from > 1 && s[from - 1] == '\n' && s[from - 2] == '\n'; /* a line between blank ones */
+    if (d->body_to || stands_apart) refactor__widen_blank(&f->file.text, &from, &to);
     refactor__edit(edits, from, to, "");
 }
 
@@ -238,12 +274,12 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
     if (!refactor__resolve(x)) return false;
     refactor_edits *edits = base_xcalloc(x->n_files + 1, sizeof *edits);
     refactor_instead *instead = base_xcalloc(1, sizeof *instead);
-    char *next = follower(x, q->to);
+    char *alias = q->to ? NULL : alias_of(x), *next = alias ? base_xstrdup(alias) : follower(x, q->to);
     if (q->to) refactor__read_instead(x, q->to, instead);
     refactor_cuts cuts = {0};
-    if (!q->to || !*q->to || !strcmp(q->to, "nothing")) refactor__cut_tests(x, &cuts);
+    if (!alias && (!q->to || !*q->to || !strcmp(q->to, "nothing"))) refactor__cut_tests(x, &cuts);
     base_buf left = {0}, of_tests = {0};
-    size_t n_left = 0, n_calls = 0, done_in = SIZE_MAX;
+    size_t n_left = 0, n_calls = 0, n_replaced = 0, done_in = SIZE_MAX;
     uint32_t done_to = 0;
     for (size_t i = 0; i < x->n_places; i++) {
         const refactor_place *p = &x->places[i];
@@ -262,6 +298,11 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
         if (is_listed && remove_import(x, p, &edits[p->file])) continue;
         if (p->file == done_in && p->use->from < done_to) { /* an argument of a call that was replaced */
             n_calls++;
+            continue;
+        }
+        if (alias && p->use->role < CODE_USE_STRING && !p->use->is_shorthand) {
+            refactor__edit(&edits[p->file], p->use->from, p->use->from + (uint32_t)strlen(x->name), alias);
+            n_replaced++;
             continue;
         }
         if (q->to && replace_call(x, p, instead, &edits[p->file], &done_to)) {
@@ -287,6 +328,8 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
     free(instead);
     free(next);
     free(cuts.all);
+    char *instead_of_it = n_replaced && !n_left ? base_xstrdup(alias) : NULL;
+    free(alias);
     if (n_left) {
         tool__say(x->result, TOOL_REFUSED, "%s is used in %zu place%s: %s%s. Nothing was changed. ", x->name,
             n_left, n_left == 1 ? "" : "s", left.data, n_left > MAX_LISTED ? ", ..." : "");
@@ -306,6 +349,13 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
         base_buf_printf(&say, " and its %zu call%s", n_calls, n_calls == 1 ? "" : "s");
         base_buf_printf(headline, " and its %zu call%s", n_calls, n_calls == 1 ? "" : "s");
     }
+    if (instead_of_it) {
+        base_buf_printf(
+            &say, ", and %zu place%s say %s now", n_replaced, n_replaced == 1 ? "" : "s", instead_of_it);
+        base_buf_printf(
+            headline, ", %s in %zu place%s", instead_of_it, n_replaced, n_replaced == 1 ? "" : "s");
+    }
+    free(instead_of_it);
     if (of_tests.len) {
         base_buf_puts(&say, of_tests.data);
         base_buf_puts(headline, " and its uses in tests");

@@ -24,6 +24,11 @@ static bool is_comment_line(const char *text, size_t from, size_t to)
     return false;
 }
 
+static bool is_line_comment(const char *text, size_t from, size_t to)
+{
+    return from < to && (text[from] == '#' || (to - from > 1 && !memcmp(text + from, "//", 2)));
+}
+
 void refactor__definition_extent(
     const base_buf *text, uint32_t from, uint32_t to, uint32_t *ret_from, uint32_t *ret_to)
 {
@@ -32,6 +37,8 @@ void refactor__definition_extent(
     if (!tool__is_blank(s, a, from)) a = from; /* something stands in front of it on its line */
     while (b < text->len && (s[b] == ';' || s[b] == ' ' || s[b] == '\t' || s[b] == '\r')) b++;
     const bool is_whole = a != from || from == tool__line_begin(s, from);
+    const size_t end = tool__line_end(s, text->len, (uint32_t)b);
+    if (is_whole && b > to && is_line_comment(s, b, end)) b = end; /* "x = y  # an alias": it goes with it */
     if (b < text->len && s[b] == '\n')
         b++;
     else if (b < text->len)

@@ -1,0 +1,372 @@
+/*
+ * A request about a function's parameters: one comes, goes, gets another name, or they get another order. The function is the one
+ * of the tree that the request names and whose parameters fit what it says.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/asked/asked.h"
+#include "agent/operation/operation.h"
+#include "agent/retrieve/retrieve.h"
+#include "base/mem.h"
+#include "code/code.h"
+
+void agent__function_free(agent_function *f)
+{
+    free(f->name);
+    free(f->path);
+    free(f->parameters);
+    *f = (agent_function){0};
+}
+
+/* The definition of that place; false: it has no list of parameters, or is one of the tests. */
+static bool read_function(const agent *a, const char *name, const code_place *p, agent_function *ret)
+{
+    *ret = (agent_function){0};
+    if (p->is_declaration || code_path_is_test(p->path)) return false;
+    ret->parameters = base_xcalloc(REFACTOR_MAX_ITEMS, REFACTOR_NAME_BYTES);
+    ret->n =
+        refactor_parameters(a->workspace, p->path, code_last_name(name), p->from, p->to, ret->parameters);
+    ret->path = base_xstrdup(p->path);
+    ret->name = base_xstrdup(name);
+    if (ret->n != SIZE_MAX) return true;
+    agent__function_free(ret);
+    return false;
+}
+
+/* Does the request speak of this one? */
+typedef bool meets(const agent_function *f, const void *ctx);
+
+/* Of the tree's functions of that name the one that meets it. false: none does. */
+static bool look_up(const agent *a, const char *name, meets *is_it, const void *ctx, agent_function *ret)
+{
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    uint32_t n_found = 0, n_met = 0;
+    *ret = (agent_function){0};
+    for (uint32_t i = 0; i < n; i++) {
+        agent_function f;
+        n_found += !places[i].is_declaration && !code_path_is_test(places[i].path);
+        if (!read_function(a, name, &places[i], &f)) continue;
+        const bool is_met = !is_it || is_it(&f, ctx);
+        n_met += is_met;
+        if (is_met && n_met == 1)
+            *ret = f;
+        else
+            agent__function_free(&f);
+    }
+    ret->is_one_of_many = n_found > 1;
+    code_places_free(places, n);
+    return n_met > 0;
+}
+
+bool agent__look_up_function(const agent *a, const char *name, agent_function *ret)
+{
+    return look_up(a, name, NULL, NULL, ret);
+}
+
+/* The function that the request is about: where one is expected ("to f", "f should take"), else any it names. */
+static bool find_function(
+    const agent *a, const char *request, meets *is_it, const void *ctx, agent_function *ret)
+{
+    static const char *const in_front[] = {
+        "to", "of", "in", "from", "let", "give", "function", "method", NULL};
+    agent_word last = {0}, word;
+    bool found = false;
+    for (; !found && agent__next_word(request, last.to, &word); last = word) {
+        if (!agent__is_any_word(request, last, in_front)) continue;
+        char *name = agent__with_its_type(a, request, agent__copy_word(request, word));
+        found = look_up(a, name, is_it, ctx, ret);
+        free(name);
+    }
+    agent_named named;
+    agent__find_named(a, request, &named);
+    for (uint32_t i = 0; i < named.n && !found && named.items[i].score >= AGENT_NAMED_SURE; i++) {
+        char *name = agent__with_its_type(a, request, base_xstrdup(named.items[i].name));
+        found = look_up(a, name, is_it, ctx, ret);
+        free(name);
+    }
+    agent_named_free(&named);
+    return found;
+}
+
+static bool has_parameter(const agent_function *f, const char *name)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (!strcmp(f->parameters[i], name)) return true;
+    return false;
+}
+
+static void begin_signature(const agent_function *f, base_buf *json)
+{
+    base_buf_printf(json,
+        "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"signature\", \"name\": \"%s\"", f->name);
+}
+
+static void end_signature(const agent_function *f, base_buf *json)
+{
+    if (f->is_one_of_many && json->data[json->len - 1] != '"') agent__put_member(json, "path", f->path);
+}
+
+/* --- one comes or goes ---------------------------------------------------------------------------------- */
+
+static bool gets_or_loses(const agent_function *f, const void *ctx)
+{
+    const agent_parameter_words *w = ctx;
+    if (w->name && !strcmp(f->name, w->name)) return false;
+    if (w->change == AGENT_PARAMETER_COMES) return !w->name || !has_parameter(f, w->name);
+    return w->name ? has_parameter(f, w->name) : f->n == 1;
+}
+
+/* Does the function at that place write the word behind the end of its parameters? */
+static bool body_says(const agent *a, const code_place *p, const char *word)
+{
+    enum { MAX_FILE = 4 << 20 };
+    base_buf text = {0};
+    size_t at = 0, from, to;
+    bool is_so = tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) || p->to > text.len;
+    uint32_t n = 0;
+    while (!is_so && code_next_identifier(text.data + p->from, p->to - p->from, &at, &from, &to)) {
+        const char *found = text.data + p->from + from;
+        const bool is_member = from > 0 && (found[-1] == '.' || found[-1] == '>'); /* another thing's */
+        n += !is_member && to - from == strlen(word) && !memcmp(found, word, to - from);
+    }
+    base_buf_free(&text);
+    return is_so || n > 1; /* the first declares it */
+}
+
+/* "... that makes it strict", "The header gets this mode": is more said than what comes and what callers give? */
+static bool says_what_for(const char *request, const agent_parameter_words *w)
+{
+    static const char *const links[] = {
+        "that", "which", "so", "instead", "when", "if", "whether", "unless", NULL};
+    static const char *const known[] = {"caller", "callers", "call", "calls", "called", "pass", "passes",
+        "default", "defaults", "defaulting", "everywhere", NULL};
+    for (const char *at = request + w->to; *at;) {
+        agent_word first;
+        size_t n = 0;
+        while (at[n] && !(strchr(".;!?\n", at[n]) && (!at[n + 1] || isspace((unsigned char)at[n + 1])))) n++;
+        char *part = base_xstrndup(at, n);
+        const bool is_new = at > request + w->to && agent__next_word(part, 0, &first);
+        const bool says = is_new ? !agent__has_any_word(part, known) : agent__has_any_word(part, links);
+        free(part);
+        if (says) return true;
+        at += n + (at[n] != '\0');
+    }
+    return false;
+}
+
+void agent__wish_use_of_parameter(agent *a, const base_json *arguments)
+{
+    const char *operation = base_json_str(arguments, "operation", NULL),
+               *name = base_json_str(arguments, "name", NULL),
+               *declared = base_json_str(arguments, "parameter", NULL);
+    agent_parameter_words w;
+    code_place *places = NULL;
+    const code_place *only = NULL;
+    uint32_t n_found = 0;
+    if (!operation || strcmp(operation, "signature") != 0 || !name || !declared ||
+        !agent_read_parameter_words(a->request, &w))
+        return;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    for (uint32_t i = 0; i < n; i++) {
+        if (places[i].is_declaration || code_path_is_test(places[i].path)) continue;
+        only = &places[i];
+        n_found++;
+    }
+    if (n_found == 1 && w.change == AGENT_PARAMETER_COMES && w.name && strstr(declared, w.name) &&
+        says_what_for(a->request, &w) && !body_says(a, only, w.name))
+        agent__wish_changed(a, only->path, name);
+    code_places_free(places, n);
+    agent_parameter_words_free(&w);
+}
+
+/* "false" as the language writes it: "False". */
+static const char *literal_of(const char *language, const char *value)
+{
+    static const struct {
+        const char *language, *words[4]; /* true, false, nothing */
+    } rows[] = {
+        {"python", {"True", "False", "None"}},
+        {"c", {"true", "false", "NULL"}},
+        {"cpp", {"true", "false", "nullptr"}},
+        {"go", {"true", "false", "nil"}},
+        {"rust", {"true", "false", "None"}},
+        {"java", {"true", "false", "null"}},
+        {"ruby", {"true", "false", "nil"}},
+    };
+    static const char *const said[][4] = {{"true", NULL}, {"false", NULL}, {"none", "null", "nil", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t k = 0; k < 3 && value && !strcmp(rows[i].language, language); k++)
+            if (agent__is_any_word(value, (agent_word){0, strlen(value)}, said[k])) return rows[i].words[k];
+    return value;
+}
+
+/* As the function's language declares it, without a default; empty: the request does not say enough. */
+static void put_declared(const agent_parameter_words *w, const char *language, base_buf *out)
+{
+    const bool is_first = !strcmp(language, "c") || !strcmp(language, "cpp") || !strcmp(language, "java");
+    if (w->declared || !w->name)
+        base_buf_puts(out, w->declared ? w->declared : "");
+    else if (!w->type || !strcmp(language, "javascript"))
+        base_buf_puts(out, w->name);
+    else if (is_first)
+        base_buf_printf(out, "%s%s%s", w->type, w->type[strlen(w->type) - 1] == '*' ? "" : " ", w->name);
+    else
+        base_buf_printf(out, strcmp(language, "go") ? "%s: %s" : "%s %s", w->name, w->type);
+}
+
+/* "Add a parameter limit to find, default 10": what the request says of it; what it does not say the model writes. */
+bool agent__open_parameter(const agent *a, const char *request, base_buf *json)
+{
+    agent_parameter_words w;
+    agent_function f = {0};
+    bool is_open = !a->asked.test && agent_read_parameter_words(request, &w);
+    if (!is_open) return false;
+    is_open = find_function(a, request, gets_or_loses, &w, &f);
+    if (is_open) begin_signature(&f, json);
+    if (is_open && w.change == AGENT_PARAMETER_GOES) {
+        agent__put_member(json, "parameter", w.name ? w.name : f.parameters[0]);
+    } else if (is_open) {
+        const char *language = code_language(f.path, "", 0);
+        base_buf declared = {0};
+        put_declared(&w, language ? language : "", &declared);
+        if (declared.len && w.value && !strchr(declared.data, '='))
+            base_buf_printf(&declared, "=%s", literal_of(language ? language : "", w.value));
+        if (!declared.len) {
+            base_buf_puts(json, ", \"parameter\": \"");
+        } else {
+            agent__put_member(json, "parameter", declared.data);
+            if (w.callers)
+                agent__put_member(json, "value", literal_of(language ? language : "", w.callers));
+            else if (!strchr(declared.data, '='))
+                base_buf_puts(json, ", \"value\": \"");
+            if (w.at && (w.callers || strchr(declared.data, '=')))
+                base_buf_printf(json, ", \"at\": %d", w.at);
+        }
+        base_buf_free(&declared);
+    }
+    if (is_open) end_signature(&f, json);
+    agent__function_free(&f);
+    agent_parameter_words_free(&w);
+    return is_open;
+}
+
+/* --- another order -------------------------------------------------------------------------------------- */
+
+static bool gets_order(const agent_function *f, const void *request)
+{
+    const char *names[AGENT_MAX_PARAMETERS];
+    agent_order_words w;
+    for (size_t i = 0; i < f->n && i < AGENT_MAX_PARAMETERS; i++) names[i] = f->parameters[i];
+    return f->n <= AGENT_MAX_PARAMETERS && agent_read_order_words(request, names, f->n, &w);
+}
+
+/* "Turn the parameters round", "swap the arguments of f": none of them is named. */
+static bool asks_for_reverse(const char *request)
+{
+    static const char *const things[] = {"parameters", "arguments", "params", "args", NULL};
+    static const char *const verbs[] = {
+        "swap", "exchange", "reverse", "turn", "flip", "other way round", "change the order", NULL};
+    return agent__has_any_word(request, things) && agent__has_any_word(request, verbs);
+}
+
+static bool can_reverse(const agent_function *f, const void *request)
+{
+    return f->n == 2 || (f->n > 2 && agent__has_word(request, "reverse"));
+}
+
+bool agent__open_order(const agent *a, const char *request, base_buf *json)
+{
+    agent_function f = {0};
+    agent_order_words w = {0};
+    const char *names[AGENT_MAX_PARAMETERS];
+    const bool is_said = find_function(a, request, gets_order, request, &f);
+    const bool is_open =
+        is_said || (asks_for_reverse(request) && find_function(a, request, can_reverse, request, &f));
+    for (size_t i = 0; is_open && i < f.n; i++) {
+        names[i] = f.parameters[i];
+        w.order[i] = f.n - 1 - i;
+    }
+    if (is_said) agent_read_order_words(request, names, f.n, &w);
+    const char *language = is_open ? code_language(f.path, "", 0) : NULL;
+    char *said = is_said && w.moved < f.n ? agent_read_default_words(request) : NULL;
+    const char *value = literal_of(language ? language : "", said);
+    base_buf order = {0};
+    if (value) base_buf_printf(&order, "%s=%s", names[w.moved], value);
+    for (size_t i = 0; is_open && !value && i < f.n; i++)
+        base_buf_printf(&order, "%s%zu", i ? "," : "", w.order[i] + 1);
+    if (is_open) begin_signature(&f, json);
+    if (is_open) agent__put_member(json, "parameter", order.data);
+    if (value) base_buf_printf(json, ", \"at\": %zu", w.to + 1);
+    if (is_open) end_signature(&f, json);
+    base_buf_free(&order);
+    free(said);
+    agent__function_free(&f);
+    return is_open;
+}
+
+/* --- another name --------------------------------------------------------------------------------------- */
+
+/* "rename the parameter sep of join to glue", "sep in join should be called glue": the words of both names. */
+static bool read_renamed(const char *request, const agent_function *f, agent_word *ret, char **ret_to)
+{
+    static const char *const links[] = {"to", "into", "as", "called", "named", NULL};
+    static const char *const things[] = {
+        "parameter", "argument", "param", "arg", "parameters", "arguments", NULL};
+    static const char *const verbs[] = {"rename", "renamed", "called", "named", NULL};
+    agent_word w = {0}, to;
+    if (!agent__has_any_word(request, verbs)) return false;
+    while (agent__next_word(request, w.to, &w)) {
+        char *name = agent__copy_word(request, w);
+        const bool is_one = has_parameter(f, name) && strcmp(name, f->name) != 0;
+        free(name);
+        /* "the format parameter", or a place where its function follows */
+        agent_word of;
+        const bool is_placed =
+            agent__next_word(request, w.to, &of) &&
+            (agent__is_any_word(request, of, (const char *const[]){"of", "in", "from", NULL}));
+        if (!is_one || !(is_placed || agent__has_any_word(request, things))) continue;
+        for (to = w; agent__next_word(request, to.to, &to);) {
+            if (!agent__is_any_word(request, to, links)) continue;
+            char *next = agent__read_destination(request, to.to, false);
+            if (next && !has_parameter(f, next) && strcmp(next, f->name) != 0) {
+                *ret = w;
+                *ret_to = next;
+                return true;
+            }
+            free(next);
+        }
+    }
+    return false;
+}
+
+static bool gets_name(const agent_function *f, const void *request)
+{
+    agent_word w;
+    char *to = NULL;
+    const bool is_it = read_renamed(request, f, &w, &to);
+    free(to);
+    return is_it;
+}
+
+bool agent__open_parameter_name(const agent *a, const char *request, base_buf *json)
+{
+    agent_function f = {0};
+    agent_word w;
+    char *to = NULL;
+    const bool is_open =
+        find_function(a, request, gets_name, request, &f) && read_renamed(request, &f, &w, &to);
+    if (is_open) {
+        base_buf_printf(json,
+            "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"rename\", \"name\": \"%s.%.*s\"",
+            code_last_name(f.name), (int)(w.to - w.from), request + w.from);
+        agent__put_member(json, "to", to);
+        agent__put_member(json, "path", f.path);
+    }
+    free(to);
+    agent__function_free(&f);
+    return is_open;
+}
