@@ -2,9 +2,12 @@
 
 For everything that a person says yes to. The control: without the change the yes does it.
 """
+import ctypes
 import os
 import select
+import shutil
 import subprocess
+import threading
 
 from kit import KVIST, PATIENCE, Hostile, call, main
 
@@ -102,6 +105,99 @@ class Between(Hostile):
 
     def test_a_rewind_with_its_files(self):
         self.check("Go.", "/rewind 1", script=self.EDIT, mode="edits", changes=(("src/one.c", OTHER), ("src/one.c", None)))
+
+    def places(self):
+        """What a place of the tree becomes while a question waits: the way to it a link, itself one, a pipe, a second name, git's own folder."""
+        out, src = os.path.join(self.folder, "out"), self.path("src")
+        def each(make):
+            os.makedirs(out)
+            for name in os.listdir(src):
+                make(os.path.join(src, name), os.path.join(out, name))
+        def linked(at, to):
+            os.rename(at, to)
+            os.symlink(to, at)
+        def piped(at, _):
+            os.remove(at)
+            os.mkfifo(at)
+        def git():
+            shutil.rmtree(src)
+            os.symlink(".git", src)
+        def new():
+            os.makedirs(out)
+            for name in ("new.txt", "src/new.c"):
+                os.symlink(os.path.join(out, "new"), self.path(name))
+        return {"a linked folder": lambda: linked(src, out), "linked files": lambda: each(linked), "pipes": lambda: each(piped),
+                "second names": lambda: each(os.link), "git's folder": git, "links to what is not there": new}
+
+    def test_a_place_that_leads_elsewhere_by_the_yes(self):
+        out, kept = os.path.join(self.folder, "out"), os.path.join(self.folder, "kept")
+        shutil.copytree(self.tree, kept)
+        requests = {"rename": ("/rename twice doubled", "answer Yes.\n"), "move": ("/move three src/new.c", "answer Yes.\n"), "delete": ("/delete three", "answer Yes.\n"),
+                    "write": ("Go.", call("write", "mine\n", path="src/new.c") + "answer Done.\n"), "edit": ("Go.", self.EDIT)}
+        free = {"delete": {"links to what is not there"}, "edit": {"links to what is not there"}, "rename": {"links to what is not there"},
+                "write": {"linked files", "pipes", "second names"}}  # where the place that counts is as it was
+        for kind, (line, script) in requests.items():
+            for name in [None, *self.places()]:
+                with self.subTest(kind=kind, name=name):
+                    for folder in (self.tree, out):
+                        shutil.rmtree(folder, ignore_errors=True)
+                    shutil.copytree(kept, self.tree)
+                    self.env["KVIST_HOME"] = os.path.join(self.folder, f"home-{kind}-{name}")
+                    seen = []
+                    def between():
+                        if name:
+                            self.places()[name]()
+                        seen.append((self.looked_at(out), self.looked_at(self.tree)))
+                    self.talk([line], script, "ask", between)
+                    now = (self.looked_at(out), self.looked_at(self.tree))
+                    self.assertEqual(now[0], seen[0][0])
+                    if name and name not in free.get(kind, ()):
+                        self.assertEqual(now[1], seen[0][1])
+                    if not name:
+                        self.assertNotEqual(now[1], seen[0][1])  # the control: the yes does something
+
+    @staticmethod
+    def looked_at(top):
+        """Of each name below: where it leads, its text, or that it is something else; none is waited for. git's journals of a look apart."""
+        found = {}
+        for folder, _, names in os.walk(top):
+            for name in names:
+                path = os.path.join(folder, name)
+                if os.path.islink(path):
+                    found[path] = os.readlink(path)
+                elif os.path.isfile(path):
+                    with open(path, "rb") as f:
+                        found[path] = f.read()
+                else:
+                    found[path] = None
+        return found
+
+    def test_a_folder_that_is_a_link_now_and_then(self):
+        """Exchanged all the time by somebody else: what is written lies in the tree or nowhere."""
+        out, src, spare = os.path.join(self.folder, "out"), self.path("src"), self.path("spare")
+        shutil.copytree(src, out)
+        os.symlink(out, spare)
+        before, libc, ends = self.looked_at(out), ctypes.CDLL(None), threading.Event()
+        at, exchange = -100, 2
+        def swap():
+            while not ends.is_set():
+                libc.renameat2(at, src.encode(), at, spare.encode(), exchange)
+        thread = threading.Thread(target=swap)
+        thread.start()
+        written = 0
+        try:
+            for i in range(8):
+                script = "".join(call("write", "mine\n", path=f"src/new{i}{k}.txt") for k in range(6)) + "answer Done.\n"
+                _, _, results = self.ask(script, "edits")
+                written += sum(r["status"] == "ok" for r in results)
+        finally:
+            ends.set()
+            thread.join()
+        self.assertEqual(self.looked_at(out), before)
+        for folder in (src, spare):
+            if not os.path.islink(folder):
+                self.assertEqual(sum(name.startswith("new") for name in os.listdir(folder)), written)
+        self.assertGreater(written, 0)  # the control: it did find its way
 
     def test_an_undo(self):
         """It asks nobody: what was changed since stays."""
