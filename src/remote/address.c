@@ -54,6 +54,7 @@ static bool is_host(const char *host)
 static bool is_host_escaped(const char *text)
 {
     const char *host = strstr(text, "://") + 3;
+    host += strspn(host, "/\\"); /* libcurl takes http:///host too */
     return *host != '[' && memchr(host, '%', strcspn(host, "/\\?#"));
 }
 
