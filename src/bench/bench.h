@@ -13,7 +13,7 @@
  *     long/       long: whole agent sessions end to end, as the program ships and under other settings;
  *         endless: facts asked for far behind the model's context; faithful: how far a cache's answers are
  *         from the full cache's
- *     cost/       repair, resume, offload, grammar, lookup, log, screen: what a part of the program takes
+ *     cost/       repair, resume, growth, offload, grammar, lookup, log, screen: what a part of the program takes
  */
 #ifndef KVIST_BENCH_H
 #define KVIST_BENCH_H
@@ -23,11 +23,10 @@
 
 /* argv[0] is the bench's name. Each handles --help itself by printing its usage text. */
 typedef int bench_fn(int argc, char **argv);
-bench_fn bench_callsite, bench_clusters, bench_decode, bench_endless, bench_grammar, bench_niah,
-    bench_offload, bench_repair, bench_resume, bench_serve, bench_sessions, bench_learn, bench_structkv,
-    bench_structure;
+bench_fn bench_callsite, bench_clusters, bench_decode, bench_grammar, bench_growth, bench_niah, bench_offload,
+    bench_repair, bench_resume, bench_serve, bench_sessions, bench_learn, bench_structkv, bench_structure;
 /* Over the agent and the screen: only where they are built. */
-bench_fn bench_faithful, bench_log, bench_long, bench_lookup, bench_screen;
+bench_fn bench_endless, bench_faithful, bench_log, bench_long, bench_lookup, bench_screen;
 
 /*
  * A bench whose only options are a number ("--turns", from 1 to most) and --json: parses them and runs

@@ -25,6 +25,7 @@ static const struct {
     {"learn", "what IntentKV's trained residual is worth on recorded tool sessions", bench_learn},
     {"repair", "what scoring, planning and applying a repair over 32K rows takes", bench_repair},
     {"resume", "from a saved session's files to the next token", bench_resume},
+    {"growth", "what a token, opening and a pass cost in saved sessions of different lengths", bench_growth},
     {"offload", "a step where rows do not fit in memory: the full cache, and by sentences", bench_offload},
     {"grammar", "what following a tool call costs a token", bench_grammar},
 #ifdef KVIST_SHELL
