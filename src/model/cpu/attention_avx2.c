@@ -60,6 +60,30 @@ static void turn_key(const uint16_t *key, const float *table, uint32_t n_rot, op
     for (uint32_t i = n_rot; i < head_dim; i++) out[i] = key[i];
 }
 
+/* The angles stay in registers while all queries are turned. */
+static void turn_queries(const float *restrict q, uint32_t n_q, const float *table, uint32_t n_rot,
+    ops_rope_pairing pairing, uint32_t head_dim, float *restrict out)
+{
+    const uint32_t half = n_rot / 2;
+    if (pairing != OPS_ROPE_NEOX || half % 8) {
+        cpu_turn_queries_ref(q, n_q, table, n_rot, pairing, head_dim, out);
+        return;
+    }
+    for (uint32_t i = 0; i < half; i += 8) {
+        const __m256 cosines = _mm256_loadu_ps(table + i), sines = _mm256_loadu_ps(table + half + i);
+        for (uint32_t m = 0; m < n_q; m++) {
+            const float *from = q + (size_t)m * head_dim + i;
+            float *to = out + (size_t)m * head_dim + i;
+            const __m256 a = _mm256_loadu_ps(from), b = _mm256_loadu_ps(from + half);
+            _mm256_storeu_ps(to, _mm256_add_ps(_mm256_mul_ps(a, cosines), _mm256_mul_ps(b, sines)));
+            _mm256_storeu_ps(to + half, _mm256_sub_ps(_mm256_mul_ps(b, cosines), _mm256_mul_ps(a, sines)));
+        }
+    }
+    for (uint32_t m = 0; m < n_q && n_rot < head_dim; m++)
+        memcpy(out + (size_t)m * head_dim + n_rot, q + (size_t)m * head_dim + n_rot,
+            (head_dim - n_rot) * sizeof *out);
+}
+
 /* One query with one row: 16 partial sums, added by halves (cpu.h). */
 INLINE __m128 halves_of(__m256 low, __m256 high)
 {
@@ -229,6 +253,7 @@ void cpu_attention_avx2(cpu_kernels *k)
 {
     k->f16_row = f16_row;
     k->turn_key = turn_key;
+    k->turn_queries = turn_queries;
     k->scores = scores;
     k->softmax = softmax;
     k->values = values;

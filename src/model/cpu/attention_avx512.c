@@ -4,6 +4,7 @@
  * that the multipliers are what limits.
  */
 #include <math.h>
+#include <string.h>
 
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx512.h"
@@ -70,6 +71,30 @@ static void turn_key(const uint16_t *key, const float *table, uint32_t n_rot, op
         put_f16_lanes(_mm512_add_ps(_mm512_mul_ps(b, cosines), _mm512_mul_ps(a, sines)), out + half + i);
     }
     for (uint32_t i = n_rot; i < head_dim; i++) out[i] = key[i];
+}
+
+/* The angles stay in registers while all queries are turned. */
+static void turn_queries(const float *restrict q, uint32_t n_q, const float *table, uint32_t n_rot,
+    ops_rope_pairing pairing, uint32_t head_dim, float *restrict out)
+{
+    const uint32_t half = n_rot / 2;
+    if (pairing != OPS_ROPE_NEOX || half % 16) {
+        cpu_turn_queries_ref(q, n_q, table, n_rot, pairing, head_dim, out);
+        return;
+    }
+    for (uint32_t i = 0; i < half; i += 16) {
+        const __m512 cosines = _mm512_loadu_ps(table + i), sines = _mm512_loadu_ps(table + half + i);
+        for (uint32_t m = 0; m < n_q; m++) {
+            const float *from = q + (size_t)m * head_dim + i;
+            float *to = out + (size_t)m * head_dim + i;
+            const __m512 a = _mm512_loadu_ps(from), b = _mm512_loadu_ps(from + half);
+            _mm512_storeu_ps(to, _mm512_add_ps(_mm512_mul_ps(a, cosines), _mm512_mul_ps(b, sines)));
+            _mm512_storeu_ps(to + half, _mm512_sub_ps(_mm512_mul_ps(b, cosines), _mm512_mul_ps(a, sines)));
+        }
+    }
+    for (uint32_t m = 0; m < n_q && n_rot < head_dim; m++)
+        memcpy(out + (size_t)m * head_dim + n_rot, q + (size_t)m * head_dim + n_rot,
+            (head_dim - n_rot) * sizeof *out);
 }
 
 /* Halves of two vectors' lanes, added: lanes i and i + 8 of a, then of b. */
@@ -327,6 +352,7 @@ void cpu_attention_avx512(cpu_kernels *k)
 {
     k->f16_row = f16_row;
     k->turn_key = turn_key;
+    k->turn_queries = turn_queries;
     k->scores = scores;
     k->softmax = softmax;
     k->values = values;

@@ -207,6 +207,11 @@ typedef struct cpu_kernels {
      */
     void (*turn_key)(const uint16_t *key, const float *table, uint32_t n_rot, ops_rope_pairing pairing,
         uint32_t head_dim, uint16_t *out);
+    /*
+     * n_q queries, head_dim apart, turned back by such angles instead, as F32: to rows that are folded.
+     */
+    void (*turn_queries)(const float *restrict q, uint32_t n_q, const float *table, uint32_t n_rot,
+        ops_rope_pairing pairing, uint32_t head_dim, float *restrict out);
     /* s[m][row] = scale * (q[m] . row); up to three places behind the rows are overwritten. */
     void (*scores)(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
         size_t q_stride, uint32_t head_dim, float scale, cpu_ahead ahead, float *s, size_t s_stride);
@@ -248,7 +253,9 @@ typedef struct cpu_kernels {
 void cpu_kernels_best(
     cpu_kernels *k, unsigned cpu_mask); /* the best level that runs here and is not masked */
 void cpu_kernels_ref(cpu_kernels *k);
-/* kernels_ref.c's turn_key, for shapes that a level has nothing better for. */
+/* kernels_ref.c's, for shapes that a level has nothing better for. */
+void cpu_turn_queries_ref(const float *restrict q, uint32_t n_q, const float *table, uint32_t n_rot,
+    ops_rope_pairing pairing, uint32_t head_dim, float *restrict out);
 void cpu_turn_key_ref(const uint16_t *key, const float *table, uint32_t n_rot, ops_rope_pairing pairing,
     uint32_t head_dim, uint16_t *out);
 void cpu_kernels_avx2(cpu_kernels *k); /* a level: products, rows and attention, each in its file */
@@ -303,9 +310,6 @@ static inline uint32_t cpu_gap_of(const ops_turns *t, uint32_t group)
     return group < t->n ? t->gaps[group] : 0;
 }
 
-/* One head's query, turned back by a group's gap. Sums and products are rounded by themselves. */
-void cpu_turn_head(
-    const ops_turns *t, uint32_t group, const float *restrict q, uint32_t head_dim, float *restrict out);
 /* A key of a group, turned on by its gap. */
 static inline void cpu_turn_key(const cpu_kernels *k, const ops_turns *t, uint32_t group, const uint16_t *key,
     uint32_t head_dim, uint16_t *out)

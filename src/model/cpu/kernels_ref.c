@@ -349,6 +349,20 @@ void cpu_turn_key_ref(const uint16_t *key, const float *table, uint32_t n_rot, o
     for (uint32_t i = n_rot; i < head_dim; i++) out[i] = key[i];
 }
 
+void cpu_turn_queries_ref(const float *restrict q, uint32_t n_q, const float *table, uint32_t n_rot,
+    ops_rope_pairing pairing, uint32_t head_dim, float *restrict out)
+{
+    const uint32_t half = n_rot / 2, step = pairing == OPS_ROPE_NEOX ? 1 : 2, other = step == 1 ? half : 1;
+    for (; n_q; n_q--, q += head_dim, out += head_dim) {
+        for (uint32_t i = 0; i < half; i++) {
+            const float a = q[step * i], b = q[step * i + other];
+            out[step * i] = a * table[i] + b * table[half + i];
+            out[step * i + other] = b * table[i] - a * table[half + i];
+        }
+        for (uint32_t i = n_rot; i < head_dim; i++) out[i] = q[i];
+    }
+}
+
 static void scores_ref(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
     size_t q_stride, uint32_t head_dim, float scale, cpu_ahead ahead, float *s, size_t s_stride)
 {
@@ -487,6 +501,7 @@ void cpu_kernels_ref(cpu_kernels *k)
             [CPU_SCALES_F] = panel_F_ref},
         .f16_row = f16_row_ref,
         .turn_key = cpu_turn_key_ref,
+        .turn_queries = cpu_turn_queries_ref,
         .scores = scores_ref,
         .softmax = softmax_ref,
         .values = values_ref,

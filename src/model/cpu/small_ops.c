@@ -225,20 +225,3 @@ int cpu_op_rows_write(model_ops *ops, const ops_rows_write_args *a, base_err *er
     run_tokens(ops, write_run, &j, a->n, 2 * s->n_head_kv * s->head_dim);
     return 0;
 }
-
-void cpu_turn_head(
-    const ops_turns *t, uint32_t group, const float *restrict q, uint32_t head_dim, float *restrict out)
-{
-    const uint32_t half = t->n_rot / 2;
-    const float *restrict cosines = cpu_floats(t->table) + (size_t)group * t->n_rot;
-    const float *restrict sines = cosines + half;
-    for (uint32_t i = 0; i < half && t->pairing == OPS_ROPE_NEOX; i++) {
-        out[i] = q[i] * cosines[i] + q[i + half] * sines[i];
-        out[i + half] = q[i + half] * cosines[i] - q[i] * sines[i];
-    }
-    for (uint32_t i = 0; i < half && t->pairing != OPS_ROPE_NEOX; i++) {
-        out[2 * i] = q[2 * i] * cosines[i] + q[2 * i + 1] * sines[i];
-        out[2 * i + 1] = q[2 * i + 1] * cosines[i] - q[2 * i] * sines[i];
-    }
-    for (uint32_t i = t->n_rot; i < head_dim; i++) out[i] = q[i];
-}

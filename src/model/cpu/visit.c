@@ -48,10 +48,10 @@ typedef struct pages {
 typedef struct visit_job {
     cpu_ops *cpu;
     const ops_visit_args *args;
-    uint32_t group; /* query heads a lane */
-    uint32_t tokens, n_units;
-    uint32_t room;         /* tokens whose queries and scores a thread has room for */
-    uint32_t most_columns; /* that a token weighs, its closed pages by 16 too */
+    uint32_t group;           /* query heads a lane */
+    uint32_t tokens, n_units; /* tokens of a unit: of all scores, or of the pages' alone */
+    uint32_t room, scored;    /* tokens whose queries, and whose scores, a thread has room for */
+    uint32_t most_columns;    /* that a token weighs, its closed pages by 16 too */
     columns lanes[CPU_VISIT_LANES];
     uint32_t most_pages; /* of a lane; 0: no token chooses among pages */
     pages pages[CPU_VISIT_LANES];
@@ -63,7 +63,7 @@ typedef struct visit_job {
 
 /* A thread's working space. */
 typedef struct space {
-    float *scores, *mass; /* [tokens * group][16 * columns], [16 * columns] */
+    float *scores, *mass; /* [scored * group][16 * columns], [16 * columns] */
     cpu_sketch_query *queries;
     uint32_t *bits, *places; /* [16 * columns] masses that may be among the heaviest, and where they stand */
     float *left_out;         /* [columns, pages] by means' blocks, and by columns the largest mass */
@@ -75,7 +75,7 @@ static size_t space_floats(const visit_job *j)
 {
     const size_t n_q = (size_t)j->room * j->group, d = j->args->visit->rows->shape.head_dim,
                  width = (size_t)GROUP * j->most_columns;
-    return n_q * width + 3 * width + j->most_columns + j->most_pages +
+    return (size_t)j->scored * j->group * width + 3 * width + j->most_columns + j->most_pages +
            n_q * (2 * d + sizeof(cpu_sketch_query) / sizeof(float)) + j->group * (MOST_STRIDE + d) + d +
            MOST * d / 2 + 64;
 }
@@ -86,7 +86,7 @@ static space space_of(const visit_job *j, float *at)
                  width = (size_t)GROUP * j->most_columns;
     space w;
     w.scores = at;
-    w.mass = w.scores + n_q * width;
+    w.mass = w.scores + (size_t)j->scored * j->group * width;
     w.bits = (uint32_t *)(void *)(w.mass + width);
     w.places = w.bits + width;
     w.left_out = w.mass + 3 * width;
@@ -131,12 +131,12 @@ static void score_keys(const visit_job *j, uint32_t lane, uint32_t at, uint32_t 
 }
 
 /* Queries as rows of a group of tokens are read: turned, where those are folded. */
-static const float *turn(
-    const ops_turns *turns, uint32_t group, const float *q, uint32_t n_q, uint32_t d, float *turned)
+static const float *turn(const cpu_kernels *k, const ops_turns *turns, uint32_t group, const float *q,
+    uint32_t n_q, uint32_t d, float *turned)
 {
     if (!turns || !cpu_gap_of(turns, group)) return q;
-    for (uint32_t m = 0; m < n_q; m++)
-        cpu_turn_head(turns, group, q + (size_t)m * d, d, turned + (size_t)m * d);
+    k->turn_queries(q, n_q, cpu_floats(turns->table) + (size_t)group * turns->n_rot, turns->n_rot,
+        turns->pairing, d, turned);
     return turned;
 }
 
@@ -166,7 +166,7 @@ static void score_columns(const visit_job *j, uint32_t kv_head, const columns *c
         const uint32_t group = c->at[i] * GROUP / MODEL_ROWS_GROUP, own_block = c->at[i] / BLOCK_GROUPS,
                        own_gap = turns ? cpu_gap_of(turns, group) : 0;
         const uint8_t *sketch = visit->sketches[own_block];
-        if (own_gap != gap) q = turn(turns, group, w->q, n_q, d, w->turned);
+        if (own_gap != gap) q = turn(k, turns, group, w->q, n_q, d, w->turned);
         if (!sketch) {
             score_keys(j, lane, c->at[i], c->rows[i], q, n_q, s + (size_t)i * GROUP, stride);
             gap = own_gap;
@@ -267,8 +267,8 @@ static uint64_t rows_of_page(const model_visit *visit, uint32_t kv_head, uint32_
                                                 : UINT64_MAX);
 }
 
-/* Scores of a lane's pages by their mean keys, for the heads of a token. */
-static void score_pages(const visit_job *j, uint32_t kv_head, uint32_t t, float *s, size_t stride)
+/* Scores of a lane's pages by their mean keys, for n_q queries: a key is read once for all of them. */
+static void score_pages(const visit_job *j, uint32_t kv_head, const float *q, uint32_t n_q, float *s)
 {
     const model_visit *visit = j->args->visit;
     const pages *p = &j->pages[kv_head];
@@ -277,8 +277,8 @@ static void score_pages(const visit_job *j, uint32_t kv_head, uint32_t t, float 
     for (uint32_t from = 0, n; from < p->n; from += n) {
         n = p->n - from < MOST ? p->n - from : MOST;
         for (uint32_t i = 0; i < n; i++) keys[i] = visit->keys[kv_head] + (size_t)p->at[from + i] * d;
-        j->cpu->kernels.scores(keys, n, query_of(j, kv_head, t), j->group, d, d, j->args->scale,
-            (cpu_ahead){0}, s + from, stride);
+        j->cpu->kernels.scores(
+            keys, n, q, n_q, d, d, j->args->scale, (cpu_ahead){0}, s + from, page_stride(j));
     }
 }
 
@@ -344,7 +344,15 @@ static void add_columns(columns *c, uint64_t evicted, uint32_t page)
     }
 }
 
-/* The columns that a token weighs, into `own`, and which pages it leaves closed. s: room for its scores. */
+static bool chooses_pages(const visit_job *j, uint32_t kv_head)
+{
+    return j->pages[kv_head].n > j->args->visit->open;
+}
+
+/*
+ * The columns that a token weighs, into `own`, and which pages it leaves closed. own->weights: its pages' scores, where it
+ * chooses among them. s: room for its scores.
+ */
 static void open_pages(
     const visit_job *j, const space *w, uint32_t kv_head, uint32_t t, columns *own, float *s)
 {
@@ -353,10 +361,7 @@ static void open_pages(
     const size_t stride = page_stride(j);
     uint32_t n_open = p->n, at = 0;
     own->n = own->n_closed = 0;
-    if (p->n > visit->open) {
-        score_pages(j, kv_head, t, own->weights, stride);
-        n_open = choose_pages(j, w, kv_head, t, own, s);
-    }
+    if (chooses_pages(j, kv_head)) n_open = choose_pages(j, w, kv_head, t, own, s);
     for (uint32_t i = 0; i < p->n; i++) {
         const bool is_open = n_open == p->n || (at < n_open && w->places[at] == i);
         if (is_open) {
@@ -519,8 +524,12 @@ static void open_run(void *arg, int thread, int n_threads)
     const uint32_t n = j->args->n, n_units = j->args->visit->rows->shape.n_head_kv * n;
     const size_t stride = (size_t)GROUP * j->most_columns;
     space w = space_of(j, j->cpu->scratch[thread].data);
-    for (uint32_t i; (i = claim(j)) < n_units;)
-        open_pages(j, &w, i / n, i % n, &j->own[i], j->scores + i * j->group * stride);
+    for (uint32_t i; (i = claim(j)) < n_units;) {
+        const uint32_t kv_head = i / n, t = i % n;
+        if (chooses_pages(j, kv_head))
+            score_pages(j, kv_head, query_of(j, kv_head, t), j->group, j->own[i].weights);
+        open_pages(j, &w, kv_head, t, &j->own[i], j->scores + i * j->group * stride);
+    }
 }
 
 /* Scores of all tokens with some columns. */
@@ -543,6 +552,34 @@ static void score_run(void *arg, int thread, int n_threads)
     }
 }
 
+/* Tokens [t0, t1) of a kv head, each over columns of its own; their pages are weighed together. */
+static void visit_by_pages(
+    const visit_job *j, space *w, uint32_t kv_head, uint32_t t0, uint32_t t1, columns own)
+{
+    const size_t stride = (size_t)GROUP * j->most_columns, weights = j->group * page_stride(j);
+    load_queries(j, kv_head, t0, t1, w->q);
+    if (chooses_pages(j, kv_head)) score_pages(j, kv_head, w->q, (t1 - t0) * j->group, own.weights);
+    for (uint32_t t = t0; t < t1 && !cpu_is_cancelled(j->cpu); t++, own.weights += weights) {
+        open_pages(j, w, kv_head, t, &own, w->scores);
+        if (!own.n) continue;
+        load_queries(j, kv_head, t, t + 1, w->q);
+        score_columns(j, kv_head, &own, w, j->group, 0, own.n, w->scores, stride);
+        visit_token(j, w, kv_head, &own, t, w->scores, stride);
+    }
+}
+
+/* The same over columns that they share. */
+static void visit_together(const visit_job *j, space *w, uint32_t kv_head, uint32_t t0, uint32_t t1)
+{
+    const columns *c = &j->lanes[kv_head];
+    const size_t stride = (size_t)GROUP * j->most_columns;
+    if (!c->n) return;
+    load_queries(j, kv_head, t0, t1, w->q);
+    score_columns(j, kv_head, c, w, (t1 - t0) * j->group, 0, c->n, w->scores, stride);
+    for (uint32_t t = t0; t < t1 && !cpu_is_cancelled(j->cpu); t++)
+        visit_token(j, w, kv_head, c, t, w->scores + (t - t0) * j->group * stride, stride);
+}
+
 static void visit_run(void *arg, int thread, int n_threads)
 {
     (void)n_threads;
@@ -553,17 +590,14 @@ static void visit_run(void *arg, int thread, int n_threads)
     for (uint32_t unit; (unit = claim(j)) < j->n_units;) {
         const uint32_t kv_head = unit % n_kv, t0 = unit / n_kv * j->tokens,
                        t1 = n - t0 < j->tokens ? n : t0 + j->tokens, at = kv_head * n + t0;
-        columns *own = j->most_pages ? &j->own[j->scores ? at : (uint32_t)thread] : NULL;
-        const columns *c = own ? own : &j->lanes[kv_head];
-        float *s = j->scores ? j->scores + (size_t)at * j->group * stride : w.scores;
-        if (!j->scores && own) open_pages(j, &w, kv_head, t0, own, s);
-        if (!c->n) continue;
-        if (!j->scores) {
-            load_queries(j, kv_head, t0, t1, w.q);
-            score_columns(j, kv_head, c, &w, (t1 - t0) * j->group, 0, c->n, s, stride);
+        if (!j->scores && j->most_pages)
+            visit_by_pages(j, &w, kv_head, t0, t1, j->own[thread]);
+        else if (!j->scores)
+            visit_together(j, &w, kv_head, t0, t1);
+        else {
+            const columns *c = j->most_pages ? &j->own[at] : &j->lanes[kv_head]; /* a unit is a token */
+            if (c->n) visit_token(j, &w, kv_head, c, t0, j->scores + (size_t)at * j->group * stride, stride);
         }
-        for (uint32_t t = t0; t < t1 && !cpu_is_cancelled(j->cpu); t++)
-            visit_token(j, &w, kv_head, c, t, s + (t - t0) * j->group * stride, stride);
     }
 }
 
@@ -597,7 +631,7 @@ static size_t share_memory(visit_job *j, uint8_t *base, uint32_t n_own, uint32_t
         c.rows = take(base, &used, n_bits, sizeof *c.rows);
         c.closed = take(base, &used, n_pages, sizeof *c.closed);
         c.counts = take(base, &used, n_pages + GROUP, sizeof *c.counts);
-        c.weights = take(base, &used, j->group * page_stride(j), sizeof *c.weights);
+        c.weights = take(base, &used, j->tokens * j->group * page_stride(j), sizeof *c.weights);
         if (base) j->own[i] = c;
     }
     j->scores =
@@ -612,6 +646,22 @@ static uint32_t count_pages(const model_visit *visit, uint32_t kv_head)
     for (uint32_t w = 0; visit->evicted[kv_head] && w * WORD < visit->n_slots; w++)
         n += rows_of_page(visit, kv_head, w) != 0;
     return n;
+}
+
+/* Tokens of a unit: as many as what it keeps of them fits a core's cache for. */
+static void choose_unit(visit_job *j, bool is_spread)
+{
+    const size_t each = j->most_pages ? page_stride(j) : (size_t)GROUP * j->most_columns,
+                 fit = SCORE_FLOATS / (j->group * each);
+    const uint32_t n = j->args->n;
+    j->tokens = is_spread || fit < 1 ? 1 : fit > TOKENS_MOST ? TOKENS_MOST : (uint32_t)fit;
+    /* A unit a thread at least; is_spread: there are not as many tokens. */
+    const uint32_t share = n * j->args->visit->rows->shape.n_head_kv / (uint32_t)j->cpu->n_threads;
+    if (!is_spread && j->most_pages && j->tokens > share) j->tokens = share;
+    if (j->tokens > n) j->tokens = n;
+    j->room = is_spread ? n : j->tokens;
+    j->scored = j->most_pages && !is_spread ? 1 : j->room;
+    j->n_units = j->args->visit->rows->shape.n_head_kv * ((n + j->tokens - 1) / j->tokens);
 }
 
 /* The lanes' rows, and memory for the run. j->most_columns 0: nobody has any. */
@@ -630,6 +680,7 @@ static int find_rows(visit_job *j, bool is_spread, base_err *err)
     j->most_pages = is_chosen ? most : 0;
     j->most_columns = (is_chosen ? visit->open : most) * (WORD / GROUP) + (j->most_pages + GROUP - 1) / GROUP;
     const uint32_t n_own = is_spread ? n_tokens : (uint32_t)j->cpu->n_threads;
+    choose_unit(j, is_spread);
     const int rc = cpu_scratch_reserve(j->cpu, 0, share_memory(j, NULL, n_own, n_tokens), err);
     if (rc < 0) return rc;
     share_memory(j, j->cpu->shared.data, n_own, n_tokens);
@@ -662,10 +713,6 @@ int cpu_op_visit(model_ops *ops, const ops_visit_args *a, base_err *err)
     const bool is_spread = a->n * shape->n_head_kv < (size_t)cpu->n_threads;
     rc = find_rows(&j, is_spread, err);
     if (rc || !j.most_columns) return rc;
-    const size_t fit = SCORE_FLOATS / ((size_t)j.group * GROUP * j.most_columns);
-    j.tokens = is_spread || j.most_pages || fit < 1 ? 1 : fit > TOKENS_MOST ? TOKENS_MOST : (uint32_t)fit;
-    j.room = is_spread ? a->n : j.tokens;
-    j.n_units = shape->n_head_kv * ((a->n + j.tokens - 1) / j.tokens);
     rc = cpu_scratch_reserve(cpu, space_floats(&j) * sizeof(float), 0, err);
     if (rc < 0) return rc;
     if (is_spread && j.most_pages) {
