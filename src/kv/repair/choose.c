@@ -20,7 +20,7 @@ enum { BURST_BEFORE = 2, BURST_BEHIND = 20, LINE_MOST = 48, COVERAGE_ANCHORS = 2
 
 /*
  * Times the sinks' mass that a clear answer draws. Facts asked for by name draw 2.7 to 4.9 times as much, what needs several
- * lines at most 1.3 times (docs/diary.md, "Why facts behind the context are misread").
+ * lines at most 1.4 times (docs/diary.md, "Why facts behind the context are misread").
  */
 #define CLEAR 2
 
