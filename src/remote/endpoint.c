@@ -122,8 +122,8 @@ static int choose_model(opening *o, const base_json *list, base_err *err)
         const base_json *meta = base_json_get(found, "meta");
         if (!e->n_ctx) e->n_ctx = number(found, "max_model_len");
         e->n_train = number(meta, "n_ctx_train");
-        e->n_params =
-            (uint64_t)(base_json_num(meta, "n_params", 0) > 0 ? base_json_num(meta, "n_params", 0) : 0);
+        const double n_params = base_json_num(meta, "n_params", 0);
+        e->n_params = n_params > 0 && n_params < 1e18 ? (uint64_t)n_params : 0; /* 0: none that can be */
     } else if (n > 1 && !wanted) {
         rc = base_fail(err, BASE_E_USAGE, "%s serves several models; choose one with --model: %.300s",
             remote_http_address(e->http)->origin, names.data);

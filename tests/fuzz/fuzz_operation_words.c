@@ -52,6 +52,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         is_piece(request, o.to);
     }
     agent_operation_words_free(&o);
+    agent_addition_words a = {0};
+    if (agent_read_addition_words(request, &a)) {
+        assert(a.name && *a.name);
+        is_piece(request, a.name);
+        is_piece(request, a.parameters);
+    }
+    agent_addition_words_free(&a);
     free(request);
     return 0;
 }
