@@ -110,12 +110,14 @@ static int choose_model(opening *o, const base_json *list, base_err *err)
     const char *wanted = o->options->model;
     const base_json *found = NULL;
     base_buf names = {0};
-    const size_t n = list && list->type == BASE_JSON_ARRAY ? list->n : 0;
-    for (const base_json *m = n ? list->first : NULL; m; m = m->next) {
+    size_t n = 0; /* that have a name */
+    for (const base_json *m = list && list->type == BASE_JSON_ARRAY ? list->first : NULL; m; m = m->next) {
         const char *id = base_json_str(m, "id", "");
-        base_buf_printf(&names, "%s%.80s", names.len ? ", " : "", id);
-        if (wanted ? !strcmp(id, wanted) : n == 1) found = m;
+        if (!*id) continue;
+        base_buf_printf(&names, "%s%.80s", n++ ? ", " : "", id);
+        if (!wanted || !strcmp(id, wanted)) found = m;
     }
+    if (!wanted && n > 1) found = NULL;
     int rc = 0;
     if (found) {
         take_word(&e->model, base_json_str(found, "id", NULL));

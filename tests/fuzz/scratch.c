@@ -52,7 +52,7 @@ char *scratch_part(const unsigned char **bytes, size_t *n)
     const size_t len = end ? (size_t)(end - *bytes) : *n;
     char *part = base_xstrndup((const char *)*bytes, len);
     const size_t used = len + (end != NULL);
-    *bytes += used;
+    if (used) *bytes += used; /* of an empty input it is NULL */
     *n -= used;
     return part;
 }
