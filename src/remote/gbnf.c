@@ -20,7 +20,8 @@ static const struct {
     [MODEL_TOOLS_HERMES]    = {"\"<tool_call>\" ws ", "object", " ws \"</tool_call>\"", "<tool_call>", {"(?:^|\\n)(<tool_call>)"}},
     [MODEL_TOOLS_XML]       = {"\"<tool_call>\" ws ", "\"<function=\" call \"</function>\"", " ws \"</tool_call>\"", "<tool_call>", {"(?:^|\\n)(<tool_call>)"}},
     [MODEL_TOOLS_HARMONY]   = BARE, /* no endpoint is of it */
-    [MODEL_TOOLS_MISTRAL]   = BARE, /* nor of these five */
+    [MODEL_TOOLS_SEED]      = BARE, /* nor of these six */
+    [MODEL_TOOLS_MISTRAL]   = BARE,
     [MODEL_TOOLS_MISTRAL_IDS] = BARE,
     [MODEL_TOOLS_GEMMA]     = BARE,
     [MODEL_TOOLS_GRANITE]   = BARE,

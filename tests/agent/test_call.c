@@ -124,6 +124,9 @@ static const fixture fixtures[] = {
      "</function>\n</tool_call>\n```python\ndef gcd(a, b):\n    return a\n```\n",
         "rewrite", "{\"path\":\"g.py\",\"name\":\"gcd\"}", "def gcd(a, b):\n    return a\n", "tool_call"},
     {"<tool_call><function=list></function></tool_call>", "list", "{}", NULL, "tool_call"},
+    {"I do.\n<seed:tool_call>\n<function=write>\n<parameter=path>a.c</parameter>\n<parameter=content>if (a < b)\n    c;\n"
+     "</parameter>\n</function>\n</seed:tool_call>",
+        "write", NULL, "if (a < b)\n    c;\n", "tool_call"},
     {"<tool_call>\n<function=read>\n<parameter=path>a.c</parameter>\n</function>", "read",
         "{\"path\":\"a.c\"}", NULL, "tool_call"},
     {"<tool_call>\n<function=read>\n<parameter=path>\na.c", "read", "{\"path\":\"a.c\"}", NULL, "tool_call"},

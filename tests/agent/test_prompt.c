@@ -86,6 +86,25 @@ static void test_prompt__writes_the_functions_of_qwens_templates(void **state)
     base_buf_free(&out);
 }
 
+/* The same of ByteDance-Seed-OSS.jinja; and it reads as it was written. */
+static void test_prompt__writes_the_functions_of_seed_oss(void **state)
+{
+    static const char json[] =
+        "{\"name\": \"edit\", \"arguments\": {\"path\": \"a.c\", \"from\": 3, \"content\": \"a\\n  \\\"b\\\"\\n\"}}";
+    static const char rendered[] =
+        "<seed:tool_call>\n<function=edit>\n<parameter=path>a.c</parameter>\n<parameter=from>3</parameter>\n"
+        "<parameter=content>a\n  \"b\"\n</parameter>\n</function>\n</seed:tool_call>";
+    base_buf out = {0};
+    agent_prompt_call(MODEL_TOOLS_SEED, json, &out);
+    assert_string_equal(out.data, rendered);
+    base_buf_clear(&out);
+    agent_prompt_open_payload(MODEL_TOOLS_SEED,
+        "{\"name\": \"edit\", \"arguments\": {\"path\": \"a.c\", \"from\": 3}}", "python", &out);
+    assert_memory_equal(out.data, rendered, out.len);
+    assert_string_equal(out.data + out.len - 19, "<parameter=content>");
+    base_buf_free(&out);
+}
+
 /*
  * What jinja2 makes of these tools in the template of gpt-oss (llama.cpp's models/templates/openai-gpt-oss-120b.jinja),
  * new text as an argument of its own.
@@ -357,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_prompt__is_the_same_bytes_every_time),
         cmocka_unit_test(test_prompt__every_call_in_it_parses_as_a_known_tool),
         cmocka_unit_test(test_prompt__writes_the_functions_of_qwens_templates),
+        cmocka_unit_test(test_prompt__writes_the_functions_of_seed_oss),
         cmocka_unit_test(test_prompt__writes_the_functions_of_gpt_oss),
         cmocka_unit_test(test_prompt__gives_calls_of_mistral_an_id),
         cmocka_unit_test(test_prompt__lists_the_functions_of_mistral),

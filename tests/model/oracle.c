@@ -657,7 +657,9 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
     for (uint32_t t = 0; t < o->n; t++) {
         double *x = w->x + (size_t)t * n_embd, *normed = w->normed + (size_t)t * n_embd;
         const float *post = weights(o, l, "post_attention_norm.weight");
-        const bool pre = s->rows_every || is_oss(o); /* there it stands before the feed-forward */
+        const bool pre =
+            s->rows_every || is_oss(o) ||
+            strcmp(s->architecture, "seed_oss") == 0; /* there it stands before the feed-forward */
         if (!pre) norm_heads(post, normed, 1, n_embd);
         for (uint32_t i = 0; i < n_embd; i++) x[i] += branch * normed[i];
         norm(pre ? post : weights(o, l, "ffn_norm.weight"), x, n_embd, normed);

@@ -99,6 +99,16 @@ static const fixture fixtures[] = {
     {MODEL_TOOLS_XML,
         "<tool_call>\n<function=send>\n<parameter=to>\n</parameter>\n</function>\n</tool_call>\n"
         "<tool_call>\n<function=now>\n</function>\n</tool_call>"},
+    {MODEL_TOOLS_SEED,
+        "I look.\n\n<seed:tool_call>\n<function=read>\n<parameter=path>src/a.cpp</parameter>\n<parameter=lines>-12</parameter>\n"
+        "</function>\n</seed:tool_call>\n"},
+    {MODEL_TOOLS_SEED,
+        "<seed:tool_call>\n<function=set>\n<parameter=quiet>false</parameter>\n<parameter=mode>a \"b\"</parameter>\n"
+        "<parameter=count>0</parameter>\n</function>\n</seed:tool_call>"},
+    {MODEL_TOOLS_SEED,
+        "<seed:tool_call>\n<function=send>\n<parameter=to></parameter>\n<parameter=body>if (a < b) {\n\t<</\n"
+        "</param>\n</parameter \n</parameter>\n</function>\n</seed:tool_call>"},
+    {MODEL_TOOLS_SEED, "<tool_call>\n<function=anything>\n"},
     {MODEL_TOOLS_XML, "<function=anything>\n<tool_calls>\n"},
     {MODEL_TOOLS_JSON, "{\"name\": \"read\", \"arguments\": {\"path\": \"README.md\"}}"},
     {MODEL_TOOLS_JSON, "{\"name\" : \"now\" , \"arguments\" : { } }\n\nDone."},

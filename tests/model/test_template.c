@@ -274,6 +274,44 @@ static void test_template__writes_smollm3(void **state)
     close_chat(&c);
 }
 
+/*
+ * What jinja2 makes of ByteDance-Seed-OSS.jinja with thinking_budget at 0, and left out. At 0 every answer begins behind the
+ * thought that nothing is to be thought, not only the last one, since what was computed stays.
+ */
+static void test_template__writes_seed_oss(void **state)
+{
+    static const char *const tokens[] = {"<seed:bos>", "<seed:eos>", "<seed:think>", "</seed:think>",
+        "<seed:tool_call>", "</seed:tool_call>", NULL};
+    static const char jinja[] =
+        "{%- set bos_token = '<seed:bos>' -%}{%- if not thinking_budget is defined %}";
+    static const char none[] =
+        "<seed:think>\n<seed:cot_budget_reflect>The current thinking budget is 0, so I will directly start "
+        "answering the question.</seed:cot_budget_reflect>\n</seed:think>";
+    chat c = open_chat("seed_oss", "Seed OSS 36B Instruct", jinja, tokens);
+    for (int thinking = 0; thinking < 2; thinking++) {
+        base_buf want = {0};
+        model_template_free(c.template);
+        assert_int_equal(model_template_load(&c.template, c.gguf, c.tokenizer, thinking, NULL), 0);
+        assert_string_equal(model_template_name(c.template), "seed");
+        assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_SEED);
+        base_buf_printf(&want,
+            "<seed:bos>system\nBe brief.<seed:eos>%s<seed:bos>user\n<|im_end|>hi<|eot_id|><seed:eos>"
+            "<seed:bos>assistant\n%scall<seed:eos><seed:bos>tool\nresult<seed:eos><seed:bos>assistant\n%s",
+            thinking
+                ? ""
+                : "<seed:bos>system\nYou are an intelligent assistant that can answer questions in one step without the need "
+                  "for reasoning and thinking, that is, your thinking budget is 0. Next, please skip the thinking process and "
+                  "directly start answering the user's questions.\n<seed:eos>",
+            thinking ? "" : none, thinking ? "" : none);
+        check_conversation(&c, want.data, thinking ? 9 : 15);
+        base_buf_free(&want);
+    }
+    /* A call's tags are text, whatever the converter made of them. */
+    assert_false(
+        model_tokenizer_is_control(c.tokenizer, model_tokenizer_find(c.tokenizer, "<seed:tool_call>")));
+    close_chat(&c);
+}
+
 /* The same of Qwen3.5-4B.jinja, with enable_thinking off and on. */
 static void test_template__writes_qwen3_5(void **state)
 {
@@ -848,6 +886,7 @@ int main(void)
         cmocka_unit_test(test_template__writes_gemma4),
         cmocka_unit_test(test_template__writes_granite),
         cmocka_unit_test(test_template__writes_smollm3),
+        cmocka_unit_test(test_template__writes_seed_oss),
         cmocka_unit_test(test_template__writes_phi4),
         cmocka_unit_test(test_template__writes_calls_of_granite),
         cmocka_unit_test(test_template__writes_calls_of_nemo),

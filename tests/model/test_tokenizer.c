@@ -183,6 +183,8 @@ static void test_tokenizer__splits_as_each_expression_says(void **state)
         {"qwen2",     "a  ",        "[a][  ]"},            /* but not at the end */
         {"qwen2",     "11",         "[1][1]"},
         {"llama-bpe", "1111",       "[111][1]"},
+        {"seed-coder", "It's 11 !!\n\n x", "[It]['s][ ][1][1][ !!][\n\n][ x]"}, /* punctuation leaves the line's end */
+        {"seed-coder", "a;\r\n\tb", "[a][;][\r\n][\tb]"},
         {"smaug-bpe", "It's 1111.\n", "[It]['s][ ][111][1][.\n]"},
         {"gpt-2",     " 11",        "[ 11]"},
         {"smollm",    " 11",        "[ ][1][1]"},

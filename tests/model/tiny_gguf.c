@@ -259,7 +259,8 @@ bool tiny_has_window(const tiny_gguf *s, uint32_t layer)
 static void list_tensors(writer *w, const tiny_gguf *s)
 {
     const bool gemma4 = strcmp(s->architecture, "gemma4") == 0, oss = strcmp(s->architecture, "gpt-oss") == 0;
-    bool biases = oss || strcmp(s->architecture, "qwen2") == 0,
+    const bool seed = strcmp(s->architecture, "seed_oss") == 0;
+    bool biases = oss || seed || strcmp(s->architecture, "qwen2") == 0,
          gemma = gemma4 || strcmp(s->architecture, "gemma3") == 0;
     bool head_norms = gemma || strncmp(s->architecture, "qwen3", 5) == 0, mixture = s->n_experts > 0;
     const bool hybrid = s->rows_every > 0, next = strcmp(s->architecture, "qwen3next") == 0;
@@ -313,8 +314,8 @@ static void list_tensors(writer *w, const tiny_gguf *s)
             {"ssm_dt.bias", s->n_state_values, 0, FILL_DT, hybrid, 1, IN_STATE},
             {"ssm_norm.weight", s->state_dim, 0, FILL_NORM, hybrid, 1, IN_STATE},
             {"ssm_out.weight", n_values, s->n_embd, FILL_MATRIX, hybrid, 1, IN_STATE},
-            {"post_attention_norm.weight", s->n_embd, 0, FILL_NORM, gemma || hybrid || oss},
-            {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, !hybrid && !oss},
+            {"post_attention_norm.weight", s->n_embd, 0, FILL_NORM, gemma || hybrid || oss || seed},
+            {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, !hybrid && !oss && !seed},
             {"ffn_gate_inp.weight", s->n_embd, s->n_experts, FILL_ROUTER, mixture},
             {"ffn_gate_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture && !s->fused, s->n_experts},
             {"ffn_up_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture && !s->fused, s->n_experts},

@@ -24,7 +24,7 @@ typedef enum tiny_type {
 
 typedef struct tiny_gguf {
     const char *
-        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next", "gpt-oss", "gemma4", "granite", "phi3" or "smollm3" */
+        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next", "gpt-oss", "gemma4", "granite", "phi3", "smollm3" or "seed_oss" (biases) */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
     uint32_t head_dim;                  /* 0: n_embd / n_head, and the file does not say */
     uint32_t n_experts, n_experts_used; /* of mixtures, where n_ff is one expert's */

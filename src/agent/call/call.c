@@ -13,7 +13,7 @@
 
 enum { MAX_LINES_BEFORE_PAYLOAD = 3 };
 
-const char *const agent_call_marks[] = {"<tools>", "<tool_call>", "<function=", NULL};
+const char *const agent_call_marks[] = {"<tools>", "<tool_call>", "<seed:tool_call>", "<function=", NULL};
 
 void agent_call_free(agent_call *c)
 {
@@ -414,6 +414,11 @@ agent_call_found agent_call_parse(
     if (found == AGENT_CALL_NONE) {
         agent_call_free(&call);
         found = parse_tagged(text, n, final, known, user, "<tool_call>", "</tool_call>", "tool_call", &call);
+    }
+    if (found == AGENT_CALL_NONE) {
+        agent_call_free(&call);
+        found = parse_tagged(
+            text, n, final, known, user, "<seed:tool_call>", "</seed:tool_call>", "tool_call", &call);
     }
     if (found == AGENT_CALL_NONE) {
         agent_call_free(&call);

@@ -10,7 +10,7 @@ const char agent_call_xml_payload[] = "content";
 
 static const char function_open[] = "<function=", function_close[] = "</function>",
                   parameter_open[] = "<parameter=", parameter_close[] = "</parameter>",
-                  call_close[] = "</tool_call>";
+                  call_close[] = "</tool_call>", seed_close[] = "</seed:tool_call>";
 
 /* ---- reading ---- */
 
@@ -65,7 +65,8 @@ static const char *find(const cursor *c, size_t at, const char *word)
  */
 static bool take_value(cursor *c, base_str *ret)
 {
-    static const char *const others[] = {"\n<parameter=", "\n</function>", "\n</tool_call>"};
+    static const char *const others[] = {
+        "\n<parameter=", "\n</function>", "\n</tool_call>", "\n</seed:tool_call>"};
     if (c->at < c->n && c->text[c->at] == '\r') c->at++;
     const size_t line = c->at;
     if (c->at < c->n && c->text[c->at] == '\n') c->at++;
@@ -140,8 +141,8 @@ size_t agent_call_xml_read(const char *text, size_t n, bool final, agent_call *c
     if (s != OVER) return 0;
     const size_t end = c.at;
     skip_space(&c);
-    if (take(&c, call_close)) return c.at;
-    *partial = may_become(&c, call_close);
+    if (take(&c, call_close) || take(&c, seed_close)) return c.at;
+    *partial = may_become(&c, call_close) || may_become(&c, seed_close);
     return end;
 }
 
@@ -155,28 +156,34 @@ static void put_value(const base_json *v, base_buf *out)
         base_json_put(out, v);
 }
 
-static void open_parameter(const char *key, base_buf *out)
+/* around: what stands on either side of a value */
+static void open_parameter(const char *key, const char *around, base_buf *out)
 {
-    base_buf_printf(out, "%s%s>\n", parameter_open, key);
+    base_buf_printf(out, "%s%s>%s", parameter_open, key, around);
 }
 
-void agent_call_xml_put(const char *json, const char *payload, bool is_open, base_buf *out)
+void agent_call_xml_put(
+    model_tool_style style, const char *json, const char *payload, bool is_open, base_buf *out)
 {
+    const bool is_seed = style == MODEL_TOOLS_SEED;
+    const char *around = is_seed ? "" : "\n";
     bool is_complete;
     base_json_doc *doc = base_json_parse_begun(json, &is_complete);
     const base_json *root = base_json_root(doc), *arguments = base_json_get(root, "arguments");
-    base_buf_printf(out, "<tool_call>\n%s%s>\n", function_open, base_json_str(root, "name", ""));
+    base_buf_printf(out, "%s\n%s%s>\n", is_seed ? "<seed:tool_call>" : "<tool_call>", function_open,
+        base_json_str(root, "name", ""));
     for (const base_json *m = arguments ? arguments->first : NULL; m; m = m->next) {
-        open_parameter(m->key, out);
+        open_parameter(m->key, around, out);
         put_value(m, out);
-        if (m->next || is_complete) base_buf_printf(out, "\n%s\n", parameter_close);
+        if (m->next || is_complete) base_buf_printf(out, "%s%s\n", around, parameter_close);
     }
     if (payload) {
-        open_parameter(agent_call_xml_payload, out);
+        open_parameter(agent_call_xml_payload, around, out);
         base_buf_puts(out, payload);
         const bool ends_line = out->len && out->data[out->len - 1] == '\n';
-        if (!is_open) base_buf_printf(out, "%s%s\n", ends_line ? "" : "\n", parameter_close);
+        if (!is_open) base_buf_printf(out, "%s%s\n", ends_line ? "" : around, parameter_close);
     }
-    if (is_complete && !is_open) base_buf_printf(out, "%s\n%s", function_close, call_close);
+    if (is_complete && !is_open)
+        base_buf_printf(out, "%s\n%s", function_close, is_seed ? seed_close : call_close);
     base_json_free(doc);
 }

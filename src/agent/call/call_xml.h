@@ -10,12 +10,14 @@
  *     </function>
  *     </tool_call>
  *
- * A value is text between two ends of line, whatever it holds but that end. Pure; any thread.
+ * A value is text between two ends of line, whatever it holds but that end. Seed-OSS writes <seed:tool_call>, and
+ * <parameter=KEY>VALUE</parameter>. Pure; any thread.
  */
 #ifndef KVIST_AGENT_CALL_CALL_XML_H
 #define KVIST_AGENT_CALL_CALL_XML_H
 
 #include "agent/call/call.h"
+#include "model/text/template.h"
 
 /*
  * The function at the text's beginning ("<function="), all values strings. Returns the bytes it took; 0: it is
@@ -28,7 +30,8 @@ size_t agent_call_xml_read(const char *text, size_t n, bool final, agent_call *c
  * last value stays open) as such a call. payload: one more parameter, whose end is left out when it is open;
  * NULL: there is none.
  */
-void agent_call_xml_put(const char *json, const char *payload, bool is_open, base_buf *out);
+void agent_call_xml_put(
+    model_tool_style style, const char *json, const char *payload, bool is_open, base_buf *out);
 
 /* The parameter that holds a payload, which other forms write in a fenced block behind the call. */
 extern const char agent_call_xml_payload[];

@@ -236,12 +236,12 @@ void agent_channels_begin(agent_channels *c, model_tool_style style)
 
 bool agent_channels_is_think(const char *piece, size_t n)
 {
-    return is(piece, n, "<think>");
+    return is(piece, n, "<think>") || is(piece, n, "<seed:think>");
 }
 
 bool agent_channels_is_think_end(const char *piece, size_t n)
 {
-    return is(piece, n, "</think>");
+    return is(piece, n, "</think>") || is(piece, n, "</seed:think>");
 }
 
 void agent_channels_open_thought(agent_channels *c, uint32_t index)

@@ -7,7 +7,7 @@
  *     <|channel|>commentary to=functions.NAME ..<|message|>{..}<|call|>
  *     <|channel|>final<|message|>..<|return|>              the answer
  *
- *     <think>..</think>words, calls too                    Qwen3 and others whose calls are text
+ *     <think>..</think>words, calls too                    Qwen3 and others whose calls are text; <seed:think> in Seed-OSS
  *     [THINK]..[/THINK]words[TOOL_CALLS]NAME[ARGS]{..}</s>      with [CALL_ID]ID behind the name in Mistral Small 3.2
  *     <|channel>thought\n..<channel|>words<|tool_call>call:NAME{key:<|"|>text<|"|>,key:3}<tool_call|>      Gemma 4
  *     words<|tool_call|>[{"name": NAME, "arguments": {..}}, ..]      Granite 3; behind [TOOL_CALLS] in Mistral Nemo
@@ -51,8 +51,8 @@ typedef struct agent_channels {
 void agent_channels_begin(agent_channels *c, model_tool_style style);
 /* The template has begun a thought: its <think> is token `index`. */
 void agent_channels_open_thought(agent_channels *c, uint32_t index);
-bool agent_channels_is_think(const char *piece, size_t n);     /* <think> */
-bool agent_channels_is_think_end(const char *piece, size_t n); /* </think> */
+bool agent_channels_is_think(const char *piece, size_t n);     /* <think>, <seed:think> */
+bool agent_channels_is_think_end(const char *piece, size_t n); /* their ends */
 /* The next token of an answer: its place in the sequence, its bytes, and whether it is a control token. */
 void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, size_t n, bool is_control,
     base_buf *words, base_buf *thought);

@@ -31,6 +31,7 @@ static const char *const around[][2] = {
     [MODEL_TOOLS_TAG_TOOLS] = {"<tools>", "</tools>"},
     [MODEL_TOOLS_HERMES] = {"<tool_call>\n", "\n</tool_call>"},
     [MODEL_TOOLS_XML] = {NULL, NULL},
+    [MODEL_TOOLS_SEED] = {NULL, NULL},
     [MODEL_TOOLS_HARMONY] = {NULL, NULL}, /* what stands around it is no text: control tokens */
     [MODEL_TOOLS_MISTRAL] = {NULL, NULL}, /* the same */
     [MODEL_TOOLS_MISTRAL_IDS] = {NULL, NULL},
@@ -111,8 +112,8 @@ void agent_prompt_call(model_tool_style style, const char *json, base_buf *out)
         agent_call_gemma_put(json, NULL, false, out);
     else if (model_tools_are_marked(style))
         put_marked_call(style, json, false, out);
-    else if (style == MODEL_TOOLS_XML)
-        agent_call_xml_put(json, NULL, false, out);
+    else if (model_tools_are_xml(style))
+        agent_call_xml_put(style, json, NULL, false, out);
     else
         base_buf_printf(out, "%s%s%s", around[style][0], json, around[style][1]);
 }
@@ -123,16 +124,16 @@ void agent_prompt_open_call(model_tool_style style, const char *json, base_buf *
         agent_call_gemma_put(json, NULL, true, out);
     else if (model_tools_are_marked(style))
         put_marked_call(style, json, true, out);
-    else if (style == MODEL_TOOLS_XML)
-        agent_call_xml_put(json, NULL, true, out);
+    else if (model_tools_are_xml(style))
+        agent_call_xml_put(style, json, NULL, true, out);
     else
         base_buf_printf(out, "%s%s", around[style][0], json);
 }
 
 void agent_prompt_open_payload(model_tool_style style, const char *json, const char *language, base_buf *out)
 {
-    if (style == MODEL_TOOLS_XML) {
-        agent_call_xml_put(json, "", true, out);
+    if (model_tools_are_xml(style)) {
+        agent_call_xml_put(style, json, "", true, out);
         return;
     }
     if (style == MODEL_TOOLS_GEMMA) {
@@ -195,6 +196,9 @@ void agent_prompt_close_thought(model_tool_style style, bool again, base_buf *ou
     } else if (style == MODEL_TOOLS_GEMMA) {
         base_buf_putc(out, '\n');
         put_mark("<channel|>", true, out);
+    } else if (style == MODEL_TOOLS_SEED) {
+        put_mark("</seed:think>", true, out);
+        base_buf_putc(out, '\n');
     } else {
         put_mark("</think>", true, out);
         base_buf_puts(out, "\n\n");
@@ -205,8 +209,8 @@ void agent_prompt_close_thought(model_tool_style style, bool again, base_buf *ou
 static void put_whole_call(
     model_tool_style style, const char *json, const char *payload, const char *language, base_buf *out)
 {
-    if (payload && style == MODEL_TOOLS_XML) {
-        agent_call_xml_put(json, payload, false, out);
+    if (payload && model_tools_are_xml(style)) {
+        agent_call_xml_put(style, json, payload, false, out);
         return;
     }
     agent_prompt_call(style, json, out);
@@ -438,7 +442,7 @@ static char *system_text(model_tool_style style, bool strong)
         "\nTo change code: have its text in front of you (else read it), call %s, then "
         "test with shell. A call that failed is not repeated: do what its message says.",
         strong ? "edit"
-        : style == MODEL_TOOLS_XML
+        : model_tools_are_xml(style)
             ? "rewrite with the whole new definition as its content"
             : "rewrite with the whole new definition in a fenced block behind the call");
     return base_buf_take(&out);

@@ -37,7 +37,7 @@ static void add_tool(agent_tool_grammar *g, const tool_entry *t, const agent_gra
     }
     /* In XML a fenced block behind the call will do, too; a call between marks ends its message. */
     const bool is_marked = model_tools_are_marked(o->style);
-    if ((is_marked || o->style == MODEL_TOOLS_XML) && t->takes_payload)
+    if ((is_marked || model_tools_are_xml(o->style)) && t->takes_payload)
         add_argument(g, agent_call_xml_payload, MODEL_ARGUMENT_STRING, is_marked, NULL);
     g->n++;
 }

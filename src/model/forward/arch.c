@@ -44,6 +44,7 @@ static const model_arch architectures[] = {
         .shared = true},
     {.name = "llama", .families = "Llama 2 and 3, SmolLM2, Devstral 1", .rope = OPS_ROPE_NORM},
     {.name = "granite", .families = "Granite 3 and 4, dense", .rope = OPS_ROPE_NORM, .scaled = true},
+    {.name = "seed_oss", .families = "Seed-OSS 36B", .rope = OPS_ROPE_NEOX, .ffn_pre = true},
     {.name = "smollm3", .families = "SmolLM3", .rope = OPS_ROPE_NORM, .unturned_every = 4},
     {.name = "phi3",
         .families = "Phi-4, Phi-4-mini",
@@ -394,8 +395,9 @@ static int refuse_arch(base_str name, base_err *err)
                 "%s instead; `kvist model list --all` shows what runs",
                 r->name, r->families, r->lacks, r->instead);
     for (size_t i = 0; i < N_ARCHITECTURES; i++)
-        base_buf_printf(&known, "%s%s (%s)", i ? ", " : "", architectures[i].name, architectures[i].families);
-    base_fail(err, BASE_E_UNSUPPORTED, "architecture \"%.*s\" is not built; kvist runs %s",
+        base_buf_printf(&known, "%s%s", i ? ", " : "", architectures[i].name);
+    base_fail(err, BASE_E_UNSUPPORTED,
+        "architecture \"%.*s\" is not built; kvist runs %s (`kvist model list --all` says which models these are)",
         (int)(name.len < 40 ? name.len : 40), name.ptr, known.data);
     base_buf_free(&known);
     return BASE_E_UNSUPPORTED;

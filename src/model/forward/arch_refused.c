@@ -22,7 +22,6 @@ static const model_arch_refused refused[] = {
     {"nemotron_h_moe", "Nemotron 3 30B",                 "layers with a Mamba-2 state, layers of experts alone",     "Qwen3.6-35B-A3B"},
     {"laguna",         "Laguna XS",                      "gates on heads, heads that differ by layer",               coder},
     {"mellum",         "Mellum 2",                       "a mixture with windows",                                   coder},
-    {"seed_oss",       "Seed-OSS 36B",                   "the norm before its feed-forward has another name",        dense},
     {"lfm2",           "LFM2",                           "layers of short convolutions",                             little},
     {"lfm2moe",        "LFM2 8B-A1B, 24B-A2B",           "layers of short convolutions, a mixture",                  coder},
     {"olmo2",          "OLMo 2 and 3",                   "norms over whole rows of heads, and behind branches",      dense},

@@ -42,6 +42,7 @@ static const struct {
     [MODEL_TOOLS_TAG_TOOLS] = {"<tools>",     OBJECT SPACE "</tools>"},
     [MODEL_TOOLS_HERMES]    = {"<tool_call>", OBJECT SPACE "</tool_call>"},
     [MODEL_TOOLS_XML]       = {"<tool_call>", SPACE "<function=" NAME ">" PARAMETERS "function>" SPACE "</tool_call>"},
+    [MODEL_TOOLS_SEED]      = {"<seed:tool_call>", SPACE "<function=" NAME ">" PARAMETERS "function>" SPACE "</seed:tool_call>"},
     [MODEL_TOOLS_HARMONY]   = {"",            NAME REST SPACE "{" ARGUMENTS "}" SPACE HARMONY_CALL},
     [MODEL_TOOLS_MISTRAL]   = {"",            NAME MISTRAL_ARGS SPACE "{" ARGUMENTS "}" SPACE MISTRAL_END},
     [MODEL_TOOLS_MISTRAL_IDS] = {"",          NAME MISTRAL_ID CALL_ID MISTRAL_ARGS SPACE "{" ARGUMENTS "}" SPACE MISTRAL_END},
@@ -412,13 +413,14 @@ int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_
     g->trigger = styles[style].trigger;
     g->script = styles[style].script;
     grammar_list_fill(&g->words, words);
-    g->is_xml = style == MODEL_TOOLS_XML;
+    g->is_xml = model_tools_are_xml(style);
+    g->is_inline = style == MODEL_TOOLS_SEED;
     g->is_harmony = style == MODEL_TOOLS_HARMONY;
     g->is_bare = style == MODEL_TOOLS_GEMMA;
     g->quote = g->is_bare ? (uint8_t)GEMMA_QUOTE[0] : '"';
     grammar_marks_find(g, style);
-    g->think[0] = g->n_marks ? -1 : model_tokenizer_find(t, "<think>");
-    g->think[1] = g->n_marks ? -1 : model_tokenizer_find(t, "</think>");
+    g->think[0] = g->n_marks ? -1 : model_tokenizer_find(t, g->is_inline ? "<seed:think>" : "<think>");
+    g->think[1] = g->n_marks ? -1 : model_tokenizer_find(t, g->is_inline ? "</seed:think>" : "</think>");
     if (g->is_harmony) grammar_harmony_fill_heads(g);
     fill_list(g, &g->paths, paths);
     g->any_path = g->paths.n == 0;

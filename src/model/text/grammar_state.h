@@ -116,13 +116,14 @@ struct model_grammar {
     tool tools[MAX_TOOLS];
     grammar_list paths, words; /* words: false, true */
     bool any_path, is_xml, is_harmony;
+    bool is_inline; /* XML of Seed-OSS: values directly between their tags */
     /* Gemma: no blanks, keys without quotes in any order, and text as it is between two marks */
     bool is_bare;
     uint8_t quote;                     /* around text: a character or a mark */
     uint8_t n_marks;                   /* 0: its calls are text */
     grammar_list heads;                /* harmony: what may stand between a tool's name and its arguments */
     int32_t marks[GRAMMAR_MOST_MARKS]; /* their ids, -1: the vocabulary has none */
-    int32_t think[2];                  /* <think> and its end; -1: the vocabulary has none */
+    int32_t think[2];                  /* <think> and its end, or Seed-OSS's; -1: the vocabulary has none */
     bool in_thought;                   /* everything goes there, and nothing of it is a call */
     bool is_begun;                     /* the answer has words, and begins no thought any more */
     state now;

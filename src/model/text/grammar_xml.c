@@ -11,13 +11,21 @@
  *
  * grammar.c takes the lines around the parameters; here are the parameters, in the schema's order like JSON's.
  * A value is raw text between two ends of line; what is listed or a number is held to that, other text ends at
- * the first line that begins with </parameter>.
+ * the first line that begins with </parameter>. Seed-OSS writes <parameter=KEY>VALUE</parameter>, whose text ends at the
+ * first </parameter>.
  */
 #include <string.h>
 
 #include "model/text/grammar_state.h"
 
-static const char opening[] = "parameter=", closing[] = "</parameter>", text_end[] = "\n</parameter>";
+static const char opening[] = "parameter=", text_end[] = "\n</parameter>";
+static const char *const closing = text_end + 1;
+
+/* What a value ends with: its first byte is nowhere else in it. */
+static const char *value_end(const model_grammar *g)
+{
+    return g->is_inline ? closing : text_end;
+}
 
 verdict grammar_xml_between(const model_grammar *g, state *s, uint8_t byte)
 {
@@ -69,34 +77,33 @@ static const grammar_list *list_of(const model_grammar *g, const state *s)
     return a->type == MODEL_ARGUMENT_BOOLEAN ? &g->words : listed(g, a);
 }
 
-/* The end of line before it. Text may end with the very next line: an empty one. */
+/* The end of line before it, where there is one. Text may end with the very next line: an empty one. */
 verdict grammar_xml_value(const model_grammar *g, state *s, uint8_t byte)
 {
-    if (byte != '\n') return REFUSED;
+    if (byte != '\n' && !g->is_inline) return REFUSED;
     const grammar_list *list = list_of(g, s);
     s->n = 0;
     s->character = 0;
-    s->at_key = list ? 0 : 1;
+    s->at_key = list || g->is_inline ? 0 : 1;
     if (list) s->range = grammar_list_all(list);
     return go(s,
         list                                            ? XML_LISTED
         : current(g, s)->type == MODEL_ARGUMENT_INTEGER ? XML_INTEGER
                                                         : XML_TEXT,
-        TAKEN);
+        g->is_inline ? AGAIN : TAKEN);
 }
 
-static verdict close_value(state *s)
+static verdict close_value(const model_grammar *g, state *s)
 {
     s->at_key = 0;
-    return go(s, XML_CLOSE, TAKEN);
+    return go(s, XML_CLOSE, g->is_inline ? AGAIN : TAKEN);
 }
 
 /* -?(0|[1-9][0-9]*), bounded. */
 verdict grammar_xml_integer(const model_grammar *g, state *s, uint8_t byte)
 {
     enum { NOTHING, SIGN, ZERO, DIGITS };
-    (void)g;
-    if (byte == '\n' && s->character >= ZERO) return close_value(s);
+    if (byte == (uint8_t)*value_end(g) && s->character >= ZERO) return close_value(g, s);
     if (byte == '-' && s->character == NOTHING) return s->character = SIGN, TAKEN;
     if (byte < '0' || byte > '9' || s->character == ZERO || s->n >= MAX_DIGITS) return REFUSED;
     s->character = s->character != DIGITS && byte == '0' ? ZERO : DIGITS;
@@ -107,7 +114,7 @@ verdict grammar_xml_integer(const model_grammar *g, state *s, uint8_t byte)
 verdict grammar_xml_listed(const model_grammar *g, state *s, uint8_t byte)
 {
     const grammar_list *list = list_of(g, s);
-    if (byte == '\n' && grammar_list_is_whole(list, &s->range)) return close_value(s);
+    if (byte == (uint8_t)*value_end(g) && grammar_list_is_whole(list, &s->range)) return close_value(g, s);
     return grammar_list_narrow(list, &s->range, byte) ? TAKEN : REFUSED;
 }
 
@@ -120,13 +127,13 @@ static verdict end_parameter(state *s)
 /* at_key: how much of the end stands. Beyond its bound a text may only end. */
 verdict grammar_xml_text(const model_grammar *g, state *s, uint8_t byte)
 {
-    (void)g;
+    const char *end = value_end(g);
     if (byte < 0x20 && !memchr("\t\n\r", byte, 3)) return REFUSED;
     if (s->n < MAX_TEXT) s->n++;
-    const bool goes_on = byte == (uint8_t)text_end[s->at_key];
-    if (!goes_on && s->n >= MAX_TEXT && byte != '\n') return REFUSED;
-    s->at_key = goes_on ? s->at_key + 1 : byte == '\n';
-    return text_end[s->at_key] ? TAKEN : end_parameter(s);
+    const bool goes_on = byte == (uint8_t)end[s->at_key];
+    if (!goes_on && s->n >= MAX_TEXT && byte != (uint8_t)*end) return REFUSED;
+    s->at_key = goes_on ? s->at_key + 1 : byte == (uint8_t)*end;
+    return end[s->at_key] ? TAKEN : end_parameter(s);
 }
 
 verdict grammar_xml_close(const model_grammar *g, state *s, uint8_t byte)

@@ -31,6 +31,7 @@ typedef struct family {
     const char *start_thinking; /* `start` of a model that may think longer; NULL: the same */
     /* at the system message's beginning, with thoughts and without; NULL: nothing does */
     const char *ask_to_think, *ask_not_to;
+    const char *told_not_to; /* behind the system message where the model is not to think; NULL: nothing */
 } family;
 
 /* clang-format off */
@@ -138,6 +139,28 @@ static const family families[] = {
         .name = "chatml", .sign = "<|im_start|>",
         CHATML("\n</tool_response>"),
         .think_sign = "enable_thinking", .no_thought = "<think>\n\n</think>\n\n",
+    },
+    {   /*
+         * Seed-OSS. Without thoughts its template says so in a system message of its own, and begins the answer behind the
+         * thought that nothing is to be thought; with them none is bounded by it.
+         */
+        .name = "seed", .sign = "<seed:bos>", .tokens = {"<seed:bos>", "<seed:eos>"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "<seed:bos>system\n",
+            [MODEL_ROLE_USER]      = "<seed:bos>user\n",
+            [MODEL_ROLE_ASSISTANT] = "<seed:bos>assistant\n",
+            [MODEL_ROLE_TOOL]      = "<seed:bos>tool\n",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "<seed:eos>", [MODEL_ROLE_USER] = "<seed:eos>",
+            [MODEL_ROLE_ASSISTANT] = "<seed:eos>", [MODEL_ROLE_TOOL] = "<seed:eos>",
+        },
+        .think_sign = "thinking_budget",
+        .no_thought = "<seed:think>\n<seed:cot_budget_reflect>The current thinking budget is 0, so I will directly start "
+                      "answering the question.</seed:cot_budget_reflect>\n</seed:think>",
+        .told_not_to = "<seed:bos>system\nYou are an intelligent assistant that can answer questions in one step without the "
+                       "need for reasoning and thinking, that is, your thinking budget is 0. Next, please skip the thinking "
+                       "process and directly start answering the user's questions.\n<seed:eos>",
     },
     {   /* Granite 4. */
         .name = "granite", .sign = "<|start_of_role|>", .also = "<tool_call>",
@@ -354,6 +377,7 @@ static model_tool_style choose_tools(
     bool coder = contains_any_case(name, "coder") || contains_any_case(basename, "coder");
     if (base_str_equal(architecture, "qwen2") && coder) return MODEL_TOOLS_TAG_TOOLS;
     if (is_nemo(f)) return MODEL_TOOLS_NEMO;
+    if (strcmp(f->name, "seed") == 0) return MODEL_TOOLS_SEED;
     if (strcmp(f->name, "smollm3") == 0)
         return MODEL_TOOLS_HERMES; /* some of its files' templates leave tools out */
     if (is_granite_list(jinja, t)) return MODEL_TOOLS_GRANITE;
@@ -450,6 +474,7 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
     if (is_gemma(m)) load_gemma(m, t);
     if (is_nemo(f)) load_nemo(m, t);
     const bool thinks = f->think_sign && contains(jinja, f->think_sign);
+    if (thinks && !thinking) add_text(t, f->told_not_to, &m->end[MODEL_ROLE_SYSTEM]);
     const char *opening = !thinks ? NULL : thinking ? f->thought : f->no_thought;
     add_text(t, opening, &m->begin[MODEL_ROLE_ASSISTANT]);
     *ret = m;

@@ -21,6 +21,7 @@ typedef enum model_tool_style {
     MODEL_TOOLS_TAG_TOOLS, /* <tools>{json}</tools>: Qwen2.5-Coder follows this form in few-shots */
     MODEL_TOOLS_HERMES,    /* <tool_call>{json}</tool_call>: Qwen2.5, Qwen3, Granite 4, SmolLM3 */
     MODEL_TOOLS_XML,       /* <tool_call><function=NAME><parameter=..>: Qwen3-Coder, Qwen3.5 and later */
+    MODEL_TOOLS_SEED,      /* the same in <seed:tool_call>, values directly between their tags: Seed-OSS */
     /* <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{arguments}<|call|>: gpt-oss */
     MODEL_TOOLS_HARMONY,
     MODEL_TOOLS_MISTRAL, /* [TOOL_CALLS]NAME[ARGS]{arguments}: Devstral, Ministral 3, Magistral 1.1 and later */
@@ -34,6 +35,12 @@ typedef enum model_tool_style {
 static inline bool model_tools_are_mistral(model_tool_style style)
 {
     return style == MODEL_TOOLS_MISTRAL || style == MODEL_TOOLS_MISTRAL_IDS;
+}
+
+/* A call is a function with a parameter for each argument, between tags. */
+static inline bool model_tools_are_xml(model_tool_style style)
+{
+    return style == MODEL_TOOLS_XML || style == MODEL_TOOLS_SEED;
 }
 
 /* A call is an object in a JSON list behind a mark. */
@@ -56,7 +63,7 @@ typedef struct model_template model_template;
  * else refused; a model without one (a base model) gets ChatML or plain words ("User: "). `thinking`: an
  * answer may begin with a thought between <think> and </think>, for models that do so; else the template
  * tells them not to. gpt-oss always thinks; with `thinking` it is asked for medium effort, else for low. Gemma 4 and SmolLM3
- * are asked to think in the system message, and SmolLM3 not to.
+ * are asked to think in the system message, and SmolLM3 not to; Seed-OSS is told not to behind it.
  */
 int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
     bool thinking, base_err *err);

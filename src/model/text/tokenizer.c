@@ -127,11 +127,21 @@ static void load_marks(model_tokenizer *t)
         "[INST]", "[/INST]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
         "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[TOOL_CONTENT]", "<s>", "</s>", "<|turn>", "<turn|>",
         "<|tool_call|>", "<|channel>", "<channel|>", "<|think|>", "<|tool>", "<tool|>", "<|tool_call>",
-        "<tool_call|>", "<tool_response|>", "<|\"|>"};
+        "<tool_call|>", "<tool_response|>", "<|\"|>", "<seed:bos>", "<seed:eos>"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         for (uint32_t i = 0; i < t->pieces.n; i++)
             if (t->pieces.types[i] == PIECE_USER && base_str_equal(piece_at(&t->pieces, i), names[k]))
                 t->pieces.types[i] = PIECE_CONTROL;
+}
+
+/* What a call stands between that is text: as control tokens nobody would see it. */
+static void load_tags(model_tokenizer *t)
+{
+    static const char *const names[] = {"<seed:tool_call>", "</seed:tool_call>"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const int32_t id = find_mark(t, names[k]);
+        if (id >= 0 && !t->ends[id]) t->pieces.types[id] = PIECE_USER;
+    }
 }
 
 /* Names that converters forget to mark as control tokens; llama.cpp treats them so by name. */
@@ -157,6 +167,7 @@ static void load_ends(model_tokenizer *t, const gguf_file *g)
     }
     load_channels(t);
     load_marks(t);
+    load_tags(t);
 }
 
 static int load_byte_level(model_tokenizer *t, const gguf_file *g, base_err *err)
@@ -167,7 +178,7 @@ static int load_byte_level(model_tokenizer *t, const gguf_file *g, base_err *err
     if (!t->split)
         return base_fail(err, BASE_E_UNSUPPORTED,
             "the pre-tokenizer \"%.*s\" is not one of qwen2, qwen35, "
-            "llama-bpe, dbrx, smaug-bpe, smollm, refact, gpt-2, tekken, gpt-4o",
+            "llama-bpe, dbrx, smaug-bpe, seed-coder, smollm, refact, gpt-2, tekken, gpt-4o",
             (int)(pre.len < 40 ? pre.len : 40), pre.ptr);
     int r = piece_table_load(&t->pieces, g, PIECE_ALPHABET_GPT2, err);
     if (r < 0) return r;

@@ -1,5 +1,5 @@
 /*
- * The splitters: qwen2, qwen35 (marks are letters), llama-bpe (also dbrx and smaug-bpe), gpt-2, smollm (gpt-2 between single digits), and
+ * The splitters: qwen2, qwen35 (marks are letters), llama-bpe (also dbrx and smaug-bpe), seed-coder, gpt-2, smollm (gpt-2 between single digits), and
  * tekken and gpt-4o (o200k), which ask for case.
  *
  * A text of n bytes costs O(n): every alternative looks ahead over a run that it then takes as a whole. What
@@ -101,12 +101,13 @@ static inline const char *take_other(const char *p, const char *end, const char 
 }
 
 /*
- * (?:'[sS]|...)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+ * (?:'[sS]|...)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[tail]*|\s*[\r\n]+|\s+(?!\S)|\s+
  *
  * With class_with_marks [\p{L}\p{M}] stands for \p{L}, but for what may lead a word: there a mark may, which
  * comes to the same.
  */
-static inline const char *next_modern(const char *p, const char *end, int digits, class_fn *class_of)
+static inline const char *next_modern(
+    const char *p, const char *end, int digits, const char *tail, class_fn *class_of)
 {
     size_t n, n2;
     size_t short_word = contraction(p, end, true);
@@ -120,7 +121,7 @@ static inline const char *next_modern(const char *p, const char *end, int digits
         while (digits-- > 0 && class_of(q, end, &n) == NUMBER) q += n;
         return q;
     }
-    const char *other = take_other(p, end, "\r\n", class_of);
+    const char *other = take_other(p, end, tail, class_of);
     if (other) return other;
     const char *lines = take_lines(p, end);
     return lines ? lines : take_space(p, end);
@@ -223,17 +224,23 @@ static size_t move(split_walk *w, const char *to)
 
 static size_t split_qwen2(split_walk *w)
 {
-    return w->at < w->end ? move(w, next_modern(w->at, w->end, 1, class_at)) : 0;
+    return w->at < w->end ? move(w, next_modern(w->at, w->end, 1, "\r\n", class_at)) : 0;
+}
+
+/* Punctuation does not take the line's end. */
+static size_t split_seed(split_walk *w)
+{
+    return w->at < w->end ? move(w, next_modern(w->at, w->end, 1, "", class_at)) : 0;
 }
 
 static size_t split_qwen35(split_walk *w)
 {
-    return w->at < w->end ? move(w, next_modern(w->at, w->end, 1, class_with_marks)) : 0;
+    return w->at < w->end ? move(w, next_modern(w->at, w->end, 1, "\r\n", class_with_marks)) : 0;
 }
 
 static size_t split_llama3(split_walk *w)
 {
-    return w->at < w->end ? move(w, next_modern(w->at, w->end, 3, class_at)) : 0;
+    return w->at < w->end ? move(w, next_modern(w->at, w->end, 3, "\r\n", class_at)) : 0;
 }
 
 static size_t split_tekken(split_walk *w)
@@ -281,6 +288,7 @@ const split_kind *split_find(const char *pre, size_t n)
     static const split_kind kinds[] = {
         {"qwen2",     split_qwen2,  0, 0},
         {"qwen35",    split_qwen35, 0, 0},
+        {"seed-coder", split_seed,  0, 0},
         {"smollm",    split_smollm, 0, 0},
         {"llama-bpe", split_llama3, 1, 1},
         {"dbrx",      split_llama3, 0, 0},

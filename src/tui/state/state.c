@@ -285,7 +285,7 @@ static void on_token(tui_state *s, const agent_event *e, int64_t now)
 
 size_t tui_call_start(const tui_item *answer)
 {
-    static const char *const marks[] = {"<tools>", "<tool_call>", "{\"name\"", "```json"};
+    static const char *const marks[] = {"<tools>", "<tool_call>", "<seed:tool_call>", "{\"name\"", "```json"};
     const char *text = answer->body.data;
     const size_t n = answer->body.len;
     for (size_t i = 0; i < n && i < answer->call_at; i++) {
