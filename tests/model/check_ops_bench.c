@@ -142,11 +142,11 @@ static void bench_rows(check *c, uint32_t n_rows, uint32_t n, uint32_t n_queries
 }
 
 /*
- * One token behind n_rows rows of the default model's shape, of which 3,840 stay in runs of about 20: what it
+ * n tokens at once behind n_rows rows of the default model's shape, of which 3,840 stay in runs of about 20: what each
  * reads of the others by their sketches, in so many of their pages (0: in all). Keys are drawn about normal, so that
  * few of them weigh much. Behind very many rows there are fewer layers, so that they fit into memory.
  */
-static void bench_visit(check *c, uint32_t n_rows, uint32_t open)
+static void bench_visit(check *c, uint32_t n_rows, uint32_t open, uint32_t n)
 {
     model_ops *ops = c->b;
     base_err err;
@@ -188,13 +188,14 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open)
     model_lane_list lanes[LAYERS * N_KV];
     for (uint32_t i = 0; i < n_layers * N_KV; i++) lanes[i] = (model_lane_list){runs, KEPT / RUN, KEPT};
     const model_rows_view view = {.shape = shape, .blocks = blocks, .n_blocks = n_blocks, .lanes = lanes};
-    float *q = random_floats(N_HEAD * D);
+    float *q = random_floats((size_t)n * N_HEAD * D);
     uint16_t *means = random_halves((size_t)n_words * D), *keys = random_halves((size_t)n_words * D);
     const uint64_t *evicted[N_KV] = {bits, bits};
     const uint16_t *mean_of[N_KV] = {means, means}, *key_of[N_KV] = {keys, keys};
-    uint32_t chosen[N_KV * MOST], n_chosen[N_KV];
-    matrix mq = matrix_new(ops, 1, N_HEAD * D, q), out = matrix_new(ops, 1, N_HEAD * D, NULL),
-           sums = matrix_new(ops, 1, 2 * N_HEAD, NULL);
+    uint32_t *chosen = base_xcalloc((size_t)n * N_KV * MOST, sizeof *chosen),
+             *n_chosen = base_xcalloc((size_t)n * N_KV, sizeof *n_chosen);
+    matrix mq = matrix_new(ops, n, N_HEAD * D, q), out = matrix_new(ops, n, N_HEAD * D, NULL),
+           sums = matrix_new(ops, n, 2 * N_HEAD, NULL);
     const model_visit visit = {.rows = &view,
         .evicted = evicted,
         .sketches = sketch_of,
@@ -214,7 +215,7 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open)
             ops->attention(ops,
                 &(ops_attention_args){.rows = &view,
                     .layer = layer,
-                    .n = 1,
+                    .n = n,
                     .n_head = N_HEAD,
                     .scale = .088f,
                     .q = mq.m,
@@ -226,7 +227,7 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open)
             ops->visit(ops,
                 &(ops_visit_args){.visit = &visit,
                     .layer = layer,
-                    .n = 1,
+                    .n = n,
                     .n_head = N_HEAD,
                     .scale = .088f,
                     .q = mq.m,
@@ -234,18 +235,21 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open)
                     .sums = sums.m},
                 &err);
             best[layer][1] = fmin(best[layer][1], seconds() - from);
-            for (uint32_t k = 0; k < n_chosen[0] && !i; k++) sum = sum * 31 + chosen[k];
+            for (uint32_t t = 0; t < n && !i; t++)
+                for (uint32_t k = 0; k < n_chosen[t]; k++) sum = sum * 31 + chosen[t * MOST + k];
         }
     for (uint32_t layer = 0; layer < n_layers; layer++)
-        for (int k = 0; k < 2; k++) both[k] += best[layer][k] / n_layers;
-    printf("  of %u rows %d on the list: attention %7.1f us a "
+        for (int k = 0; k < 2; k++) both[k] += best[layer][k] / n_layers / n;
+    printf("  of %u rows %d on the list, %u at once: a token's attention %7.1f us a "
            "layer, visit of %4u pages %7.1f us (choice %016llx)\n",
-        n_rows, KEPT, both[0] * 1e6, open ? open : n_words, both[1] * 1e6, (unsigned long long)sum);
+        n_rows, KEPT, n, both[0] * 1e6, open ? open : n_words, both[1] * 1e6, (unsigned long long)sum);
     for (uint32_t b = 0; b < n_blocks; b++) base_huge_free(blocks[b], n_bytes);
     base_huge_free(sketches, n_blocks * n_sketch);
     ops->buffer_free(ops, mq.m.buffer);
     ops->buffer_free(ops, out.m.buffer);
     ops->buffer_free(ops, sums.m.buffer);
+    free(chosen);
+    free(n_chosen);
     free(keys);
     free(blocks);
     free(sketch_of);
@@ -293,11 +297,12 @@ void bench(check *c, int n_threads, const char *only)
         bench_rows(c, 16384, 1, 8);
     }
     if (!*only || !strcmp(only, "visit")) {
-        bench_visit(c, 16384, 0);
-        bench_visit(c, 65536, 0);
-        bench_visit(c, 65536, 256);
-        bench_visit(c, 262144, 0);
-        bench_visit(c, 262144, 256);
+        bench_visit(c, 16384, 0, 1);
+        bench_visit(c, 65536, 0, 1);
+        bench_visit(c, 65536, 256, 1);
+        bench_visit(c, 262144, 0, 1);
+        bench_visit(c, 262144, 256, 1);
+        for (uint32_t n_rows = 16384; n_rows <= 262144; n_rows *= 4) bench_visit(c, n_rows, 256, 64);
     }
     printf("memory again: %.1f GB/s\n", read_speed(n_threads));
 }
