@@ -418,7 +418,7 @@ static void test_visit__what_is_outshone_stays_away(void **state)
     kv_session_free(s);
 }
 
-/* One line answers clearly where it draws twice what the sinks do, which are looked at where nothing fits. */
+/* One line answers clearly where it draws much more than the sinks do, which are looked at where nothing fits. */
 static void test_visit__what_sinks_hold_up_to_outshines_nothing(void **state)
 {
     (void)state;
