@@ -101,13 +101,14 @@ static bool is_of_unittest(const code_file *c, const base_buf *text, const code_
     return is;
 }
 
-/* One parameter more, behind the others. */
-static void give(tool_workspace *w, const char *path, base_buf *text, uint32_t name_end, const char *name)
+/* One parameter more, behind the others; false: what stands there has no brackets. */
+static bool give(tool_workspace *w, const char *path, base_buf *text, uint32_t name_end, const char *name)
 {
     code_item *items = NULL;
     uint32_t from, to, n;
     base_buf out = {0};
-    if (code_items(w->grammars, path, text->data, text->len, name_end, &from, &to, &items, &n)) {
+    const bool is = code_items(w->grammars, path, text->data, text->len, name_end, &from, &to, &items, &n);
+    if (is) {
         const uint32_t at = n ? items[n - 1].to : from;
         base_buf_add(&out, text->data, at);
         base_buf_printf(&out, "%s%s", n ? ", " : "", name);
@@ -116,6 +117,7 @@ static void give(tool_workspace *w, const char *path, base_buf *text, uint32_t n
         *text = out;
     }
     free(items);
+    return is;
 }
 
 void tool__give_fixtures(
@@ -135,10 +137,9 @@ void tool__give_fixtures(
             !is_of_unittest(c, text, &c->definitions[at])) {
             const code_definition *d = &c->definitions[at];
             if (code_has_identifier(text->data + d->from, d->to - d->from, all.names[i]) &&
-                is_used(w, path, text, all.names[i], d->from, d->to)) {
-                give(w, path, text, d->name_from + (uint32_t)strlen(d->name), all.names[i]);
+                is_used(w, path, text, all.names[i], d->from, d->to) &&
+                give(w, path, text, d->name_from + (uint32_t)strlen(d->name), all.names[i]))
                 base_buf_printf(note, "%s is a fixture: it is a parameter of %s. ", all.names[i], d->name);
-            }
         }
         code_file_free(c);
         base_buf_clear(&why);
