@@ -516,7 +516,8 @@ static int why_of(agent *a, uint32_t from, uint32_t to, void *user, base_err *er
     if (w.barred) base_buf_puts(out, ", barred");
     if (w.stale) base_buf_puts(out, ", stale");
     if (w.outshone)
-        base_buf_puts(out, ", outshone by what the last request brought back: visits calls alone");
+        base_buf_puts(
+            out, ", outshone: the last request asks for another line much more, so only calls read this one");
     if (w.last_action != 255)
         base_buf_printf(out, "; last %s for %s in turn %u", kv_action_word((kv_action)w.last_action),
             kv_reason_word((kv_reason)w.last_reason), w.last_turn);
