@@ -30,6 +30,12 @@ static void test_mention__its_place_and_beginning(void **state)
             "# Changes\n\n## [Unreleased]\n### Fixed\n- `a`\n### Added\n{- Add `new`}\n- `b`\n\n## 1.0\n- c\n"},
         {"CHANGELOG.md", "# Changes\n\n## Unreleased\n\n## 1.0\n* Added c\n", "note it in the changelog",
             "# Changes\n\n## Unreleased\n\n{* Added new}\n\n## 1.0\n* Added c\n"},
+        /* A part of its own, where other sections have one. */
+        {"CHANGES.rst",
+            "Changes\n=======\n\nUnreleased\n----------\n\nFixed\n~~~~~\n\n- a\n\nv1.0\n----\n\nAdded\n~~~~~\n\n- b\n",
+            "mention it in CHANGES.rst",
+            "Changes\n=======\n\nUnreleased\n----------\n\n{Added\n~~~~~\n\n- Add new}\n\nFixed\n~~~~~\n\n- a\n\nv1.0\n----\n\n"
+            "Added\n~~~~~\n\n- b\n"},
         {"ChangeLog", "Fri Oct 13 2006\nversion 0.9\n  * Added a\n", "say so at the top of the ChangeLog",
             "{  * Added new}\n\nFri Oct 13 2006\nversion 0.9\n  * Added a\n"},
         {"NEWS", "nothing here\n", "mention it in NEWS", "{- Add new}\n\nnothing here\n"},

@@ -65,14 +65,16 @@ static bool is_fence(const base_buf *t, size_t at)
     return t->len - at >= 3 && (!memcmp(t->data + at, "```", 3) || !memcmp(t->data + at, "~~~", 3));
 }
 
-/* How deep a heading is that begins on this line: #'s, or 1 of an underlined one; 0: none does. */
+/* How deep a heading is that begins on this line: #'s, or by what underlines it, as most order that; 0: none does. */
 static size_t heading_of(const base_buf *t, size_t at)
 {
     size_t n = 0;
     while (at + n < t->len && t->data[at + n] == '#') n++;
     if (n) return at + n < t->len && t->data[at + n] == ' ' ? n : 0;
+    static const char marks[] = "=-~^";
     const size_t next = next_line(t, at);
-    return !is_blank(t, at) && !is_rule(t, at) && next < t->len && is_rule(t, next);
+    const bool is_heading = !is_blank(t, at) && !is_rule(t, at) && next < t->len && is_rule(t, next);
+    return is_heading ? (size_t)(strchr(marks, t->data[next]) - marks) + 1 : 0;
 }
 
 /* --- words ---------------------------------------------------------------------------------------------- */
@@ -161,6 +163,14 @@ static const char *verb_of(const base_buf *t)
     return best;
 }
 
+/* The heading of the first part from `from` to `to` that is called "Added"; `to`: none. */
+static size_t find_added(const base_buf *t, size_t from, size_t to)
+{
+    for (size_t at = from; at < to; at = next_line(t, at))
+        if (heading_of(t, at) && find_word(t, at, end_of(t, at), "added", true) != SIZE_MAX) return at;
+    return to;
+}
+
 /* The first item from `from` to `to`, of a part called "Added" where there is one; `to`: none. */
 static size_t first_item(const base_buf *t, size_t from, size_t to)
 {
@@ -176,28 +186,41 @@ static size_t first_item(const base_buf *t, size_t from, size_t to)
     return first;
 }
 
+/* A list's newest part: bytes [body, end) behind its heading; depth 0: the list has no headings, and is one part. */
+typedef struct section {
+    size_t depth, body, end;
+} section;
+
+static section newest_section(const base_buf *t)
+{
+    const size_t heading = first_section(t);
+    section s = {.depth = heading < t->len ? heading_of(t, heading) : 0};
+    if (s.depth) s.body = next_line(t, heading);
+    if (s.depth && s.body < t->len && is_rule(t, s.body)) s.body = next_line(t, s.body);
+    s.end = s.body;
+    while (s.end < t->len && !(s.depth && heading_of(t, s.end) && heading_of(t, s.end) <= s.depth))
+        s.end = next_line(t, s.end);
+    while (s.depth && s.body < s.end && is_blank(t, s.body)) s.body = next_line(t, s.body);
+    return s;
+}
+
 static void find_item(
     const char *path, const base_buf *t, const char *name, const char *request, tool_mention *ret)
 {
-    const size_t heading = first_section(t), depth = heading < t->len ? heading_of(t, heading) : 0;
-    const size_t inside = depth ? next_line(t, heading) : 0;
-    size_t body = depth && inside < t->len && is_rule(t, inside) ? next_line(t, inside) : inside, end = body;
-    while (end < t->len && !(depth && heading_of(t, end) && heading_of(t, end) <= depth))
-        end = next_line(t, end);
-    const size_t any = first_item(t, 0, t->len), item = first_item(t, body, end);
-    const size_t marker = any < t->len ? marker_of(t, any) : 0;
-    ret->ends = "\n";
-    if (item < end && !(says(request, "top") && !depth)) {
-        ret->at = ret->to = item;
-        if (says_nothing(t, item)) ret->to = next_line(t, item);
-    } else {
-        while (depth && body < end && is_blank(t, body)) body = next_line(t, body);
-        ret->at = ret->to = depth ? body : 0;
-        ret->ends = "\n\n";
-    }
-    const size_t of = item < end ? item : any, n = item < end ? marker_of(t, item) : marker;
-    if (n) base_buf_add(&ret->begins, t->data + of, n);
-    if (!n) base_buf_puts(&ret->begins, "- ");
+    const section s = newest_section(t);
+    const size_t item = first_item(t, s.body, s.end), any = item < s.end ? item : first_item(t, 0, t->len),
+                 added = find_added(t, 0, t->len);
+    /* Other sections have a part for what is added, and this one has none yet. */
+    const bool is_new_part = s.depth && added < t->len && find_added(t, s.body, s.end) == s.end;
+    const bool is_beside = item < s.end && !is_new_part && !(says(request, "top") && !s.depth);
+    ret->at = ret->to = is_beside ? item : s.depth ? s.body : 0;
+    if (is_beside && says_nothing(t, item)) ret->to = next_line(t, item);
+    ret->ends = is_beside ? "\n" : "\n\n";
+    if (is_new_part) base_buf_add(&ret->begins, t->data + added, first_item(t, added, t->len) - added);
+    if (any < t->len)
+        base_buf_add(&ret->begins, t->data + any, marker_of(t, any));
+    else
+        base_buf_puts(&ret->begins, "- ");
     const char *mark = mark_of(path, t);
     base_buf_printf(&ret->begins, "%s %s%s%s", verb_of(t), mark, name, mark);
 }
