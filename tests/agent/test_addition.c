@@ -340,9 +340,32 @@ static void test_addition__a_new_test_finds_its_place(void **state)
                               "\t\tcheck(t, third(c.a), c.b)\n"
                               "\t}\n"
                               "}\n");
+    put_file("Halves.java", "class Halves {\n    int halve(int n) {\n        return n / 2;\n    }\n}\n");
+    put_file("tests/HalvesTest.java", "class HalvesTest {\n"
+                                      "    @Test\n"
+                                      "    public void halvesAreWhole() {\n"
+                                      "        assertEquals(2, new Halves().halve(4));\n"
+                                      "    }\n"
+                                      "}\n");
+    /* An example calls it too, in a folder of its own, and is no test. */
+    put_file("lib/example_test.go", "package lib\n\nfunc Example_fourth() {\n\tfourth(4)\n}\n");
+    put_file("fourth.go", "package third\n\nfunc fourth(a int) int {\n\treturn a / 4\n}\n");
+    put_file("some_test.go",
+        "package third\n\nimport \"testing\"\n\nfunc TestQuarters(t *testing.T) {\n\tif fourth(4) != 1 "
+        "{\n\t\tt.Fail()\n\t}\n}\n");
     static const struct {
         const char *request, *answer, *file, *has;
     } cases[] = {
+        {"Cover Halves.halve with a test.", "    assertEquals(0, new Halves().halve(0));\n}",
+            "tests/HalvesTest.java",
+            "    }\n\n"
+            "    @Test\n"
+            "    public void testHalve() {\n"
+            "        assertEquals(0, new Halves().halve(0));\n"
+            "    }\n"
+            "}\n"},
+        {"fourth should be tested with 8.", "\tif fourth(8) != 2 {\n\t\tt.Fail()\n\t}\n}", "some_test.go",
+            "}\n\nfunc TestFourth(t *testing.T) {\n\tif fourth(8) != 2 {\n"},
         {"Add a test for half", "8), 4);\n}", "src/lib.rs",
             "4);\n"
             "    }\n\n"

@@ -25,21 +25,22 @@ static char *stem_of(const char *path)
     return base_xstrndup(name, strcspn(name, "."));
 }
 
-/* No example and no benchmark, which stand with tests elsewhere. */
-static bool is_test_file(const char *path)
+bool agent__is_test_file(const char *path)
 {
     return code_path_is_test(path) && (strcasestr(path, "test") || strcasestr(path, "spec"));
 }
 
-/* Is the stem a whole part of the test file's name: "test_main.py", "main_test.go"? */
+/* Is the stem a whole part of the test file's name: "test_main.py", "main_test.go", "MainTest.java"? */
 static bool is_test_of(const char *path, const char *stem)
 {
     char *own = stem_of(path);
     const char *at = strstr(own, stem);
     size_t n = strlen(stem);
-    bool is_so = at && (at == own || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]);
+    const bool is_hump = at && n && islower((unsigned char)at[n - 1]) && isupper((unsigned char)at[n]);
+    const bool is_so =
+        at && (at == own || !isalnum((unsigned char)at[-1])) && (is_hump || !isalnum((unsigned char)at[n]));
     free(own);
-    return is_so && is_test_file(path);
+    return is_so && agent__is_test_file(path);
 }
 
 /* Is the name a whole part of the file's: "alias" of "command.alias.test.js"? */
@@ -92,7 +93,7 @@ static char *calling_test_of(const agent *a, const char *path)
         if (d->body_to <= d->body_from) continue;
         uint32_t n = code_index_callers(x, d->name, 32, &callers);
         for (uint32_t k = 0; k < n && k < 32 && !found; k++)
-            if (is_test_file(callers[k].path) && base_path_same_ending(callers[k].path, path))
+            if (agent__is_test_file(callers[k].path) && base_path_same_ending(callers[k].path, path))
                 found = base_xstrdup(callers[k].path);
         code_callers_free(callers, n < 32 ? n : 32);
     }

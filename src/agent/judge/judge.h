@@ -16,6 +16,8 @@ void agent__set_test(agent *a, const char *command);  /* the command that judges
 bool agent__runs_tests(const char *command);          /* a test runner by its words */
 
 /* --- judge.c --- */
+/* A file of tests: no example and no benchmark, which stand with them elsewhere (code_path_is_test). */
+bool agent__is_test_file(const char *path);
 /* The test file of that name and language ("main_test.go" for "main.go"); the caller frees; NULL: none. */
 char *agent__test_file_of(const agent *a, const char *path);
 /* The command that judges a change of this file becomes the test, unless a person named one. */

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/call/prompt.h"
 #include "agent/judge/judge.h"
@@ -115,28 +116,43 @@ static char *likest_test_file(const agent *a, const char *request, const char *s
     char *path = NULL;
     code_index_search(tool_workspace_index(a->workspace), request, MOST, &hits);
     for (uint32_t i = 0; i < hits.n && !path; i++)
-        if (code_path_is_test(hits.hits[i].path) && base_path_same_ending(hits.hits[i].path, subject_path))
+        if (agent__is_test_file(hits.hits[i].path) && base_path_same_ending(hits.hits[i].path, subject_path))
             path = base_xstrdup(hits.hits[i].path);
     code_hits_free(&hits);
     return path;
 }
 
-/* The first of the callers that is a test in the subject's language, of that file; path NULL: of any. */
+/*
+ * The best of the callers that is a test in the subject's language, of that file; path NULL: of any. What is called a test comes in
+ * front of what only stands beside them, and then the subject's own folder.
+ */
 static const code_caller *find_calling_test(
     const code_caller *callers, uint32_t n, const char *path, const char *subject_path)
 {
-    for (uint32_t i = 0; i < n; i++)
-        if (code_path_is_test(callers[i].path) && *callers[i].name &&
-            base_path_same_ending(callers[i].path, subject_path) && (!path || !strcmp(path, callers[i].path)))
-            return &callers[i];
-    return NULL;
+    const code_caller *best = NULL;
+    char *home = base_path_folder(subject_path);
+    int most = -1;
+    for (uint32_t i = 0; i < n; i++) {
+        const code_caller *c = &callers[i];
+        if (!agent__is_test_file(c->path) || !*c->name || !base_path_same_ending(c->path, subject_path) ||
+            (path && strcmp(path, c->path) != 0))
+            continue;
+        char *folder = base_path_folder(c->path);
+        const int score = 2 * !strncasecmp(code_last_name(c->name), "test", 4) + !strcmp(folder, home);
+        free(folder);
+        if (score <= most) continue;
+        best = c;
+        most = score;
+    }
+    free(home);
+    return best;
 }
 
 /* The file that the request names; the one that is named after the subject's file and calls it; one that calls it. */
 static char *find_test_file(
     const agent *a, const char *request, const char *subject, const char *subject_path, char **ret_example)
 {
-    enum { MOST = 64 };
+    enum { MOST = 256 };
     static const char between[] = " \t\n\"'`(),;:";
     code_index *x = tool_workspace_index(a->workspace);
     char *path = NULL;
@@ -146,7 +162,7 @@ static char *find_test_file(
         while (word && strchr(".?!", p[word - 1])) word--;
         char *given = base_xstrndup(p, word);
         if (strchr(given, '.')) path = code_index_path(x, given);
-        if (path && !code_path_is_test(path)) {
+        if (path && !agent__is_test_file(path)) {
             free(path);
             path = NULL;
         }
@@ -177,7 +193,8 @@ static char *name_like(const agent *a, const char *example, const char *subject,
 {
     bool is_snake = is_rust || !strncmp(example, "test_", 5);
     base_buf name = {0};
-    base_buf_add(&name, is_rust ? "test_" : example, is_snake ? 5 : 4);
+    const bool is_called_test = !strncasecmp(example, "test", 4);
+    base_buf_add(&name, is_rust ? "test_" : is_called_test ? example : "test", is_snake ? 5 : 4);
     const char *from = subject + strspn(subject, "_");
     if (is_snake) {
         for (const char *p = from; *p; p++) {
@@ -324,17 +341,28 @@ static char *rows_of(const base_buf *text, const code_definition *d, const char 
 }
 
 /*
- * C: the test's lines up to its body's bracket, under the new name: "static void\ntest_list_at() {". The caller frees; NULL: it is
- * no function of C with that bracket, or has arguments of its own that nobody else gives.
+ * C and Java: the test's lines up to its body's bracket, under the new name: "static void\ntest_list_at() {". The caller frees; NULL:
+ * it is no function of theirs with that bracket.
  */
-static char *head_of_c(const char *path, const base_buf *text, const code_definition *d, const char *name)
+static char *head_of(const char *path, const base_buf *text, const code_definition *d, const char *name)
 {
     const size_t end = d->name_from + strlen(d->name), to = d->to < text->len ? d->to : text->len;
-    const char *brace =
-        base_ends_with(path, ".c") && end < to ? memchr(text->data + end, '{', to - end) : NULL;
+    const bool has_head = base_ends_with(path, ".c") || base_ends_with(path, ".java");
+    const char *brace = has_head && end < to ? memchr(text->data + end, '{', to - end) : NULL;
     base_buf out = {0};
+    size_t column = 0;
     if (!brace) return NULL;
-    base_buf_add(&out, text->data + d->from, d->name_from - d->from);
+    while (column < d->from && strchr(" \t", text->data[d->from - 1 - column])) column++;
+    for (size_t i = d->from, skipped = column; i < d->name_from;
+         i++) { /* its lines stand as far left as its first one */
+        const char c = text->data[i];
+        if (skipped < column && strchr(" \t", c)) {
+            skipped++;
+            continue;
+        }
+        base_buf_putc(&out, c);
+        skipped = c == '\n' ? 0 : column;
+    }
     base_buf_puts(&out, name);
     base_buf_add(&out, text->data + end, (size_t)(brace + 1 - text->data) - end);
     base_buf_putc(&out, '\n');
@@ -392,7 +420,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
                 .subject = base_xstrdup(subject),
                 .begins = rows ? NULL : begins,
                 .assertion = assertion_like(a, &text, text.data + from, to - from, subject, subject_path)};
-            if (!rows) t->head = head_of_c(path, &text, d, t->name);
+            if (!rows) t->head = head_of(path, &text, d, t->name);
             t->has_value = t->assertion && strchr("'\"[{", t->assertion[strlen(t->assertion) - 1]);
             begins = rows ? begins : NULL;
             if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
@@ -432,23 +460,25 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     size_t n = strlen(t->path);
     bool is_python = n > 3 && !strcmp(t->path + n - 3, ".py"),
          is_go = n > 3 && !strcmp(t->path + n - 3, ".go"), is_rust = base_ends_with(t->path, ".rs"),
-         is_c = t->head != NULL;
-    if (!is_python && !is_go && !is_rust && !is_c && !t->is_file) return false;
+         has_head = t->head != NULL;
+    if (!is_python && !is_go && !is_rust && !has_head && !t->is_file) return false;
     t->begun = true;
     if (t->is_file) return agent__open_script_test(a, opening);
-    const bool in_holder = t->holder && (is_python || is_rust);
+    const bool is_java = has_head && base_ends_with(t->path, ".java");
+    const bool in_holder = t->holder && (is_python || is_rust || is_java);
     base_buf name = {0};
     base_buf_printf(&name, "%s%s%s", in_holder ? t->holder : "", in_holder ? "." : "", t->name);
     agent_definition like = {.path = t->path,
         .name = name.data,
-        .language = (char *)(is_python ? "python"
-                             : is_rust ? "rust"
-                             : is_c    ? "c"
-                                       : "go")};
+        .language = (char *)(is_python  ? "python"
+                             : is_rust  ? "rust"
+                             : is_java  ? "java"
+                             : has_head ? "c"
+                                        : "go")};
     agent_opening_free(opening);
     base_buf body = {0};
     agent__put_call(a, &like, &opening->call);
-    if (t->rows || is_c)
+    if (t->rows || has_head)
         base_buf_puts(&body, t->rows ? t->rows : t->head);
     else if (is_python && t->begins)
         base_buf_printf(&body, "def %s(%s", t->name, t->begins);

@@ -22,9 +22,19 @@ static bool is_rust_test(const code_definition *d, const base_buf *text)
            (in_tests && !strcmp(d->what, "macro"));
 }
 
+/* Java: @Test stands in front of it, or it is a method of JUnit 3. */
+static bool is_java_test(const code_definition *d, const base_buf *text)
+{
+    static const char mark[] = "@Test";
+    const bool has_mark = d->name_from <= text->len && d->name_from > d->from &&
+                          memmem(text->data + d->from, d->name_from - d->from, mark, sizeof mark - 1);
+    return !strcmp(d->what, "method") && (has_mark || !strncmp(d->name, "test", 4));
+}
+
 bool agent__is_test_definition(const code_definition *d, const char *path, const base_buf *text)
 {
     if (base_ends_with(path, ".rs")) return is_rust_test(d, text);
+    if (base_ends_with(path, ".java")) return is_java_test(d, text);
     return !strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0;
 }
 
@@ -170,7 +180,7 @@ const code_definition *agent__nearest_test(const agent *a, const code_file *f, c
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
         if (d->is_declaration || (d->body_to <= d->body_from && !base_ends_with(path, ".rs"))) continue;
-        if (name && !strcmp(d->name, name)) {
+        if (name && !strcmp(d->name, name) && agent__is_test_definition(d, path, text)) {
             best = d;
             free(*ret_opening); /* it calls the subject itself: the new one is to be another */
             *ret_opening = NULL;

@@ -153,7 +153,7 @@ typedef struct agent_new_test {
     char *assertion; /* how the example's first assertion begins, up to the subject's arguments; NULL */
     char *begins;    /* the example's lines behind its name, up to the subject's arguments; NULL: none fit */
     char *rows;      /* the example's text up to a further row of its table; NULL: it has none */
-    char *head;      /* C: the example's head under the new name, up to its body; NULL: not C */
+    char *head;      /* C, Java: the example's head under the new name, up to its body; NULL: neither */
     bool has_value;  /* the assertion goes on into a string or a list */
     bool is_file;    /* JavaScript: no definition; `assertion` is how its file begins, or its first lines */
     uint32_t line;   /* of its file, behind which it is put; 0: it gets a file of its own */

@@ -7,14 +7,15 @@
 
 #include "agent/words/request_words.h"
 #include "base/mem.h"
+#include "code/code.h"
 
 /* Nouns for a function; "context manager" is two words. */
 static const char *const kinds[] = {"function", "func", "fn", "method", "helper", "classmethod",
     "staticmethod", "property", "getter", "setter", "accessor", "predicate", "generator", "iterator",
     "decorator", "coroutine", "shortcut", "manager", NULL};
 static const char *const members[] = {"method", "classmethod", "property", "getter", "setter", NULL};
-static const char *const adding[] = {"add", "write", "create", "implement", "introduce", "define", "give",
-    "get", "gets", "have", "needs", "lacks", NULL};
+static const char *const adding[] = {"add", "write", "create", "implement", "introduce", "define", "provide",
+    "offer", "give", "get", "gets", "have", "needs", "lacks", NULL};
 
 /* Is the word a noun for a function? "Context manager" is one of two words: *w is both then. */
 static bool read_kind(const char *s, agent_word *w)
@@ -29,6 +30,24 @@ static bool read_kind(const char *s, agent_word *w)
     return true;
 }
 
+/* "We need a way to count them: a function count()": nothing but an article stands between the colon and the word at `at`. */
+static bool is_wanted_in_front(const char *s, size_t at)
+{
+    static const char *const wanting[] = {
+        "need", "needs", "want", "wants", "lack", "lacks", "miss", "add", NULL};
+    static const char *const articles[] = {"a", "an", "the", "new", NULL};
+    agent_word w;
+    while (agent__word_before(s, at, &w) && agent__is_any_word(s, w, articles)) at = w.from;
+    while (at > 0 && strchr(" `", s[at - 1])) at--;
+    if (!at || s[at - 1] != ':') return false;
+    size_t from = at - 1;
+    while (from > 0 && !strchr(".;!?\n:", s[from - 1])) from--;
+    char *front = base_xstrndup(s + from, at - 1 - from);
+    const bool is_so = agent__has_any_word(front, wanting);
+    free(front);
+    return is_so;
+}
+
 /* "Add a static helper function": an adding verb near in front of the word, in its sentence. */
 static bool is_added(const char *s, agent_word kind)
 {
@@ -40,7 +59,7 @@ static bool is_added(const char *s, agent_word kind)
         if (agent__is_any_word(s, w, adding)) return true;
         if (agent__is_any_word(s, w, others)) return false;
     }
-    return false;
+    return is_wanted_in_front(s, kind.from);
 }
 
 /* "a method clear to Queue", but "a method to clear it": the sentence goes on behind the word as behind a name. */
@@ -152,25 +171,81 @@ static bool is_added_behind_colon(const char *s, agent_word w, size_t behind)
     return is_so;
 }
 
-/* "Add clear(self): ...", "add and export is_valid, which returns ...": a name right behind the verb, no kind said. */
+/* "Tells", "computes": what a new function is said to do. */
+static bool is_third_person(const char *s, agent_word w)
+{
+    return w.to - w.from > 2 && s[w.to - 1] == 's';
+}
+
+/* A name in capitals alone is a constant's. */
+static bool has_small_letter(const char *s, agent_word w)
+{
+    for (size_t i = w.from; i < w.to; i++)
+        if (s[i] >= 'a' && s[i] <= 'z') return true;
+    return false;
+}
+
+/* "It would be handy to have Router.count()". */
+static bool is_wished_for(const char *s)
+{
+    static const char *const liking[] = {
+        "handy", "nice", "useful", "helpful", "good", "great", "convenient", "like", "want", NULL};
+    return agent__has_any_word(s, liking);
+}
+
+/* Does a file of code follow ("to argparse.c")? */
+static bool is_into_file(const char *s, size_t at)
+{
+    static const char *const into[] = {"to", "in", "into", NULL};
+    agent_word w, m;
+    if (!agent__next_word(s, at, &w) || !agent__is_any_word(s, w, into) || !agent__next_mention(s, w.to, &m))
+        return false;
+    char *said = agent__copy_word(s, m);
+    const char *language = strchr(said, '.') ? code_language(said, "", 0) : NULL;
+    const bool is_code = language && !code_language_is_document(language);
+    free(said);
+    return is_code;
+}
+
+/*
+ * "Add clear(self): ...", "add and export is_valid, which returns ...", "add count_all to a.c", "provide a recipe last_of(x)": a name
+ * right behind the verb, no kind said.
+ */
 static bool is_added_alone(const char *s, agent_word w)
 {
-    static const char *const verbs[] = {"add", "implement", "write", "create", "introduce", "define", NULL};
+    static const char *const verbs[] = {
+        "add", "implement", "write", "create", "introduce", "define", "provide", "offer", NULL};
+    static const char *const having[] = {"have", NULL};
     static const char *const fillers[] = {
         "and", "export", "a", "an", "the", "new", "missing", "public", "exported", "static", NULL};
     static const char *const relative[] = {"which", "that", "it", NULL};
-    static const char *const giving[] = {"returns", "gives", "tells", "says", "is", "does", NULL};
     agent_word before = w, next, verb;
-    bool is_behind = false;
+    bool is_behind = false, has_noun = false;
     while (!is_behind && agent__word_before(s, before.from, &before)) {
-        is_behind = agent__is_any_word(s, before, verbs);
-        if (!is_behind && !agent__is_any_word(s, before, fillers)) return false;
+        is_behind = agent__is_any_word(s, before, verbs) ||
+                    (agent__is_any_word(s, before, having) && s[w.to] == '(' && is_wished_for(s));
+        if (is_behind || agent__is_any_word(s, before, fillers)) continue;
+        if (has_noun || s[w.to] != '(' || !agent__looks_like_name(s, w)) return false;
+        has_noun = true;
     }
     if (!is_behind) return false;
     if (s[w.to] == '(') return true;
-    return agent__looks_like_name(s, w) && agent__next_word(s, w.to, &next) &&
-           agent__is_any_word(s, next, relative) && agent__next_word(s, next.to, &verb) &&
-           agent__is_any_word(s, verb, giving);
+    if (!agent__looks_like_name(s, w)) return false;
+    return (is_into_file(s, w.to) && has_small_letter(s, w)) ||
+           (agent__next_word(s, w.to, &next) && agent__is_any_word(s, next, relative) &&
+               agent__next_word(s, next.to, &verb) && is_third_person(s, verb));
+}
+
+/* "Add JsonArray.first()": the word with the members behind it, where a bracket follows them. */
+static agent_word with_members(const char *s, agent_word w)
+{
+    agent_word whole = w, next;
+    size_t dots = strspn(s + whole.to, ".:");
+    while (dots > 0 && agent__is_in_word(s, whole.to + dots) && agent__next_word(s, whole.to, &next)) {
+        whole.to = next.to;
+        dots = strspn(s + whole.to, ".:");
+    }
+    return s[whole.to] == '(' ? whole : w;
 }
 
 static bool is_plain(const char *s)
@@ -250,6 +325,7 @@ bool agent_read_addition_words(const char *request, agent_addition_words *ret)
         ret->is_method = ret->name && agent__is_any_word(request, kind, members);
     }
     for (size_t at = 0; !ret->name && agent__next_word(request, at, &name); at = name.to) {
+        name = with_members(request, name);
         if (is_added_alone(request, name) ||
             is_added_behind_colon(request, name, behind_bracket(request, name.to))) {
             take_name(request, name, ret);
