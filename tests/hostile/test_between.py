@@ -199,6 +199,26 @@ class Between(Hostile):
                 self.assertEqual(sum(name.startswith("new") for name in os.listdir(folder)), written)
         self.assertGreater(written, 0)  # the control: it did find its way
 
+    def test_others_that_write_at_the_same_time(self):
+        """Six at once rename there and back: each does all of it or nothing, and no lock stays that would keep the next one out."""
+        done = 0
+        for _ in range(4):
+            running = []
+            for i in range(6):
+                name, to = ("twice", "doubled") if i % 2 else ("doubled", "twice")
+                path = os.path.join(self.folder, f"script-{i}")
+                with open(path, "w") as f:
+                    f.write(call("refactor", operation="rename", name=name, to=to, path="src/one.c") + "answer Done.\n")
+                running.append(subprocess.Popen([KVIST, "-p", "Go.", "--json", "--mode", "edits", "--fake-script", path], stdout=subprocess.PIPE,
+                                                stderr=subprocess.PIPE, env=self.env, cwd=self.tree))
+            for one in running:
+                said, _ = one.communicate(timeout=PATIENCE)
+                done += b'"status":"ok"' in said
+            names = {(b"twice" in text, b"doubled" in text) for name, text in self.files().items() if name in ("src/one.c", "src/two.c")}
+            self.assertIn(names, ({(True, False)}, {(False, True)}))
+            self.assertEqual(os.listdir(os.path.join(self.home, "data", "pending")), [])
+        self.assertGreater(done, 0)  # the control
+
     def test_an_undo(self):
         """It asks nobody: what was changed since stays."""
         self.put("now", "")
