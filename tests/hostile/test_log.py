@@ -147,6 +147,33 @@ class Log(Logged):
             run = self.kvist("log", "list")
             self.assertIn("belongs to another user", run.stderr)
 
+    @staticmethod
+    def bytes_of(path):
+        if not os.path.exists(path):
+            return None
+        with open(path, "rb") as f:
+            return f.read()
+
+    def test_a_link_in_its_place(self):
+        """To somebody's file, to another log, to nothing: none is written, none is made."""
+        path, precious = os.path.join(self.data, "log.db"), os.path.join(self.folder, "precious")
+        for to, text in ((precious, "precious\n"), (os.path.join(self.good, "log.db"), None), (precious + "-new", None)):
+            with self.subTest(to=to):
+                for name in glob.glob(path + "*"):
+                    os.remove(name)
+                if text:
+                    with open(to, "w") as f:
+                        f.write(text)
+                before = self.bytes_of(to)
+                os.symlink(to, path)
+                run = self.kvist("-p", "Go.", "--mode", "edits", "--fake-script", self.script("answer Yes.\n"))
+                self.assertEqual(run.returncode, 1, run.stderr)
+                self.assertIn("links", run.stderr)
+                self.assertEqual(self.bytes_of(to), before)
+        os.remove(path)
+        shutil.copy(os.path.join(self.good, "log.db"), path)  # the control: the same bytes as a file
+        self.assertEqual(self.go_on("Go.").returncode, 0)
+
     def journal(self, path):
         """A rollback journal, of no page, that ends with a file's name, which SQLite removes when it has played it back."""
         mark, name = bytes.fromhex("d9d505f920a163d7"), path.encode()
