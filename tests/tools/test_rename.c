@@ -607,6 +607,44 @@ static void test_rename__refuses_what_cannot_be(void **state)
 
 /* What people read still writes the old name: told, a word of a sentence aside. */
 
+/* A text that is looked up as a path follows where the path in front of the name means the definition. */
+static void test_rename__paths_in_strings_and_settings_follow(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "pkg/__init__.py", "from .net import fetch\n");
+    tree_put(&t, "pkg/net.py",
+        "def fetch(url):\n    return url\n\n\nclass Client:\n    def get(self):\n        return fetch(1)\n");
+    tree_put(&t, "pkg/other.py", "def fetch(x):\n    return x\n");
+    tree_put(&t, "test_net.py",
+        "from unittest import mock\n\n"
+        "mock.patch(\"pkg.net.fetch\")\n"
+        "mock.patch('pkg.fetch')\n"
+        "mock.patch('pkg.other.fetch')\n"
+        "mock.patch('pkg.net.Client.get')\n"
+        "mock.patch('pkg.other.Client.get')\n"
+        "print('fetch', 'to fetch.', 'a..fetch')\n");
+    tree_put(
+        &t, "pyproject.toml", "[project.scripts]\nfetch = \"pkg.net:fetch\"\nother = \"pkg.other:fetch\"\n");
+    tree_open(&t);
+    char *said = refactor_with(
+        &t, "{\"operation\":\"rename\",\"name\":\"fetch\",\"to\":\"load\",\"path\":\"pkg/net.py\"}", TOOL_OK);
+    assert_contains(said, "Documents that still write it, left: pyproject.toml:3");
+    free(said);
+    expect(
+        &t, "pyproject.toml", "[project.scripts]\nfetch = \"pkg.net:load\"\nother = \"pkg.other:fetch\"\n");
+    free(refactor_with(&t, "{\"operation\":\"rename\",\"name\":\"Client.get\",\"to\":\"take\"}", TOOL_OK));
+    expect(&t, "test_net.py",
+        "from unittest import mock\n\n"
+        "mock.patch(\"pkg.net.load\")\n"
+        "mock.patch('pkg.load')\n"
+        "mock.patch('pkg.other.fetch')\n"
+        "mock.patch('pkg.net.Client.take')\n"
+        "mock.patch('pkg.other.Client.get')\n"
+        "print('fetch', 'to fetch.', 'a..fetch')\n");
+    tree_remove(&t);
+}
+
 static void test_rename__tells_which_documents_write_the_old_name(void **state)
 {
     tree t;
@@ -821,6 +859,7 @@ int main(void)
         cmocka_unit_test(test_rename__a_macro_of_a_file_is_not_the_header_s),
         cmocka_unit_test(test_rename__arguments_of_a_constructor_are_no_fields),
         cmocka_unit_test(test_rename__refuses_what_cannot_be),
+        cmocka_unit_test(test_rename__paths_in_strings_and_settings_follow),
         cmocka_unit_test(test_rename__tells_which_documents_write_the_old_name),
         cmocka_unit_test(test_rename__changes_its_own_comment_and_documents_on_request),
         cmocka_unit_test(test_rename__c_tells_macros_and_unnamed_structs_apart),

@@ -362,7 +362,7 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
     }
     base_buf_printf(&say, ": %zu file%s changed.\n", ret->n, ret->n == 1 ? "" : "s");
     const size_t at = say.len;
-    refactor__say_documents(x, false, &say);
+    refactor__say_documents(x, &say);
     if (say.len > at) ret->notice = base_xstrdup(say.data + at);
     ret->say = base_buf_take(&say);
     base_buf_free(&of_tests);

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "tools/file/text.h"
-#include "tools/refactor/refactor.h"
+#include "tools/refactor/resolve_work.h"
 
 enum { MAX_LISTED = 5 };
 
@@ -148,6 +148,28 @@ bool refactor__note_document(refactor *x, const char *path, tool_file *file)
     return true;
 }
 
+bool refactor__note_configuration(refactor *x, const char *path, tool_file *file)
+{
+    static const char *const endings[] = {".toml", ".cfg", ".ini", ".yaml", ".yml"};
+    const char *ending = base_path_ending(path);
+    refactor_document d = {.is_configuration = true};
+    size_t cap = 0;
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) is_one |= !strcmp(ending, endings[i]);
+    for (size_t at = 0; is_one && (at = refactor__find_word(&file->text, x->name, at)) != SIZE_MAX;
+         at += strlen(x->name)) {
+        if (!at || !strchr(".:", file->text.data[at - 1])) continue;
+        base_grow(&d.places, &cap, d.n_places + 1, sizeof *d.places);
+        d.places[d.n_places++] = (uint32_t)at;
+    }
+    if (!d.n_places) return false;
+    d.path = base_xstrdup(path);
+    d.file = *file;
+    base_grow(&x->documents, &x->cap_documents, x->n_documents + 1, sizeof *x->documents);
+    x->documents[x->n_documents++] = d;
+    return true;
+}
+
 void refactor__documents_free(refactor *x)
 {
     for (size_t i = 0; i < x->n_documents; i++) {
@@ -158,31 +180,40 @@ void refactor__documents_free(refactor *x)
     free(x->documents);
 }
 
-size_t refactor__rename_in_documents(const refactor *x, const char *to, tool_changes *ret)
+size_t refactor__rename_in_documents(refactor *x, const char *to, tool_changes *ret)
 {
     size_t n = 0;
-    for (size_t i = 0; i < x->n_documents && x->takes_text; i++) {
-        const refactor_document *d = &x->documents[i];
+    for (size_t i = 0; i < x->n_documents; i++) {
+        refactor_document *d = &x->documents[i];
         refactor_edits edits = {0};
         base_buf text = {0};
-        if (d->is_history) continue;
-        for (size_t k = 0; k < d->n_places; k++)
-            refactor__edit(&edits, d->places[k], d->places[k] + (uint32_t)strlen(x->name), to);
-        n += d->n_places;
-        refactor__edits_apply(&edits, &d->file.text, &text);
-        tool__changes_add(ret, d->path, &d->file, &text);
+        size_t n_left = 0;
+        for (size_t k = 0; k < d->n_places; k++) {
+            const bool is_meant =
+                d->is_configuration ? refactor__is_looked_up(x, &d->file.text, d->places[k]) : x->takes_text;
+            if (is_meant && !d->is_history)
+                refactor__edit(&edits, d->places[k], d->places[k] + (uint32_t)strlen(x->name), to);
+            else
+                d->places[n_left++] = d->places[k];
+        }
+        n += edits.n;
+        d->n_places = n_left;
+        if (edits.n) {
+            refactor__edits_apply(&edits, &d->file.text, &text);
+            tool__changes_add(ret, d->path, &d->file, &text);
+        }
         refactor__edits_free(&edits);
     }
     return n;
 }
 
-void refactor__say_documents(const refactor *x, bool are_changed, base_buf *out)
+void refactor__say_documents(const refactor *x, base_buf *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < x->n_documents; i++) {
         const refactor_document *d = &x->documents[i];
         size_t last = 0;
-        for (size_t k = 0; k < d->n_places && (d->is_history || !are_changed); k++) {
+        for (size_t k = 0; k < d->n_places; k++) {
             const size_t line = tool__line_of(d->file.text.data, d->places[k]);
             if (line == last) continue;
             last = line;

@@ -60,11 +60,14 @@ static bool load(refactor *x, const char *path, const char *name, bool wants_wor
     if (!ret->uses) {
         const char *language = code_language(path, text->data, text->len);
         const bool is_document = wants_word && (!language || code_language_is_document(language));
-        if (!is_document && language) {
+        const bool is_kept =
+            is_document ? refactor__note_document(x, path, &ret->file)
+                        : language && wants_word && refactor__note_configuration(x, path, &ret->file);
+        if (!is_document && language && !is_kept) {
             x->n_unread++;
             if (!x->unread) x->unread = path;
         }
-        if (!is_document || !refactor__note_document(x, path, &ret->file)) tool__file_free(&ret->file);
+        if (!is_kept) tool__file_free(&ret->file);
         return false;
     }
     ret->path = base_xstrdup(path);

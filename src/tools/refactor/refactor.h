@@ -63,7 +63,8 @@ typedef struct refactor_document {
     tool_file file;
     uint32_t *places; /* bytes */
     size_t n_places;
-    bool is_history; /* a changelog: what it tells of had that name */
+    bool is_history;       /* a changelog: what it tells of had that name */
+    bool is_configuration; /* the places stand at the end of paths: "pkg.net:fetch" */
 } refactor_document;
 
 typedef struct refactor {
@@ -105,11 +106,13 @@ size_t refactor__find_word(const base_buf *text, const char *word, size_t from);
 bool refactor__is_in_own_words(const refactor *x, const refactor_file *f, const code_use *u);
 /* Keeps *file where it writes the name as code; false: it does not, and the file stays the caller's. */
 bool refactor__note_document(refactor *x, const char *path, tool_file *file);
+/* The same of a file of settings that writes the name behind a dot or a colon. */
+bool refactor__note_configuration(refactor *x, const char *path, tool_file *file);
 void refactor__documents_free(refactor *x);
-/* Where the call takes text: the new name in all of them but changelogs; returns in how many places. */
-size_t refactor__rename_in_documents(const refactor *x, const char *to, tool_changes *ret);
+/* The new name where a path of settings means the target; where the call takes text in all of them but changelogs. In how many places. */
+size_t refactor__rename_in_documents(refactor *x, const char *to, tool_changes *ret);
 /* The lines that write the old name still. */
-void refactor__say_documents(const refactor *x, bool are_changed, base_buf *out);
+void refactor__say_documents(const refactor *x, base_buf *out);
 
 /* ---- target.c ---- */
 

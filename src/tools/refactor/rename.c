@@ -171,7 +171,7 @@ static void say_left(const refactor *x, base_buf *out)
     if (x->n_text && !x->takes_text)
         base_buf_printf(
             out, "%zu place%s in comments and strings left.\n", x->n_text, x->n_text == 1 ? "" : "s");
-    refactor__say_documents(x, x->takes_text, out);
+    refactor__say_documents(x, out);
     if (x->n_unread)
         base_buf_printf(out, "%zu file%s not read (no grammar, or too large), as %s.\n", x->n_unread,
             x->n_unread == 1 ? "" : "s", x->unread);

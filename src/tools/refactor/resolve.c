@@ -407,6 +407,7 @@ static refactor_decision decide_any(refactor *x, const refactor_file *f, const c
         }
         if (u->role == CODE_USE_COMMENT && t->binding == UINT32_MAX && !t->is_member && is_jsdoc_type(f, u))
             return top_in_js(x, f, u);
+        if (u->role == CODE_USE_STRING && refactor__is_looked_up(x, &f->file.text, u->from)) return sure;
         const bool is_near = t->binding == UINT32_MAX || f == t->in;
         if (t->binding != UINT32_MAX && decide_local(x, f, u).verdict == REFACTOR_SURE) return sure;
         return (x->takes_text && is_near) || refactor__is_in_own_words(x, f, u) ? sure : other;

@@ -37,6 +37,8 @@ const char *refactor__module_path(const refactor *x, const refactor_file *f, con
 bool refactor__defines_top(const refactor_file *f, const char *name);
 /* Is what the file at `path` (NULL: none) gives under `name` the target? depth: 0. */
 bool refactor__comes_from(refactor *x, const char *path, const char *name, int depth);
+/* dotted.c. Python: is the word at this byte the end of a path that means the target: "pkg.net.fetch", "pkg.net:fetch"? */
+bool refactor__is_looked_up(refactor *x, const base_buf *text, uint32_t at);
 /* Go: does `local` stand for the target's package in this file? An import without a name has the package's own. */
 bool refactor__is_package(refactor *x, const refactor_file *f, const char *local);
 /* Go: are the names of the target's package bare ones in this file (import . "path")? */
