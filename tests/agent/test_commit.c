@@ -123,13 +123,15 @@ static void test_commit__without_a_yes_nothing_is_committed(void **state)
 static void test_commit__a_copied_message_is_drafted_anew(void **state)
 {
     static const char copy[] = "answer <<X\nAdd the second line\n\nWhatever.\nX\n",
-                      copied_body[] = "answer <<X\nAdd a line\n\nThe file ended in front of it.\nX\n";
+                      copied_body[] = "answer <<X\nAdd a line\n\nThe file ended in front of it.\nX\n",
+                      listed[] = "answer <<X\ntidy the table of names\nX\n"; /* without its star and number */
+    static const char *const drafts[] = {copy, copied_body, listed};
     base_buf script = {0};
     run("git stash -q && git commit -q --amend -m 'Add the second line' "
-        "-m 'The file ended in front of it.' && git stash pop -q --index");
-    for (int i = 0; i < 2; i++) {
+        "-m 'The file ended in front of it.' -m '* Tidy the table of names. (#12)' && git stash pop -q --index");
+    for (int i = 0; i < 3; i++) {
         base_buf_clear(&script);
-        base_buf_printf(&script, "ctx 20000\n%s" DRAFT, i ? copied_body : copy);
+        base_buf_printf(&script, "ctx 20000\n%s" DRAFT, drafts[i]);
         host h = commit_again(script.data);
         assert_true(told(&h, "one of the last messages: it is drafted anew"));
         assert_says("git log -1 --format=%B", "Add a greeting\n\nThe page had none.");

@@ -150,11 +150,23 @@ static int sum_up(agent *a, const base_buf *diff, base_buf *notes, base_err *err
     return rc;
 }
 
+/* A line without what lists and forges add to it: "* fix it (#12)" is "fix it". */
+static base_str plain_line(const char *line, size_t n)
+{
+    while (n && strchr(" *-", *line)) line++, n--;
+    const char *number = n && line[n - 1] == ')' ? memrchr(line, '(', n) : NULL;
+    if (number && number > line + 1 && number[1] == '#') n = (size_t)(number - line);
+    while (n && strchr(" .\r", line[n - 1])) n--;
+    return (base_str){line, n};
+}
+
 static bool has_line(const base_buf *text, const char *wanted, size_t n)
 {
+    const base_str one = plain_line(wanted, n);
     for (const char *line = text->data; line && *line; line += strspn(line, "\n")) {
         const size_t len = strcspn(line, "\n");
-        if (len == n && !memcmp(line, wanted, n)) return true;
+        const base_str other = plain_line(line, len);
+        if (one.len && one.len == other.len && !strncasecmp(one.ptr, other.ptr, one.len)) return true;
         line += len;
     }
     return false;
