@@ -1,6 +1,7 @@
 /* What a turn says that it did: a change that was asked for and is not in the tree is never told as done. */
 #include "agent/asked/asked.h"
 #include "agent/words/request_words.h"
+#include "agent/retrieve/retrieve.h"
 #include "stage.h"
 
 static void test_outcome__knows_a_change_from_a_question(void **state)
@@ -23,6 +24,29 @@ static void test_outcome__knows_a_change_from_a_question(void **state)
         if (!agent_asks_for_change(changes[i])) fail_msg("a change: %s", changes[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (agent_asks_for_change(others[i])) fail_msg("no change: %s", others[i]);
+}
+
+/* git heads a hunk with the function above it; the model is shown what the changed lines stand in. */
+static void test_outcome__hunks_are_headed_with_what_they_change(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char diff[] =
+        "diff --git a/n.py b/n.py\n--- a/n.py\n+++ b/n.py\n"
+        "@@ -3,6 +3,6 @@ def one():\n \n \n def two():\n-    return 1\n+    return 2\n \n \n"
+        "@@ -12 +12 @@ def two():\n-old = 0\n+last = 1\n"
+        "--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@ def gone():\n-x\n";
+    base_buf out = {0};
+    host h = new_host();
+    put_file("n.py",
+        "def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\ndef three():\n    return 3\n\nlast = 1\n");
+    agent_session *s = open_session(&h, "answer Done.\n", AGENT_MODE_ALL, NULL, false);
+    agent__put_headed(agent_session_agent(s), diff, strlen(diff), &out);
+    assert_non_null(strstr(out.data, "@@ -3,6 +3,6 @@ two\n \n \n def two():\n-    return 1\n"));
+    assert_non_null(strstr(out.data, "@@ -12 +12 @@ last\n-old = 0\n"));
+    assert_non_null(strstr(out.data, "@@ -1 +0,0 @@ def gone():\n-x\n"));
+    agent_session_close(s);
+    base_buf_free(&out);
+    free_host(&h);
 }
 
 static void test_outcome__a_lie_is_followed_by_the_truth(void **state)
@@ -476,6 +500,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_outcome__knows_a_change_from_a_question),
+        TEST_CASE(test_outcome__hunks_are_headed_with_what_they_change),
         TEST_CASE(test_outcome__a_lie_is_followed_by_the_truth),
         TEST_CASE(test_outcome__what_is_missing_is_asked_for_and_told),
         TEST_CASE(test_outcome__what_is_missing_is_named_where_nothing_was_changed),

@@ -88,7 +88,7 @@ static int append_look(agent *a, const look *l, base_err *err)
             result.text.data ? result.text.data : "nothing");
     } else if (!rc) {
         base_buf_printf(&text, "git %s%s%s:\n", l->op, l->rev ? " " : "", l->rev ? l->rev : "");
-        base_buf_add(&text, result.text.data ? result.text.data : "", result.text.len);
+        agent__put_headed(a, result.text.data ? result.text.data : "", result.text.len, &text);
         base_buf_puts(&text, "\n\n");
         base_buf label = {0};
         base_buf_printf(&label, "git %s", l->op);

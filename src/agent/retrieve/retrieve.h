@@ -55,6 +55,10 @@ void agent__notice_changes(agent *a, base_buf *told); /* what the person changed
 bool agent__asks_about_changes(const char *request); /* a diff, what changed since a commit */
 int agent__append_changes(agent *a, const char *request, base_err *err); /* and puts that in front */
 
+/* --- hunks.c --- */
+/* Appends a diff whose hunks are headed with the definitions that they change, as the tree has them now. */
+void agent__put_headed(const agent *a, const char *diff, size_t n, base_buf *out);
+
 /* --- answer_places.c --- */
 /* Below an answer in words: its places as the index has them, and who calls what it was asked for. */
 enum { AGENT_MAX_PLACES = 8 };
