@@ -263,6 +263,7 @@ static void test_channels__read_what_qwen3_thinks(void **state)
         (const char *[]){"<think>", "\n", "Hm.", "\n", "</think>", "\n\n", "Hel", "lo.\n", "\n", NULL},
         "Hello.\n\n", "\nHm.\n", 0, 6);
     check_think((const char *[]){"\n", "<think>", "</think>", "Hi", NULL}, "\nHi", "", 1, 3);
+    check_think((const char *[]){"<seed:think>", "a", "</seed:think>", "\n", "Hi", NULL}, "Hi", "a", 0, 4);
     check_think((const char *[]){"<think>", "cut", NULL}, "", "cut", 0, 2);
     /* An answer that speaks of it, and a second one. */
     check_think(
