@@ -21,6 +21,8 @@ static void test_addition__an_addition_is_begun(void **state)
             "        return x\n\n    def pop_all(self):\n        return []\n"},
         {"Add a method pop_all(n) to Stack", ":\n    return n", "stack.py",
             "        return x\n\n    def pop_all(self, n):\n        return n\n"},
+        {"Add is_top(s, t): whether they are the same. Test it in tests/test_stack.py.",
+            ":\n    return s == t", "stack.py", "def is_top(s, t):\n    return s == t\n"},
         {"Write a function is_top(s, t) in stack.py", ":\n    return s == t", "stack.py",
             "def is_top(s, t):\n    return s == t\n"},
         {"Add a function is_top to the stack module", "s):\n    return s", "stack.py",

@@ -276,6 +276,8 @@ static void test_operation_words__say_a_new_function(void **state)
         {"Add a function that calls sum(a, b)", NULL, NULL, NULL, false},
         {"Add a function is_odd(n: u32) -> bool which tells", "is_odd", "n: u32", NULL, true, NULL,
             "-> bool"},
+        {"Add at_most(a: &str, n: usize) -> Option<(usize, bool)>: the distance", "at_most",
+            "a: &str, n: usize", NULL, true, NULL, "-> Option<(usize, bool)>"},
         {"Add a function is_odd(n: u32) -> bool.", "is_odd", "n: u32", NULL, true, NULL, "-> bool"},
         {"Add a `muted` context manager to Signal for tests", "muted", NULL, NULL, false, NULL, NULL,
             "contextmanager"},

@@ -13,13 +13,15 @@ static void test_outcome__knows_a_change_from_a_question(void **state)
         "Count the calls: a field long n in struct s, increased by one in f", "Ignore empty lines at the end",
         "Don't allow timestamps from the future", "Capitalize the first letter too",
         "Show the old text when the edit was refused", "Warn when the file is empty",
-        "What a list prints as should end with its length."};
+        "What a list prints as should end with its length.",
+        "What StringWrapper holds is a str. It should be called StrWrapper."};
     static const char *const others[] = {"Which function adds two numbers?", "Should f be renamed?",
         "how do I add a flag", "Explain this diff", "what changed since v1.0?", "say something",
         "Review my changes", "Where is it made?", "hello", "go on with add", "the drop in speed",
         "When is f called?", "When does it fail", "Count the tests", "count the lines of a.py",
         "Summarize the file", "stop here", "Keep going", "Show the old text", "Don't change it, explain it",
-        "List what is there", "What should a list print", "What a list prints as?"};
+        "List what is there", "What should a list print", "What a list prints as?",
+        "What StringWrapper should hold?"};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         if (!agent_asks_for_change(changes[i])) fail_msg("a change: %s", changes[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

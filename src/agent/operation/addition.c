@@ -103,11 +103,11 @@ static char *source_of(const agent *a, char *path)
     return path;
 }
 
-/* "a test in tests/test_a.py": the file is the test's, not that of what is tested. */
+/* "a test in tests/test_a.py", "test it in a_test.go": the file is the test's, not that of what is tested. */
 static bool is_for_test(const char *request, size_t at)
 {
     static const char *const words[] = {"test", "tests", NULL};
-    enum { NEAR = 2 };
+    enum { NEAR = 3 };
     agent_word w;
     for (size_t n = 0; n < NEAR && agent__word_before(request, at, &w); at = w.from, n++)
         if (agent__is_any_word(request, w, words)) return true;
@@ -289,6 +289,7 @@ static bool says_unknown_place(const char *request, const char *name)
     for (size_t at = 0; agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
         char *said = agent__copy_word(request, m);
         const bool is_file = strchr(said, '.') && code_language(said, "", 0) &&
+                             !is_for_test(request, m.from) &&
                              !code_language_is_document(code_language(said, "", 0)),
                    is_type = isupper((unsigned char)*said) && strpbrk(said, "abcdefghijklmnopqrstuvwxyz") &&
                              strcmp(said, name) != 0,

@@ -293,6 +293,16 @@ static bool read_declared(const char *s, size_t at, agent_word *ret_name, size_t
     return false;
 }
 
+/* Bytes of the type that the text begins with: "Option<usize>", "(f64, bool)"; what ends its sentence or its part is none of it. */
+static size_t type_length(const char *s)
+{
+    size_t n = 0;
+    for (int depth = 0; s[n] && s[n] != '\n' && (depth > 0 || !strchr(" ,;`", s[n])); n++)
+        depth += (strchr("<([", s[n]) != NULL) - (strchr(">)]", s[n]) != NULL);
+    while (n && strchr(".:", s[n - 1])) n--;
+    return n;
+}
+
 static void take_name(const char *s, agent_word w, agent_addition_words *ret)
 {
     size_t last = w.to;
@@ -306,8 +316,8 @@ static void take_name(const char *s, agent_word w, agent_addition_words *ret)
     const size_t to = behind_bracket(s, w.to);
     if (to > w.to + 2) ret->parameters = base_xstrndup(s + w.to + 1, to - w.to - 2);
     const char *arrow = to ? s + to + strspn(s + to, " ") : ""; /* "-> bool" */
-    const size_t n = strncmp(arrow, "-> ", 3) ? 0 : 3 + strcspn(arrow + 3, " ,;`\n");
-    if (n > 3) ret->returns = base_xstrndup(arrow, arrow[n - 1] == '.' ? n - 1 : n);
+    const size_t n = strncmp(arrow, "-> ", 3) ? 0 : 3 + type_length(arrow + 3);
+    if (n > 3) ret->returns = base_xstrndup(arrow, n);
 }
 
 bool agent_read_addition_words(const char *request, agent_addition_words *ret)

@@ -88,14 +88,17 @@ static bool begins_with_order(const char *from)
            (agent__is_any_word(from, w, shows) && agent__has_any_word(from, cases));
 }
 
-/* "What a cache prints as should end with ...": a clause is what has to change, and no question begins so. */
+/* "What a cache prints as should end with ...", "What Parser holds is a list. It should ...": a clause, and no question begins so. */
 static bool begins_with_clause(const char *from)
 {
     static const char *const subjects[] = {"a", "an", "the", "it", "its", "this", "that", "they", NULL};
+    static const char *const ordering[] = {"should", "must", NULL};
     agent_word what, subject;
     return agent__next_word(from, 0, &what) && what.to - what.from == 4 &&
            !strncasecmp(from + what.from, "what", 4) && agent__next_word(from, what.to, &subject) &&
-           agent__is_any_word(from, subject, subjects);
+           (agent__is_any_word(from, subject, subjects) ||
+               (agent__looks_like_name(from, subject) && !strchr(from, '?') &&
+                   agent__has_any_word(from, ordering)));
 }
 
 bool agent_asks_for_change(const char *request)
