@@ -25,6 +25,21 @@ static void test_brakes__the_same_call_again_and_again_stops_the_turn(void **sta
     free_host(&h);
 }
 
+/* What a command prints may be another thing the next time: it is not said to hold. */
+static void test_brakes__a_command_again_is_not_said_to_hold(void **state)
+{
+#define DATE "answer <tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"date\"}}</tools>\n"
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h, DATE DATE "answer Late.\n", AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "hello");
+    assert_true(told(&h, "Not run again: this exact call was made in turn 1"));
+    assert_false(told(&h, "still holds"));
+    agent_session_close(s);
+    free_host(&h);
+#undef DATE
+}
+
 static void test_brakes__a_retry_that_the_refusal_asks_for_runs(void **state)
 {
     put_program();
@@ -263,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_brakes__the_same_call_again_and_again_stops_the_turn),
+        TEST_CASE(test_brakes__a_command_again_is_not_said_to_hold),
         TEST_CASE(test_brakes__a_retry_that_the_refusal_asks_for_runs),
         TEST_CASE(test_brakes__text_in_circles_is_cut),
         TEST_CASE(test_brakes__unknown_tools_and_broken_calls_get_a_helpful_result),

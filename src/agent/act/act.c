@@ -62,8 +62,12 @@ static bool answer_repeated(agent_running *r, uint64_t key, bool *ret_stop)
         base_err err = {0};
         if (!is_all_active(r->a, made->from, made->to) && agent__bring_back(r->a, made->from, made->to, &err))
             agent__notice(r->a, "the earlier result could not be brought back: %s", err.msg);
+        /* What a program answers may have changed, only the tree has not. */
         agent__running_say(r, TOOL_OK,
-            "Unchanged since turn %u: the result of this exact call stands above and still holds.\n",
+            r->tool->power == TOOL_RUNS
+                ? "Not run again: this exact call was made in turn %u, and the tree has not changed since. Its "
+                  "result stands above.\n"
+                : "Unchanged since turn %u: the result of this exact call stands above and still holds.\n",
             made->turn);
     }
     return true;
