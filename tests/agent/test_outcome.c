@@ -7,6 +7,7 @@
 static void test_outcome__knows_a_change_from_a_question(void **state)
 {
     static const char *const changes[] = {"Add a function f", "Rename f to g.", "please remove f",
+        "pls rename the n parameter of f to k",
         "A closed stream is no terminal: isatty() should return False.", "can you add a test for f?",
         "The helper that writes capitals should be called g.", "Let f take a second parameter",
         "Move f to a.py", "When the name is empty, return 0", "When f is called twice it should fail",

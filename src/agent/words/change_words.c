@@ -27,7 +27,7 @@ static bool begins_order(const char *text, const char *word)
     const char *p = word;
     while (p > text && strchr(" \t\n", p[-1])) p--;
     if (p == text || strchr(".,:;!", p[-1])) return true;
-    static const char *const before[] = {"and", "then", "please"};
+    static const char *const before[] = {"and", "then", "please", "pls", "plz"};
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         size_t n = strlen(before[i]);
         if ((size_t)(p - text) >= n && !strncasecmp(p - n, before[i], n) &&
