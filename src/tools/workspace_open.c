@@ -100,6 +100,10 @@ void tool_workspace_close(tool_workspace *w)
     if (w->store_is_temporary && w->store) base_fs_remove(w->store, NULL);
     tool__scratch_drop_kept(w);
     tool__den_free(w->tmp);
+    tool__den_free(w->tmp_kept);
+    tool__den_free(w->tmp_tries);
+    for (size_t i = 0; i < w->tried.n; i++) free(w->tried.paths[i]);
+    free(w->tried.paths);
     free(w->served);
     tool__git_guard_free(w->git_guard);
     tool__git_since_free(w->git_since);

@@ -255,6 +255,41 @@ static void test_scratch__links_in_the_copy_are_not_followed(void **state)
     end(&s);
 }
 
+/* As cargo does: what was built stands in TMPDIR, and is built again only where the file is newer. */
+#define BUILD                                                                                                \
+    "{ test -e $TMPDIR/built && test ! a.c -nt $TMPDIR/built; } || cp a.c $TMPDIR/built; cat $TMPDIR/built"
+
+static void assert_builds(stage *s, bool is_kept, const char *put, const char *wanted)
+{
+    tool_scratch *copy = NULL;
+    tool_result result = {.exit_code = -1};
+    const tool_limits limits = {.result_bytes = 400, .shell_ms = 20000 * tree_patience()};
+    base_err err = {0};
+    if (tool_scratch_make(s->t.w, is_kept, &copy, NULL, &err)) fail_msg("%s", err.msg);
+    if (put) assert_int_equal(tool_scratch_put(copy, "a.c", put, strlen(put), NULL), 0);
+    if (tool_scratch_run(copy, BUILD, &limits, &result, &err)) fail_msg("%s", err.msg);
+    assert_string_equal(result.text.data, wanted);
+    tool_result_free(&result);
+    tool_scratch_free(copy);
+}
+
+/* A file keeps its time in a copy, and so may be older than what another copy's trial left of it with the compiler. */
+static void test_scratch__no_trial_is_judged_by_what_another_built(void **state)
+{
+    stage s;
+    begin(&s, true);
+    const struct timespec old[2] = {{1000000000, 5}, {1000000000, 5}};
+    assert_int_equal(utimensat(AT_FDCWD, tree_path(&s.t, "a.c"), old, 0), 0);
+    for (int is_kept = !s.t.w->sandbox.is_confining; is_kept < 2; is_kept++) {
+        assert_builds(&s, is_kept, "int tried;\n", "int tried;\n");
+        assert_builds(&s, is_kept, NULL, "int a;\n");
+        tool_result r = tree_call(&s.t, "shell", "{\"command\": \"" BUILD "\"}", NULL);
+        assert_contains(r.text.data, "int a;\n");
+        tool_result_free(&r);
+    }
+    end(&s);
+}
+
 /* What a build may read beside listed files: links, modes, and repositories inside. */
 static void test_scratch__links_modes_and_nested_repositories_come_along(void **state)
 {
@@ -300,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_scratch__the_person_s_build_folder_is_left_alone),
         cmocka_unit_test(test_scratch__only_what_changed_is_copied_again),
         cmocka_unit_test(test_scratch__caches_are_no_links),
+        cmocka_unit_test(test_scratch__no_trial_is_judged_by_what_another_built),
         cmocka_unit_test(test_scratch__links_in_the_copy_are_not_followed),
         cmocka_unit_test(test_scratch__links_modes_and_nested_repositories_come_along),
     };

@@ -24,10 +24,10 @@ struct tool_scratch {
     tool_den *den; /* holds the copy alone: who writes there cannot put another folder in its place */
     bool is_kept;
     tool_tree_copy copy;
-    char *tree;      /* that it is a copy of, to which links lead */
-    char **readable; /* what the person allowed; NULL-terminated */
-    /* the session's, as for any command of it: what a compiler keeps there serves the next trial */
-    tool_den *tmp;
+    char *tree;        /* that it is a copy of, to which links lead */
+    char **readable;   /* what the person allowed; NULL-terminated */
+    tool_den *tmp;     /* the workspace's: what a compiler keeps there serves the next trial */
+    tool_tried *tried; /* NULL: it is kept */
     tool_sandbox sandbox;
 };
 
@@ -91,8 +91,8 @@ static char **readable_paths(const tool_workspace *w)
 /* An empty one. */
 static int make_empty(tool_workspace *w, bool is_kept, tool_scratch **ret, base_err *err)
 {
-    tool_den *den = NULL;
-    int rc = tool__box_tmp(w, err);
+    tool_den *den = NULL, **tmp = is_kept ? &w->tmp_kept : &w->tmp_tries;
+    int rc = *tmp ? BASE_OK : tool__den_make("tmp", tmp, err);
     if (!rc) rc = tool__den_make(is_kept ? "copy" : "try", &den, err);
     if (rc) return rc;
     tool_scratch *s = base_xcalloc(1, sizeof *s);
@@ -105,7 +105,8 @@ static int make_empty(tool_workspace *w, bool is_kept, tool_scratch **ret, base_
             .most_bytes = is_kept ? 0 : most_bytes},
         .tree = base_xstrdup(w->root.path),
         .readable = readable_paths(w),
-        .tmp = w->tmp,
+        .tmp = *tmp,
+        .tried = is_kept ? NULL : &w->tried,
         .sandbox = w->sandbox};
     rc = tool__den_open(den, err);
     const bool is_open = !rc;
@@ -147,12 +148,21 @@ int tool_scratch_make(
         return rc;
     }
     if (!is_kept) link_ignored(s, &w->root);
+    /* What an earlier trial wrote there is built already, and later than this file was written. */
+    for (size_t i = 0; !is_kept && i < w->tried.n; i++) tool__copy_touch(&s->copy, w->tried.paths[i]);
     *ret = s;
     return 0;
 }
 
 int tool_scratch_put(tool_scratch *s, const char *path, const char *text, size_t n, base_err *err)
 {
+    tool_tried *t = s->tried;
+    bool is_known = !t;
+    for (size_t i = 0; !is_known && i < t->n; i++) is_known = !strcmp(t->paths[i], path);
+    if (!is_known) {
+        base_grow(&t->paths, &t->cap, t->n + 1, sizeof *t->paths);
+        t->paths[t->n++] = base_xstrdup(path);
+    }
     return tool__copy_put(&s->copy, path, text, n, err);
 }
 

@@ -281,6 +281,15 @@ int tool__copy_put(tool_tree_copy *c, const char *path, const char *text, size_t
     return rc;
 }
 
+void tool__copy_touch(tool_tree_copy *c, const char *path)
+{
+    const char *name;
+    folder f = {.root = &c->root};
+    const int parent = enter(&f, path, false, &name);
+    if (parent >= 0) utimensat(parent, name, NULL, AT_SYMLINK_NOFOLLOW);
+    leave(&f);
+}
+
 void tool__copy_free(tool_tree_copy *c)
 {
     for (size_t i = 0; i < c->n; i++) free(c->files[i].path);

@@ -41,6 +41,8 @@ typedef struct tool_tree_copy {
 int tool__copy_update(tool_tree_copy *c, tool_workspace *w, const atomic_bool *cancel, base_err *err);
 /* Writes one file of the copy alone; the next update undoes it. */
 int tool__copy_put(tool_tree_copy *c, const char *path, const char *text, size_t n, base_err *err);
+/* One file of the copy, where it is there, gets the time of now. */
+void tool__copy_touch(tool_tree_copy *c, const char *path);
 void tool__copy_free(tool_tree_copy *c); /* what is known of it; the folder stays */
 
 #endif

@@ -20,13 +20,24 @@ typedef struct tool_mark {
 
 typedef struct tool_undo tool_undo;
 
+/* Paths of the tree that were written in copies of it (scratch.h). */
+typedef struct tool_tried {
+    char **paths;
+    size_t n, cap;
+} tool_tried;
+
 struct tool_workspace {
     tool_root root;
     git_repository *repo; /* NULL: not a git tree, or unreadable */
     base_buf notes;
-    base_buf news;     /* for tool_workspace_take_news */
-    char *store;       /* undo objects, spilled results */
-    tool_den *tmp;     /* the children's; NULL until one runs */
+    base_buf news; /* for tool_workspace_take_news */
+    char *store;   /* undo objects, spilled results */
+    /*
+     * TMPDIR of what runs in the tree, in the kept copy, in copies of their own; NULL until something does. Cargo takes
+     * what it built there of one copy for that of another, so what judges shares it with nothing else.
+     */
+    tool_den *tmp, *tmp_kept, *tmp_tries;
+    tool_tried tried;  /* in copies of their own */
     tool_den **served; /* of each program that runs beside the session (served.h) */
     size_t n_served, cap_served;
     struct tool_scratch *kept; /* the copy in which builds judge; NULL until one does */
