@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "tools/file/text.h"
-#include "tools/refactor/resolve_work.h"
+#include "tools/refactor/refactor.h"
 
 enum { MAX_LISTED = 5 };
 
@@ -178,33 +178,6 @@ void refactor__documents_free(refactor *x)
         tool__file_free(&x->documents[i].file);
     }
     free(x->documents);
-}
-
-size_t refactor__rename_in_documents(refactor *x, const char *to, tool_changes *ret)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < x->n_documents; i++) {
-        refactor_document *d = &x->documents[i];
-        refactor_edits edits = {0};
-        base_buf text = {0};
-        size_t n_left = 0;
-        for (size_t k = 0; k < d->n_places; k++) {
-            const bool is_meant =
-                d->is_configuration ? refactor__is_looked_up(x, &d->file.text, d->places[k]) : x->takes_text;
-            if (is_meant && !d->is_history)
-                refactor__edit(&edits, d->places[k], d->places[k] + (uint32_t)strlen(x->name), to);
-            else
-                d->places[n_left++] = d->places[k];
-        }
-        n += edits.n;
-        d->n_places = n_left;
-        if (edits.n) {
-            refactor__edits_apply(&edits, &d->file.text, &text);
-            tool__changes_add(ret, d->path, &d->file, &text);
-        }
-        refactor__edits_free(&edits);
-    }
-    return n;
 }
 
 void refactor__say_documents(const refactor *x, base_buf *out)

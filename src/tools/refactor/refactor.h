@@ -109,8 +109,6 @@ bool refactor__note_document(refactor *x, const char *path, tool_file *file);
 /* The same of a file of settings that writes the name behind a dot or a colon. */
 bool refactor__note_configuration(refactor *x, const char *path, tool_file *file);
 void refactor__documents_free(refactor *x);
-/* The new name where a path of settings means the target; where the call takes text in all of them but changelogs. In how many places. */
-size_t refactor__rename_in_documents(refactor *x, const char *to, tool_changes *ret);
 /* The lines that write the old name still. */
 void refactor__say_documents(const refactor *x, base_buf *out);
 

@@ -1,7 +1,7 @@
 /*
  * rename: a definition and every place that means it get another name. What is not sure is listed and left.
  */
-#include "tools/refactor/refactor.h"
+#include "tools/refactor/resolve_work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +153,34 @@ static void make_changes(const refactor *x, const char *to, tool_changes *ret)
     }
 }
 
+/* The new name where a path of settings means the target; where the call takes text in all of them but changelogs. In how many places. */
+static size_t rename_in_documents(refactor *x, const char *to, tool_changes *ret)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < x->n_documents; i++) {
+        refactor_document *d = &x->documents[i];
+        refactor_edits edits = {0};
+        base_buf text = {0};
+        size_t n_left = 0;
+        for (size_t k = 0; k < d->n_places; k++) {
+            const bool is_meant =
+                d->is_configuration ? refactor__is_looked_up(x, &d->file.text, d->places[k]) : x->takes_text;
+            if (is_meant && !d->is_history)
+                refactor__edit(&edits, d->places[k], d->places[k] + (uint32_t)strlen(x->name), to);
+            else
+                d->places[n_left++] = d->places[k];
+        }
+        n += edits.n;
+        d->n_places = n_left;
+        if (edits.n) {
+            refactor__edits_apply(&edits, &d->file.text, &text);
+            tool__changes_add(ret, d->path, &d->file, &text);
+        }
+        refactor__edits_free(&edits);
+    }
+    return n;
+}
+
 /* ---- what is said ---- */
 
 static void say_left(const refactor *x, base_buf *out)
@@ -199,7 +227,7 @@ bool refactor__rename(refactor *x, const refactor_request *q, tool_changes *ret,
         n_unsure += x->places[i].verdict == REFACTOR_UNSURE;
     }
     make_changes(x, q->to, ret);
-    n_sure += refactor__rename_in_documents(x, q->to, ret);
+    n_sure += rename_in_documents(x, q->to, ret);
     base_buf left = {0}, say = {0};
     say_left(x, &left);
     base_buf_printf(&say, "renamed %s %s to %s: %zu places in %zu file%s.\n%s", t->what, x->name, q->to,
