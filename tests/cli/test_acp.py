@@ -358,7 +358,8 @@ class Acp(unittest.TestCase):
             if reads:
                 self.assertEqual(client.take()["result"], {"stopReason": "cancelled"})
             else:
-                client.process.stdout.close()
+                with open(os.devnull, "rb") as nothing:  # close() would wait for the thread that reads it
+                    os.dup2(nothing.fileno(), client.process.stdout.fileno())
                 client.process.stdin.close()
             self.assertEqual(client.process.wait(timeout=PATIENCE), 0)
             self.assertEqual(asked.is_set(), reads)

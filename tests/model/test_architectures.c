@@ -670,10 +670,12 @@ static void test_architectures__name_what_is_wrong(void **state)
     spec.extra = "blk.0.attn_q_norm.weight"; /* nothing that Llama computes */
     refuse(spec, BASE_E_UNSUPPORTED, "blk.0.attn_q_norm.weight", "architecture");
     spec = specs[4];
-    spec.architecture = "rwkv7";
-    refuse(spec, BASE_E_UNSUPPORTED, "rwkv7",
+    spec.architecture = "gpt99";
+    refuse(spec, BASE_E_UNSUPPORTED, "gpt99",
         "qwen2, qwen3, qwen3moe, qwen35, qwen35moe, qwen3next, llama, granite, seed_oss, smollm3, phi3, mistral3, gpt-oss, "
         "gemma3, gemma4 (`kvist model list --all` says which models these are)");
+    spec.architecture = "rwkv7"; /* a known one that is not built */
+    refuse(spec, BASE_E_UNSUPPORTED, "rwkv7", "Use Qwen3.5-4B");
     spec = specs[PHI3];
     spec.leave_out = "blk.1.attn_qkv.weight";
     refuse(spec, BASE_E_FORMAT, "blk.1.attn_qkv.weight", "missing");
