@@ -8,6 +8,7 @@ import select
 import shutil
 import subprocess
 import threading
+import time
 
 from kit import KVIST, PATIENCE, Hostile, call, main
 
@@ -178,16 +179,20 @@ class Between(Hostile):
         shutil.copytree(src, out)
         os.symlink(out, spare)
         before, libc, ends = self.looked_at(out), ctypes.CDLL(None), threading.Event()
-        at, exchange = -100, 2
+        at, exchange, pause = -100, 2, 0
         def swap():
             while not ends.is_set():
                 libc.renameat2(at, src.encode(), at, spare.encode(), exchange)
+                time.sleep(pause)
         thread = threading.Thread(target=swap)
         thread.start()
         written = 0
         try:
-            for i in range(8):
-                script = "".join(call("write", "mine\n", path=f"src/new{i}{k}.txt") for k in range(6)) + "answer Done.\n"
+            for i in range(100):  # ever slower, for a machine on which no write is as quick as that
+                pause = i / 200
+                if written and i >= 8:
+                    break
+                script = "".join(call("write", "mine\n", path=f"src/new{i}_{k}.txt") for k in range(6)) + "answer Done.\n"
                 _, _, results = self.ask(script, "edits")
                 written += sum(r["status"] == "ok" for r in results)
         finally:
