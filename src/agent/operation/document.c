@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "code/code.h"
 #include "tools/edit/mention.h"
+#include "tools/file/text.h"
 
 enum { MAX_FILE = 1 << 20, MOST_NEIGHBOURS = 64 };
 
@@ -87,9 +88,7 @@ static bool read_mention(const agent *a, const char *path, base_buf *text, tool_
 
 static uint32_t line_of(const base_buf *text, size_t at)
 {
-    uint32_t line = 1;
-    for (size_t i = 0; i < at && i < text->len; i++) line += text->data[i] == '\n';
-    return line;
+    return (uint32_t)tool__line_of(text->data, at);
 }
 
 int agent__append_due_document(agent *a, bool *ret_begun, base_err *err)

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "tools/file/text.h"
 
 enum { MAX_EXAMPLE = 2400, MAX_FILE = 1 << 20 };
 
@@ -290,9 +291,7 @@ static void put_beginning(
 
 static uint32_t line_of(const base_buf *text, size_t at)
 {
-    uint32_t line = 1;
-    for (size_t i = 0; i < at; i++) line += text->data[i] == '\n';
-    return line;
+    return (uint32_t)tool__line_of(text->data, at);
 }
 
 static int append_beside(

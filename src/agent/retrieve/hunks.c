@@ -8,6 +8,7 @@
 #include "agent/retrieve/retrieve.h"
 #include "base/mem.h"
 #include "code/code.h"
+#include "tools/file/text.h"
 
 enum { MAX_FILE = 4 << 20, MAX_NAMES = 6 };
 
@@ -40,11 +41,7 @@ static void side_read(const agent *a, const char *line, size_t n, side *ret)
 static const code_definition *definition_at(const side *s, unsigned long line)
 {
     const code_definition *best = NULL;
-    size_t at = 0;
-    for (unsigned long k = 1; k < line && at < s->text.len; k++) {
-        const char *end = memchr(s->text.data + at, '\n', s->text.len - at);
-        at = end ? (size_t)(end - s->text.data) + 1 : s->text.len;
-    }
+    size_t at = tool__line_start(s->text.data, s->text.len, line);
     while (at < s->text.len && (s->text.data[at] == ' ' || s->text.data[at] == '\t')) at++;
     for (uint32_t i = 0; s->parsed && i < s->parsed->n_definitions; i++) {
         const code_definition *d = &s->parsed->definitions[i];

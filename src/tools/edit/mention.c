@@ -7,6 +7,7 @@
 
 #include "base/path.h"
 #include "tools/edit/mention.h"
+#include "tools/file/text.h"
 
 /* Lines around the new one that the model is shown. */
 enum { SHOWN_BEFORE = 8, SHOWN_BEHIND = 4 };
@@ -15,8 +16,7 @@ enum { SHOWN_BEFORE = 8, SHOWN_BEHIND = 4 };
 
 static size_t end_of(const base_buf *t, size_t at)
 {
-    const char *newline = at < t->len ? memchr(t->data + at, '\n', t->len - at) : NULL;
-    return newline ? (size_t)(newline - t->data) : t->len;
+    return tool__line_end(t->data, t->len, at);
 }
 
 static size_t next_line(const base_buf *t, size_t at)
@@ -27,16 +27,12 @@ static size_t next_line(const base_buf *t, size_t at)
 
 static size_t line_before(const base_buf *t, size_t at)
 {
-    if (at) at--;
-    while (at && t->data[at - 1] != '\n') at--;
-    return at;
+    return tool__line_begin(t->data, at ? at - 1 : 0);
 }
 
 static bool is_blank(const base_buf *t, size_t at)
 {
-    for (const size_t end = end_of(t, at); at < end; at++)
-        if (!isspace((unsigned char)t->data[at])) return false;
-    return true;
+    return tool__is_blank(t->data, at, end_of(t, at));
 }
 
 /* Bytes of "  * ", "- ", "o " at the beginning of a line; 0: it is no item of a list. */
