@@ -275,7 +275,8 @@ static bool asks_for_reverse(const char *request)
 
 static bool can_reverse(const agent_function *f, const void *request)
 {
-    return f->n == 2 || (f->n > 2 && agent__has_word(request, "reverse"));
+    const bool has_several = f->n > 2 && f->n <= AGENT_MAX_PARAMETERS;
+    return f->n == 2 || (has_several && agent__has_word(request, "reverse"));
 }
 
 bool agent__open_order(const agent *a, const char *request, base_buf *json)
