@@ -306,6 +306,7 @@ static void test_outcome__a_second_file_is_asked_for(void **state)
         bool is_second;
     } cases[] = {{"Add sub_two() to add.sh, and to other.sh too", true},
         {"Add sub_two() to add.sh. Also call it in other.sh.", true},
+        {"Add sub_two() to add.sh, and use it in other.sh", true},
         {"Add sub_two() to add.sh, like the one of other.sh", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_program();

@@ -1,6 +1,7 @@
 /*
  * "Add f to a.js, and declare it in a.d.ts too": a small model changes the first file and says that it is done. So a file of
- * which the request says "too", or that has an order of its own ("describe it in README.md"), has to change as well.
+ * which the request says "too", or that has an order of its own ("describe it in README.md", "use it in b.c"), has to
+ * change as well.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -42,8 +43,8 @@ static bool is_ordered(const char *request, size_t at)
         "the", "our", "of", "top", "bottom", "beginning", "start", "end", "file", NULL};
     static const char *const into[] = {"in", "into", "to", "at", NULL};
     static const char *const it[] = {"it", "them", "this", "that", "so", NULL};
-    static const char *const orders[] = {
-        "declare", "describe", "document", "mention", "list", "note", "export", "say", "explain", NULL};
+    static const char *const orders[] = {"declare", "describe", "document", "mention", "list", "note",
+        "export", "say", "explain", "use", "call", "apply", "register", "test", NULL};
     static const char *const notes[] = {"entry", "note", "line", "item", "sentence", NULL};
     static const char *const changing[] = {"update", "extend", "adapt", NULL};
     agent_word w;
