@@ -32,6 +32,12 @@ typedef struct family {
     /* at the system message's beginning, with thoughts and without; NULL: nothing does */
     const char *ask_to_think, *ask_not_to;
     const char *told_not_to; /* behind the system message where the model is not to think; NULL: nothing */
+    /* How it writes calls, where the family says that. mark: a token without which it was not taught calls; NULL: none. */
+    struct {
+        bool is_known;
+        model_tool_style style;
+        const char *mark;
+    } calls;
 } family;
 
 /* clang-format off */
@@ -134,6 +140,7 @@ static const family families[] = {
         },
         .think_sign = "Reasoning Mode: ", .no_thought = "<think>\n\n</think>\n",
         .ask_to_think = " /think\n\n## Custom Instructions\n\n", .ask_not_to = " /no_think\n\n## Custom Instructions\n\n",
+        .calls = {true, MODEL_TOOLS_HERMES, NULL}, /* some of its files' templates leave tools out */
     },
     {   /* Qwen2, Qwen2.5, Qwen2.5-Coder, Qwen3, SmolLM2. */
         .name = "chatml", .sign = "<|im_start|>",
@@ -161,6 +168,7 @@ static const family families[] = {
         .told_not_to = "<seed:bos>system\nYou are an intelligent assistant that can answer questions in one step without the "
                        "need for reasoning and thinking, that is, your thinking budget is 0. Next, please skip the thinking "
                        "process and directly start answering the user's questions.\n<seed:eos>",
+        .calls = {true, MODEL_TOOLS_SEED, NULL},
     },
     {   /* Granite 4. */
         .name = "granite", .sign = "<|start_of_role|>", .also = "<tool_call>",
@@ -169,6 +177,7 @@ static const family families[] = {
     {   /* Granite 3: a result is a message of its own, and so are the tools. */
         .name = "granite3", .sign = "<|start_of_role|>",
         GRANITE("tool<|end_of_role|>", ""),
+        .calls = {true, MODEL_TOOLS_GRANITE, "<|tool_call|>"},
     },
     {   /*
          * gpt-oss. Without the date of its template: what every session begins with is computed once per model. The
@@ -187,6 +196,7 @@ static const family families[] = {
             [MODEL_ROLE_SYSTEM] = "<|end|>", [MODEL_ROLE_USER] = "<|end|>",
             [MODEL_ROLE_ASSISTANT] = "<|end|>", [MODEL_ROLE_TOOL] = "<|end|>",
         },
+        .calls = {true, MODEL_TOOLS_HARMONY, "<|call|>"},
     },
     {   /* Gemma knows neither system nor tools: both are turns of the user. */
         .name = "gemma", .sign = "<start_of_turn>", .tokens = {"<start_of_turn>", "<end_of_turn>"},
@@ -220,6 +230,7 @@ static const family families[] = {
         },
         .think_sign = "<|channel>thought\\n<channel|>", .no_thought = "<|channel>thought\n<channel|>",
         .ask_to_think = "<|think|>\n",
+        .calls = {true, MODEL_TOOLS_GEMMA, NULL},
     },
     {   /* Mistral's since tekken (version 7 of its tokenizer): Mistral Small 3, Devstral, Ministral 3. */
         .name = "mistral", .sign = "[SYSTEM_PROMPT]",
@@ -256,6 +267,7 @@ static const family families[] = {
             [MODEL_ROLE_ASSISTANT] = "</s>", [MODEL_ROLE_TOOL] = "\"}[/TOOL_RESULTS]",
             [MODEL_ROLE_TOOLS] = "[/AVAILABLE_TOOLS]",
         },
+        .calls = {true, MODEL_TOOLS_NEMO, NULL},
     },
     {   /* Models without a chat form: only words mark the turns. */
         .name = "plain", .sign = "",
@@ -334,12 +346,6 @@ static int refuse(const gguf_file *g, base_err *err)
     return BASE_E_UNSUPPORTED;
 }
 
-/* Of a list of objects with ids in them, whose results have the id behind them. */
-static bool is_nemo(const family *f)
-{
-    return strcmp(f->name, "nemo") == 0;
-}
-
 /*
  * Of Mistral's forms those with [ARGS], whose marks are all there: with ids of calls (mistral-common's InstructTokenizerV11,
  * which Mistral Small 3.2 is of), and without (V13). The list of objects with ids in front of results (V7: Small 3.1) is another,
@@ -358,31 +364,28 @@ static model_tool_style choose_mistral(base_str jinja, const model_tokenizer *t)
     return has_ids ? MODEL_TOOLS_MISTRAL_IDS : MODEL_TOOLS_MISTRAL;
 }
 
-/* Granite 3's list of objects; version 4 writes <tool_call>. */
-static bool is_granite_list(base_str jinja, const model_tokenizer *t)
+static bool is_coder_of_qwen2(const gguf_file *g, base_str architecture)
 {
-    static const char mark[] = "<|tool_call|>";
-    return contains(jinja, "<|start_of_role|>") && contains(jinja, mark) && !contains(jinja, "<tool_call>") &&
-           model_tokenizer_is_control(t, model_tokenizer_find(t, mark));
+    base_str name = {0}, basename = {0};
+    gguf_get_str(g, "general.name", &name);
+    gguf_get_str(g, "general.basename", &basename);
+    return base_str_equal(architecture, "qwen2") &&
+           (contains_any_case(name, "coder") || contains_any_case(basename, "coder"));
 }
 
-/* Qwen2.5-Coder was hardly trained on <tool_call> and follows <tools>. */
 static model_tool_style choose_tools(
     const family *f, const gguf_file *g, base_str jinja, const model_tokenizer *t)
 {
-    base_str architecture = {0}, name = {0}, basename = {0};
+    base_str architecture = {0};
     gguf_get_str(g, "general.architecture", &architecture);
-    gguf_get_str(g, "general.name", &name);
-    gguf_get_str(g, "general.basename", &basename);
-    bool coder = contains_any_case(name, "coder") || contains_any_case(basename, "coder");
-    if (base_str_equal(architecture, "qwen2") && coder) return MODEL_TOOLS_TAG_TOOLS;
-    if (is_nemo(f)) return MODEL_TOOLS_NEMO;
-    if (strcmp(f->name, "seed") == 0) return MODEL_TOOLS_SEED;
-    if (strcmp(f->name, "smollm3") == 0)
-        return MODEL_TOOLS_HERMES; /* some of its files' templates leave tools out */
-    if (is_granite_list(jinja, t)) return MODEL_TOOLS_GRANITE;
-    if (contains(jinja, "<|turn>")) return MODEL_TOOLS_GEMMA;
-    if (contains(jinja, "<|channel|>") && contains(jinja, "<|call|>")) return MODEL_TOOLS_HARMONY;
+    if (is_coder_of_qwen2(g, architecture))
+        return MODEL_TOOLS_TAG_TOOLS; /* it was hardly trained on <tool_call> and follows <tools> */
+    if (f->calls.is_known) {
+        const char *mark = f->calls.mark;
+        const bool is_taught =
+            !mark || (contains(jinja, mark) && model_tokenizer_is_control(t, model_tokenizer_find(t, mark)));
+        return is_taught ? f->calls.style : MODEL_TOOLS_JSON;
+    }
     const model_tool_style mistral = choose_mistral(jinja, t);
     if (mistral != MODEL_TOOLS_JSON) return mistral;
     if (contains(jinja, "<tool_call>") && contains(jinja, "<function=")) return MODEL_TOOLS_XML;
@@ -398,10 +401,9 @@ static void add_text(const model_tokenizer *t, const char *text, model_ids *out)
     model_tokenizer_encode(t, text, strlen(text), true, out);
 }
 
-/* Of a table, and so known by its marks. */
 static bool is_harmony(const model_template *m)
 {
-    return m->family->start != NULL;
+    return m->family->calls.style == MODEL_TOOLS_HARMONY;
 }
 
 static void load_harmony(model_template *m, const model_tokenizer *t)
@@ -424,6 +426,12 @@ static void load_ids(model_template *m, const model_tokenizer *t)
 static bool is_gemma(const model_template *m)
 {
     return m->tools == MODEL_TOOLS_GEMMA;
+}
+
+/* Of a list of objects with ids in them, whose results have the id behind them. */
+static bool is_nemo(const model_template *m)
+{
+    return m->tools == MODEL_TOOLS_NEMO;
 }
 
 static void load_gemma(model_template *m, const model_tokenizer *t)
@@ -454,9 +462,6 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
     model_template *m = base_xcalloc(1, sizeof *m);
     m->family = f;
     m->tools = choose_tools(f, gguf, jinja, t);
-    if ((m->tools == MODEL_TOOLS_HARMONY) != is_harmony(m)) m->tools = MODEL_TOOLS_JSON;
-    if (is_gemma(m) && strcmp(f->name, "gemma4") != 0)
-        m->tools = MODEL_TOOLS_JSON; /* its words without its tokens */
     m->bos = model_tokenizer_bos(t);
     for (int role = 0; role < N_ROLES; role++) {
         add_text(t, f->begin[role], &m->begin[role]);
@@ -472,7 +477,7 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
     if (is_harmony(m)) load_harmony(m, t);
     if (m->tools == MODEL_TOOLS_MISTRAL_IDS) load_ids(m, t);
     if (is_gemma(m)) load_gemma(m, t);
-    if (is_nemo(f)) load_nemo(m, t);
+    if (is_nemo(m)) load_nemo(m, t);
     const bool thinks = f->think_sign && contains(jinja, f->think_sign);
     if (thinks && !thinking) add_text(t, f->told_not_to, &m->end[MODEL_ROLE_SYSTEM]);
     const char *opening = !thinks ? NULL : thinking ? f->thought : f->no_thought;
@@ -619,7 +624,7 @@ void model_template_begin_behind(
     const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out)
 {
     base_buf name = {0};
-    const bool names_call = t->result.n && role == MODEL_ROLE_TOOL && !is_nemo(t->family);
+    const bool names_call = t->result.n && role == MODEL_ROLE_TOOL && !is_nemo(t);
     const int32_t last = out->n ? out->ids[out->n - 1] : n ? ids[n - 1] : -1;
     if (is_gemma(t) && role == MODEL_ROLE_ASSISTANT && last == t->told_mark) return;
     const bool asks = role == MODEL_ROLE_SYSTEM || role == MODEL_ROLE_USER;
@@ -640,7 +645,7 @@ void model_template_end_behind(
 {
     const int32_t call = is_harmony(t) ? t->call_mark : t->called_mark;
     if (call >= 0 && role == MODEL_ROLE_ASSISTANT && n && ids[n - 1] == call) return;
-    if (is_nemo(t->family) && role == MODEL_ROLE_TOOL) {
+    if (is_nemo(t) && role == MODEL_ROLE_TOOL) {
         base_buf id = {0};
         put_newest_id(t, ids, n, &id);
         model_ids_add_all(out, &t->result);
