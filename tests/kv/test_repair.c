@@ -221,8 +221,8 @@ static void test_repair__looks_only_at_the_evicted_rows_it_is_given(void **state
         kv_session *s = with_needle(&m, &log, NULL, 1000);
         for (uint32_t t = with ? 420 : 440; t < 3000; t++) kv_bits_set(among, t);
         log = (kit_seen){0};
-        const kv_ask ask = {.among = among, .rank = rank};
-        assert_int_equal(kv_session_repair_by(s, 3020, 3040, &query, 1, &ask, NULL), 0);
+        const kv_ask ask = {3020, 3040, &query, 1, .among = among, .rank = rank};
+        assert_int_equal(kv_session_repair_by(s, &ask, NULL), 0);
         assert_int_equal(kit_active_in(s, 420, 430), with ? 10 : 0);
         assert_int_equal(rank[425], with ? 0 : UINT32_MAX);
         assert_int_equal(rank[3030], UINT32_MAX); /* the message itself */
@@ -240,7 +240,7 @@ static void test_repair__says_how_many_evicted_rows_were_asked_for_more(void **s
     const uint32_t query = 3020 + 7;
     kv_session *s = with_needle(&m, NULL, NULL, 1000);
     kv_session_active_lanes(s, before);
-    assert_int_equal(kv_session_repair_by(s, 3020, 3040, &query, 1, &(kv_ask){.rank = rank}, NULL), 0);
+    assert_int_equal(kv_session_repair_by(s, &(kv_ask){3020, 3040, &query, 1, .rank = rank}, NULL), 0);
     assert_int_equal(rank[425], 0);
     for (uint32_t t = 0; t < 3020; t++) n_evicted += before[t] < FAKE_LANES;
     for (uint32_t t = 0; t < 3020; t++) {

@@ -298,7 +298,7 @@ static int rows_in_time(
     int e = r->row_ms > 0 ? 0 : kv_session_fork(s, &f, NULL, err);
     if (f) {
         const clock_t start = clock();
-        e = kv_session_repair_by(f, from, length(f), NULL, 0, &(kv_ask){.signal = signal}, err);
+        e = kv_session_repair_by(f, &(kv_ask){.from = from, .to = length(f), .signal = signal}, err);
         r->row_ms = (double)(clock() - start) * 1000 / CLOCKS_PER_SEC / r->info->n_threads / from;
         kv_session_free(f);
     }
@@ -371,7 +371,13 @@ static int repair(recall *r, kv_session *s, const struct condition *c, uint32_t 
     uint32_t queries[RECALL_QUERIES];
     for (uint32_t i = 0; i < t->n_queries; i++) queries[i] = from + t->queries[i];
     kv_signal mine = {0};
-    kv_ask ask = {.signal = c->asker == ASKS_ITSELF ? NULL : c->asker == ASKS_STALE ? stale : &r->wrong};
+    kv_ask ask = {.from = from,
+        .to = to,
+        .queries = queries,
+        .n_queries = t->n_queries,
+        .signal = c->asker == ASKS_ITSELF  ? NULL
+                  : c->asker == ASKS_STALE ? stale
+                                           : &r->wrong};
     uint32_t *rank = malloc(((size_t)to + 1) * sizeof *rank);
     uint64_t *among_bits = calloc(to / 64 + 1, sizeof *among_bits);
     if (!e && (!rank || !among_bits)) e = base_fail(err, BASE_E_NOMEM, "no memory for %u rows", to);
@@ -381,7 +387,7 @@ static int repair(recall *r, kv_session *s, const struct condition *c, uint32_t 
         ask.among = among_bits;
     }
     ask.rank = rank;
-    if (!e) e = kv_session_repair_by(s, from, to, t->n_queries ? queries : NULL, t->n_queries, &ask, err);
+    if (!e) e = kv_session_repair_by(s, &ask, err);
     if (!e) note_ranks(t, rank, one);
     kv_signal_fini(&mine);
     free(rank);

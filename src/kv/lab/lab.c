@@ -10,10 +10,9 @@
 #include "kv/repair/ask.h"
 #include "kv/repair/repair.h"
 
-int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, const kv_ask *ask, base_err *err)
+int kv_session_repair_by(kv_session *s, const kv_ask *ask, base_err *err)
 {
-    return kv__repair(s, from, to, queries, n_queries, ask, NULL, err);
+    return kv__repair(s, ask, NULL, err);
 }
 
 int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,

@@ -16,8 +16,7 @@ int kv_session_peek(kv_session *s, const kv_segment *segment, const int32_t *ids
     const uint32_t *want, uint32_t n_want, float *logits, base_err *err);
 
 /* kv_session_repair as an experiment wants it (ask.h). */
-int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, const kv_ask *ask, base_err *err);
+int kv_session_repair_by(kv_session *s, const kv_ask *ask, base_err *err);
 
 /*
  * Evicted rows below `to` by summaries of their pages (RepairKV's PageSummary, after Quest): pages of

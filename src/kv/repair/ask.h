@@ -1,4 +1,4 @@
-/* What an experiment may say about a repair; for lab.h and repair.c. */
+/* Which message or result asks in a repair, and what it may ask for. */
 #ifndef KVIST_KV_ASK_H
 #define KVIST_KV_ASK_H
 
@@ -6,8 +6,11 @@
 
 #include "kv/core/signal.h"
 
-/* What is NULL is as in kv_session_repair. */
 typedef struct kv_ask {
+    uint32_t from, to;       /* its tokens, [from, to): appended already, without the template's tail */
+    const uint32_t *queries; /* [n_queries] ascending: which of them count; NULL: chosen evenly */
+    uint32_t n_queries;
+    /* What only experiments (lab.h) say; NULL: as it is for a user. */
     const kv_signal *signal; /* asks instead of [from, to): the last question's, another session's */
     const uint64_t *among;   /* [bits of n] evicted rows beside these are not scored and do not come back */
     uint32_t *rank;          /* out, [n]: evicted rows that are asked for more; UINT32_MAX: nobody asked */

@@ -29,6 +29,8 @@
 
 /* The choice at hand, and the masses that it is made from. */
 typedef struct work {
+    const kv_ask *ask;
+    const atomic_bool *cancel;
     kv_work memory;
     kv_repair_work choice;
     bool each; /* lanes choose for themselves */
@@ -39,8 +41,14 @@ typedef struct work {
     uint32_t *weight;   /* [n_lanes] heads that count */
     float *sum;         /* [n] scratch */
     uint8_t *heads;     /* those below a cut; NULL: no row is missing above one */
-    uint32_t *rank;     /* kv_ask */
 } work;
+
+/* Queries that ask, with their tokens; keys may stand in for them. */
+typedef struct asking {
+    const float *queries; /* [n][n_layer][n_head][head_dim] */
+    const uint32_t *tokens;
+    uint32_t n;
+} asking;
 
 static void work_free(work *w)
 {
@@ -57,24 +65,27 @@ static bool is_active(const kv_session *s, uint32_t t)
 }
 
 /* Was it left below a cut by what [from, to) asked? Then the same has no more to say about it. */
-static bool is_judged(const kv_session *s, uint32_t t, uint32_t from, uint32_t to)
+static bool is_judged(const kv_session *s, uint32_t t, const kv_ask *ask)
 {
-    return s->cut[t] && t >= s->judged_from && t < s->judged_to && s->judged_to > from && s->judged_to <= to;
+    return s->cut[t] && t >= s->judged_from && t < s->judged_to && s->judged_to > ask->from &&
+           s->judged_to <= ask->to;
 }
 
-static bool is_request(const kv_session *s, uint32_t from, uint32_t to)
+static bool is_request(const kv_session *s, const kv_ask *ask)
 {
-    for (uint32_t t = from; t < to; t = kv__segment_at(s, t)->to)
+    for (uint32_t t = ask->from; t < ask->to; t = kv__segment_at(s, t)->to)
         if (kv__segment_at(s, t)->origin == KV_ORIGIN_USER) return true;
     return false;
 }
 
 static int work_init(
-    work *w, const kv_session *s, uint32_t from, uint32_t to, const kv_ask *ask, base_err *err)
+    work *w, const kv_session *s, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
 {
     const size_t n = (size_t)s->n + 1, n_words = kv_bits_words(n);
     kv_work memory = {NULL};
     *w = (work){
+        .ask = ask,
+        .cancel = cancel,
         .each = s->parameters.lanes > 0,
         .choice =
             {
@@ -84,7 +95,7 @@ static int work_init(
                 .reasons = kv_work_take(&memory, n, 1),
                 .outshone = kv_work_zero(&memory, n_words, sizeof(uint64_t)),
                 .among = ask->among,
-                .is_request = is_request(s, from, to),
+                .is_request = is_request(s, ask),
                 .set =
                     {
                         .missing = kv_work_zero(&memory, n, sizeof(uint32_t)),
@@ -96,10 +107,9 @@ static int work_init(
             },
         .weight = kv_work_zero(&memory, s->n_lanes + 1, sizeof(uint32_t)),
         .sum = kv_work_take(&memory, n, sizeof(float)),
-        .rank = ask->rank,
     };
     w->memory = memory;
-    for (uint32_t t = 0; w->rank && t < s->n; t++) w->rank[t] = UINT32_MAX;
+    for (uint32_t t = 0; ask->rank && t < s->n; t++) ask->rank[t] = UINT32_MAX;
     kv_signal_init(&w->signal, s->recent.n_layer, s->recent.n_head, s->recent.head_dim);
     kv_repair_work *c = &w->choice;
     if (memory.failed)
@@ -109,8 +119,8 @@ static int work_init(
     for (uint32_t t = 0; t < s->n; t++) {
         c->previous[t] = s->tokens[t].previous;
         /* A lane that chooses for itself cannot ask for what has no key in it. */
-        const bool askable = (!s->cut[t] || !w->each) && !is_judged(s, t, from, to);
-        if (t < from && askable && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) &&
+        const bool askable = (!s->cut[t] || !w->each) && !is_judged(s, t, ask);
+        if (t < ask->from && askable && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) &&
             !kv_bits_get(s->lost, t) && (!ask->among || kv_bits_get(ask->among, t) || is_active(s, t)))
             kv_bits_set(c->eligible, t);
     }
@@ -119,38 +129,43 @@ static int work_init(
     return 0;
 }
 
-/* Queries that were not kept are computed again, one pass each. */
-static int recompute_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, uint32_t most, kv_signal *ret, const atomic_bool *cancel, base_err *err)
+static uint32_t count_named(const kv_ask *ask)
 {
-    const uint32_t have = n_queries ? n_queries : to - from, take = have < most ? have : most;
+    return ask->queries ? ask->n_queries : 0;
+}
+
+/* Queries that were not kept are computed again, one pass each. */
+static int recompute_signal(kv_session *s, work *w, uint32_t most, base_err *err)
+{
+    const kv_ask *ask = w->ask;
+    const uint32_t n_named = count_named(ask), have = n_named ? n_named : ask->to - ask->from;
+    const uint32_t take = have < most ? have : most;
     float *query = malloc(kv__memory_floats(s) * sizeof *query);
     int rc = query ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for the queries of a repair");
     for (uint32_t i = 0; i < take && !rc; i++) {
         const uint32_t place = (uint32_t)((uint64_t)have * (2 * i + 1) / (2 * take));
-        const uint32_t token = n_queries ? queries[place] : from + place;
-        if (token < from || token >= to) continue;
-        rc = kv__recompute(s, token, query, NULL, cancel, err);
-        if (!rc) rc = kv_signal_add(ret, &token, query, 1, most, err);
+        const uint32_t token = n_named ? ask->queries[place] : ask->from + place;
+        if (token < ask->from || token >= ask->to) continue;
+        rc = kv__recompute(s, token, query, NULL, w->cancel, err);
+        if (!rc) rc = kv_signal_add(&w->signal, &token, query, 1, most, err);
     }
     free(query);
     return rc;
 }
 
-static int find_signal(kv_session *s, work *w, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, const atomic_bool *cancel, base_err *err)
+static int find_signal(kv_session *s, work *w, base_err *err)
 {
+    const kv_ask *ask = w->ask;
     uint32_t most = (uint32_t)s->parameters.queries;
     if (most > KV_RECENT_QUERIES) most = KV_RECENT_QUERIES;
-    if (!queries) n_queries = 0;
-    const int rc = kv__kept_signal(s, from, to, queries, n_queries, most, &w->signal, err);
-    if (rc || w->signal.n) return rc;
-    return recompute_signal(s, from, to, queries, n_queries, most, &w->signal, cancel, err);
+    const int rc =
+        kv__kept_signal(s, ask->from, ask->to, ask->queries, count_named(ask), most, &w->signal, err);
+    return rc || w->signal.n ? rc : recompute_signal(s, w, most, err);
 }
 
 /* Mass of every eligible row in the lanes that count, all lanes' softmaxes over active and host together. */
-static int score_rows(kv_session *s, work *w, const float *queries, const uint32_t *tokens,
-    uint32_t n_queries, const uint8_t *heads, float **ret, const atomic_bool *cancel, base_err *err)
+static int score_rows(
+    kv_session *s, work *w, const asking *by, const uint8_t *heads, float **ret, base_err *err)
 {
     const uint32_t n_lanes = s->n_lanes;
     model_lane_list *lists = kv_work_zero(&w->memory, n_lanes, sizeof *lists);
@@ -163,15 +178,15 @@ static int score_rows(kv_session *s, work *w, const float *queries, const uint32
     }
     const model_rows_view view = kv__view_of(s, lists);
     const model_score score = {
-        .queries = queries,
-        .n_queries = n_queries,
-        .tokens = tokens,
+        .queries = by->queries,
+        .n_queries = by->n,
+        .tokens = by->tokens,
         .rows = &view,
         .pool = MODEL_POOL_MAX,
         .heads = heads,
         .end = s->n,
         .mass = mass,
-        .cancel = cancel,
+        .cancel = w->cancel,
     };
     *ret = rows;
     return s->compute.score(s->compute.user, &score, err);
@@ -193,8 +208,7 @@ static uint32_t lowest_cut(const kv_session *s, const work *w, bool by_keys)
 }
 
 /* What `order` needs: mass under the signal's queries, under its keys, or nothing. */
-static int score_signal(
-    kv_session *s, work *w, uint32_t from, uint32_t to, const atomic_bool *cancel, base_err *err)
+static int score_signal(kv_session *s, work *w, base_err *err)
 {
     const uint32_t group = s->compute.n_head / s->compute.shape.n_head_kv;
     const int order = (int)s->parameters.order;
@@ -213,18 +227,19 @@ static int score_signal(
         for (uint32_t g = 0; g < group && !kv__window(s, lane); g++)
             w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
     if (order == KV_ORDER_MASS || order == KV_ORDER_FUSED)
-        rc = score_rows(s, w, w->signal.queries, w->signal.tokens, w->signal.n, heads, &w->mass, cancel, err);
+        rc = score_rows(
+            s, w, &(asking){w->signal.queries, w->signal.tokens, w->signal.n}, heads, &w->mass, err);
     if (!rc && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
         uint32_t tokens[KV_RECENT_QUERIES], n = 0;
         for (uint32_t i = 0; i < w->signal.n && n < KV_RECENT_QUERIES; i++) {
             const uint32_t t = w->signal.tokens[i];
-            if (t >= from && t < to && !kv_bits_get(s->lost, t))
+            if (t >= w->ask->from && t < w->ask->to && !kv_bits_get(s->lost, t))
                 tokens[n++] = t; /* its key may be given up */
         }
         if (!n) return base_fail(err, BASE_E_STATE, "the signal's own keys are not in this session");
         const model_rows_view view = kv__view(s);
         float *keys = kv__keys_as_queries(&s->compute, &view, tokens, n);
-        rc = keys ? score_rows(s, w, keys, tokens, n, heads, &w->keys, cancel, err)
+        rc = keys ? score_rows(s, w, &(asking){keys, tokens, n}, heads, &w->keys, err)
                   : base_fail(err, BASE_E_NOMEM, "no memory for the keys of a repair");
         free(keys);
     }
@@ -287,7 +302,7 @@ static void order_set(kv_session *s, work *w)
 }
 
 /* Where a lane would exceed its budget: rows that this signal and the last pass want least leave it. */
-static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err *err)
+static int make_room(kv_session *s, work *w, kv_plan *p, base_err *err)
 {
     const kv_repair_set *set = &w->choice.set;
     const uint32_t n_words = kv_plan_words(p);
@@ -308,7 +323,8 @@ static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err
         uint32_t excess = n_up && after > limit ? after - limit : 0;
         for (uint32_t i = s->n; i-- > 0 && excess;) {
             const uint32_t t = order[i];
-            if (t >= from || w->choice.hard[t] || !kv_bits_get(active, t) || kv_bits_get(set->chosen, t))
+            if (t >= w->ask->from || w->choice.hard[t] || !kv_bits_get(active, t) ||
+                kv_bits_get(set->chosen, t))
                 continue;
             kv_bits_set(flips, t);
             excess--;
@@ -369,7 +385,7 @@ static void note_ranks(const kv_session *s, work *w)
     const kv_repair_set *set = &w->choice.set;
     for (uint32_t i = 0, n = 0; i < set->n_order; i++) {
         const uint32_t t = set->order[i];
-        if (n < w->rank[t]) w->rank[t] = n;
+        if (n < w->ask->rank[t]) w->ask->rank[t] = n;
         for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
             if (!kv__window(s, lane) && !kv_bits_get(s->lists.lane[lane]->bits, t)) {
                 n++;
@@ -385,7 +401,7 @@ static uint32_t rows_of(const kv_session *s)
     return s->budget ? (s->budget + 3) / 4 : 256;
 }
 
-static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err *err)
+static int plan_set(kv_session *s, work *w, kv_plan *p, base_err *err)
 {
     kv_repair_set *set = &w->choice.set;
     const uint32_t n_words = kv_plan_words(p);
@@ -395,7 +411,7 @@ static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err 
     if (anew) room += active;
     memset(set->chosen, 0, n_words * sizeof *set->chosen);
     order_set(s, w);
-    if (w->rank) note_ranks(s, w);
+    if (w->ask->rank) note_ranks(s, w);
     kv__repair_choose(s, &w->choice, room);
     for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
         for (uint32_t word = 0; word < n_words && !kv__window(s, lane); word++) {
@@ -409,7 +425,7 @@ static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err 
                     if (!w->choice.hard[t]) *flips |= UINT64_C(1) << t % 64;
                 }
         }
-    return s->budget && !anew ? make_room(s, w, from, p, err) : 0;
+    return s->budget && !anew ? make_room(s, w, p, err) : 0;
 }
 
 /* Are all rows of [from, n) readable, so that they can be computed again? */
@@ -435,13 +451,13 @@ static bool brings_unvisited(const kv_session *s, const kv_plan *p)
  * several facts is wrong then. Tokens that visited it lose nothing in a single answer, but over a row of questions
  * (docs/diary.md, "A message is computed once").
  */
-static bool may_replay(const kv_session *s, const kv_plan *p, uint32_t from, uint32_t to)
+static bool may_replay(const kv_session *s, const kv_plan *p, const kv_ask *ask)
 {
     const kv_parameters *set = &s->parameters;
     const int signal = (int)set->signal;
-    return signal != KV_SIGNAL_REUSE && to == s->n && (set->again <= 0 || to - from <= set->again) &&
-           !kv_plan_is_empty(p) && all_active(s, from) &&
-           (signal == KV_SIGNAL_REPLAY || brings_unvisited(s, p));
+    return signal != KV_SIGNAL_REUSE && ask->to == s->n &&
+           (set->again <= 0 || ask->to - ask->from <= set->again) && !kv_plan_is_empty(p) &&
+           all_active(s, ask->from) && (signal == KV_SIGNAL_REPLAY || brings_unvisited(s, p));
 }
 
 /* A plan of its own behind one that computes rows: a cancel between them leaves what the log says. */
@@ -466,8 +482,7 @@ static int flip_outshone(const kv_session *s, const work *w, kv_plan *p, base_er
     return 0;
 }
 
-static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms,
-    const atomic_bool *cancel, base_err *err)
+static int plan_repair(kv_session *s, work *w, double score_ms, base_err *err)
 {
     const uint64_t start = base_clock_ns();
     const uint32_t each = w->each ? 1 : s->n_lanes;
@@ -480,19 +495,19 @@ static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, doubl
         if (w->each && kv__window(s, lane)) continue;
         w->choice.set.lane = lane;
         w->choice.set.n_lanes = each;
-        rc = plan_set(s, w, from, p, err);
+        rc = plan_set(s, w, p, err);
     }
     if (!rc) rc = flip_outshone(s, w, p, err);
     if (!rc) {
         kv__describe_flips(s, p, w->choice.reasons, KV_REASON_BUDGET, KV_REASON_REPAIR_BURST);
-        const bool again = may_replay(s, p, from, to), alone = again && kv__plan_computes(s, p);
-        if (again && !alone) p->replay_from = from;
+        const bool again = may_replay(s, p, w->ask), alone = again && kv__plan_computes(s, p);
+        if (again && !alone) p->replay_from = w->ask->from;
         p->score_ms = score_ms;
         p->plan_ms = (double)(base_clock_ns() - start) / 1e6;
         s->score_ms += p->score_ms;
         s->plan_ms += p->plan_ms;
-        rc = kv__apply(s, p, true, cancel, err);
-        if (!rc && alone) rc = replay_alone(s, from, cancel, err);
+        rc = kv__apply(s, p, true, w->cancel, err);
+        if (!rc && alone) rc = replay_alone(s, w->ask->from, w->cancel, err);
     }
     kv_plan_free(p);
     return rc;
@@ -506,22 +521,21 @@ static bool anything_missing(const kv_session *s, const uint64_t *eligible)
     return false;
 }
 
-int kv__repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
-    const kv_ask *ask, const atomic_bool *cancel, base_err *err)
+int kv__repair(kv_session *s, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
 {
-    if (from >= to || to > s->n)
-        return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
-    if (!s->repair || !from || s->lists.n_tokens == 0) return 0;
+    if (ask->from >= ask->to || ask->to > s->n)
+        return base_fail(
+            err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", ask->from, ask->to, s->n);
+    if (!s->repair || !ask->from || s->lists.n_tokens == 0) return 0;
     work w;
-    int rc = work_init(&w, s, from, to, ask, err);
+    int rc = work_init(&w, s, ask, cancel, err);
     if (!rc && anything_missing(s, w.choice.eligible)) {
         const uint64_t start = base_clock_ns();
-        rc = ask->signal ? kv_signal_copy(&w.signal, ask->signal, err)
-                         : find_signal(s, &w, from, to, queries, n_queries, cancel, err);
+        rc = ask->signal ? kv_signal_copy(&w.signal, ask->signal, err) : find_signal(s, &w, err);
         if (!rc && w.signal.n) {
-            rc = score_signal(s, &w, from, to, cancel, err);
+            rc = score_signal(s, &w, err);
             const double ms = (double)(base_clock_ns() - start) / 1e6;
-            if (!rc) rc = plan_repair(s, &w, from, to, ms, cancel, err);
+            if (!rc) rc = plan_repair(s, &w, ms, err);
         }
     }
     work_free(&w);
@@ -531,5 +545,6 @@ int kv__repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *querie
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err)
 {
-    return kv__repair(s, from, to, queries, n_queries, &(kv_ask){.rank = NULL}, cancel, err);
+    const kv_ask ask = {.from = from, .to = to, .queries = queries, .n_queries = n_queries};
+    return kv__repair(s, &ask, cancel, err);
 }
