@@ -136,99 +136,122 @@ static char *find_outside(const tool_workspace *w)
     return found;
 }
 
-int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
+typedef enum repository_kind { NO_REPOSITORY, OF_A_TREE, BARE } repository_kind;
+
+/* Of the first folder from `at` upwards that has one; `at` becomes that folder. */
+static repository_kind find_repository(char *at)
 {
-    tool__git_start();
-    char *at = realpath(dir, NULL), *start;
-    if (!at) return base_fail_sys(err, "%s", dir);
-    struct stat st;
-    if (stat(at, &st) || !S_ISDIR(st.st_mode)) {
-        base_fail(err, BASE_E_USAGE, "%s is not a folder", dir);
-        free(at);
-        return BASE_E_USAGE;
-    }
-    start = base_xstrdup(at);
-    bool is_tree = false, is_bare = false;
     for (;;) {
-        is_tree = has(at, ".git", 0);
-        is_bare = !is_tree && is_bare_folder(at);
+        if (has(at, ".git", 0)) return OF_A_TREE;
+        if (is_bare_folder(at)) return BARE;
+        if (!at[1]) return NO_REPOSITORY;
         char *slash = strrchr(at, '/');
-        if (is_tree || is_bare || !at[1]) break;
         slash[slash == at] = '\0';
     }
-    unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH | (is_bare ? GIT_REPOSITORY_OPEN_BARE : 0u);
-    char *obstacle = is_tree || is_bare ? tool__git_find_obstacle(at, is_bare) : NULL;
-    bool is_opened = (is_tree || is_bare) && !obstacle && !git_repository_open_ext(&w->repo, at, flags, NULL);
-    if (!is_opened && (is_tree || is_bare) && strcmp(at, start) &&
-        is_of_another(at, is_tree ? ".git" : "HEAD")) {
-        base_buf shown = {0};
-        tool__path_show(&shown, at);
-        base_buf_printf(&w->notes,
-            "The repository in %s, above this folder, belongs to another user: it is not used, as git itself "
-            "would not (its safe.directory allows it).\n",
-            shown.data);
-        base_buf_free(&shown);
-        is_tree = is_bare = false;
-    }
-    w->root.path = is_tree || is_bare ? base_xstrdup(at) : base_xstrdup(start);
-    w->root.is_bare = is_bare;
-    free(at);
-    free(start);
-    if (!is_tree && !is_bare) {
-        free(obstacle);
-        base_buf_puts(&w->notes, "Not a git tree: files are found by walking the folder "
-                                 "(.gitignore is not read), the git tool is off. /undo works.\n");
-        return BASE_OK;
-    }
-    if (!is_opened) {
-        base_buf why = {0};
-        if (obstacle) {
-            tool__git_obstacle_say(&why, obstacle);
-        }
-        base_buf_printf(&w->notes,
-            "git cannot be used here (%s): files are found by walking the folder, the git tool is off.\n",
-            obstacle ? why.data : git_reason());
-        w->repo = NULL;
-        base_buf_free(&why);
-        free(obstacle);
-        return BASE_OK;
-    }
-    char *outside = find_outside(w);
-    if (outside) {
-        base_buf shown = {0};
-        tool__path_show(&shown, outside);
-        base_buf_printf(&w->notes,
-            "git is not used here: this tree's repository reads from %s, outside of the tree, which does not know "
-            "this tree as its own. Files are found by walking the folder. Where that is meant (git clone "
-            "--reference, git init --separate-git-dir), --allow-read of that folder allows it.\n",
-            shown.data);
-        base_buf_free(&shown);
-        free(outside);
-        git_repository_free(w->repo);
-        w->repo = NULL;
-        return BASE_OK;
-    }
-    if (is_bare) {
-        base_buf_puts(
-            &w->notes, "A bare repository: it has no files to work on; the git tool (log, show) works.\n");
-        return BASE_OK;
-    }
-    if (git_repository_is_bare(w->repo)) {
-        base_buf_puts(&w->notes, "git's configuration calls this repository bare "
-                                 "though it has a working tree: that is ignored.\n");
-    }
+}
+
+static void note_foreign(tool_workspace *w, const char *at)
+{
+    base_buf shown = {0};
+    tool__path_show(&shown, at);
+    base_buf_printf(&w->notes,
+        "The repository in %s, above this folder, belongs to another user: it is not used, as git itself "
+        "would not (its safe.directory allows it).\n",
+        shown.data);
+    base_buf_free(&shown);
+}
+
+/* obstacle: what tool__git_find_obstacle found; NULL: libgit2 says why. */
+static void note_unusable(tool_workspace *w, const char *obstacle)
+{
+    base_buf why = {0};
+    if (obstacle) tool__git_obstacle_say(&why, obstacle);
+    base_buf_printf(&w->notes,
+        "git cannot be used here (%s): files are found by walking the folder, the git tool is off.\n",
+        obstacle ? why.data : git_reason());
+    base_buf_free(&why);
+}
+
+static void note_outside(tool_workspace *w, const char *outside)
+{
+    base_buf shown = {0};
+    tool__path_show(&shown, outside);
+    base_buf_printf(&w->notes,
+        "git is not used here: this tree's repository reads from %s, outside of the tree, which does not know "
+        "this tree as its own. Files are found by walking the folder. Where that is meant (git clone "
+        "--reference, git init --separate-git-dir), --allow-read of that folder allows it.\n",
+        shown.data);
+    base_buf_free(&shown);
+}
+
+/* Is w->root.path its working tree from now on? */
+static bool set_workdir(tool_workspace *w)
+{
     /* Only when it differs: libgit2 1.5 loses a buffer when it does not. */
     const char *chosen = git_repository_workdir(w->repo);
     size_t n = strlen(w->root.path);
     bool is_same =
         chosen && !strncmp(chosen, w->root.path, n) && !strcmp(chosen + n, w->root.path[1] ? "/" : "");
-    if (!is_same && git_repository_set_workdir(w->repo, w->root.path, 0)) {
+    return is_same || !git_repository_set_workdir(w->repo, w->root.path, 0);
+}
+
+/* Of a repository that is open: what a person should know of it, or why it is closed again. */
+static void take_up(tool_workspace *w)
+{
+    char *outside = find_outside(w);
+    if (outside) {
+        note_outside(w, outside);
+        free(outside);
+        tool__git_close(w);
+        return;
+    }
+    if (w->root.is_bare) {
+        base_buf_puts(
+            &w->notes, "A bare repository: it has no files to work on; the git tool (log, show) works.\n");
+        return;
+    }
+    if (git_repository_is_bare(w->repo))
+        base_buf_puts(&w->notes, "git's configuration calls this repository bare "
+                                 "though it has a working tree: that is ignored.\n");
+    if (!set_workdir(w)) {
         base_buf_printf(&w->notes, "git cannot be used here (%s).\n", git_reason());
-        git_repository_free(w->repo);
-        w->repo = NULL;
-        return BASE_OK;
+        tool__git_close(w);
+        return;
     }
     note_state(w);
+}
+
+int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
+{
+    tool__git_start();
+    char *start = realpath(dir, NULL);
+    if (!start) return base_fail_sys(err, "%s", dir);
+    struct stat st;
+    if (stat(start, &st) || !S_ISDIR(st.st_mode)) {
+        free(start);
+        return base_fail(err, BASE_E_USAGE, "%s is not a folder", dir);
+    }
+    char *at = base_xstrdup(start);
+    repository_kind kind = find_repository(at);
+    char *obstacle = kind ? tool__git_find_obstacle(at, kind == BARE) : NULL;
+    const unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH | (kind == BARE ? GIT_REPOSITORY_OPEN_BARE : 0u);
+    if (kind && !obstacle && git_repository_open_ext(&w->repo, at, flags, NULL)) w->repo = NULL;
+    if (kind && !w->repo && strcmp(at, start) && is_of_another(at, kind == BARE ? "HEAD" : ".git")) {
+        note_foreign(w, at);
+        kind = NO_REPOSITORY;
+    }
+    w->root.path = base_xstrdup(kind ? at : start);
+    w->root.is_bare = kind == BARE;
+    if (!kind)
+        base_buf_puts(&w->notes, "Not a git tree: files are found by walking the folder "
+                                 "(.gitignore is not read), the git tool is off. /undo works.\n");
+    else if (!w->repo)
+        note_unusable(w, obstacle);
+    else
+        take_up(w);
+    free(obstacle);
+    free(at);
+    free(start);
     return BASE_OK;
 }
 
