@@ -46,6 +46,22 @@ static size_t least_indent(const char *text, size_t from, size_t to)
     return least;
 }
 
+/* Where the last line of a head of several lines begins ("def f(", "    self,", ") -> None:"); of one line: from. */
+static size_t last_head_line(const char *text, size_t from, size_t to)
+{
+    int depth = 0;
+    for (size_t at = from, end; at < to; at = end + 1) {
+        end = tool__line_end(text, to, at);
+        for (size_t i = at; i < end; i++)
+            depth += (text[i] == '(' || text[i] == '[') - (text[i] == ')' || text[i] == ']');
+        size_t last = end;
+        while (last > at && tool__is_space(text[last - 1])) last--;
+        if (depth == 0 && last > at && strchr(":{", text[last - 1])) return at;
+        if (depth < 0) break;
+    }
+    return from;
+}
+
 /* The chosen text at the old definition's column; `line`, `indent` and `to` are bytes of the file. */
 static void place(
     base_buf *out, const base_buf *chosen_text, const base_buf *file, size_t line, size_t indent, size_t to)
@@ -55,12 +71,20 @@ static void place(
     tool_indentation how = tool__indentation_for(file->data + line, to - line, block, n, &unit);
     if (how == TOOL_INDENT_KEEP && !tool__indent_char(file->data + line, to - line))
         how = tool__indentation_for(file->data, file->len, block, n, &unit);
-    bool is_flat = n && block[0] != ' ' && block[0] != '\t';
-    if (is_flat && target && how == TOOL_INDENT_KEEP && rest != SIZE_MAX && rest > target &&
-        rest == least_indent(file->data, line, to)) {
+    const bool is_flat = n && block[0] != ' ' && block[0] != '\t' && target && how == TOOL_INDENT_KEEP;
+    if (is_flat && rest != SIZE_MAX && rest > target && rest == least_indent(file->data, line, to)) {
         /* Only the first line lost its indentation, as when it was copied from the middle of a line. */
         base_buf_add(out, file->data + line, target);
         base_buf_add(out, block, n);
+        return;
+    }
+    const size_t head = is_flat ? last_head_line(block, 0, n) : 0, body = least_indent(block, head, n);
+    if (head && body != SIZE_MAX && body > target &&
+        body == least_indent(file->data, last_head_line(file->data, indent, to), to)) {
+        /* A head of several lines stands at the left edge, and the body where it stood. */
+        const size_t head_to = tool__line_end(block, n, head) + 1;
+        tool__indent_block(out, block, head_to, file->data + line, target, how, unit);
+        base_buf_add(out, block + head_to, n - head_to);
         return;
     }
     tool__indent_block(out, block, n, file->data + line, target, how, unit);
