@@ -53,6 +53,17 @@ static bool has_component(const char *path, const char *part)
     return false;
 }
 
+static bool is_marked(const char *name)
+{
+    static const char *const begins[] = {"test_", "test-", "test.", "tests.", "example"};
+    static const char *const has[] = {
+        "_test.", "-test.", ".test", "_tests.", "-tests.", "_spec.", "-spec.", ".spec"};
+    bool is_so = false;
+    for (size_t i = 0; i < N_OF(begins); i++) is_so |= !strncasecmp(name, begins[i], strlen(begins[i]));
+    for (size_t i = 0; i < N_OF(has); i++) is_so |= strcasestr(name, has[i]) != NULL;
+    return is_so;
+}
+
 bool code_path_is_test(const char *path)
 {
     static const char *const tests[] = {
@@ -65,11 +76,7 @@ bool code_path_is_test(const char *path)
         if (p == NULL || !has_component(path, tests[i])) continue;
         const size_t len = strlen(tests[i]);
         const bool folder = p < name && (p[len] == '/' || (p[len] == 's' && p[len + 1] == '/'));
-        const bool marked = strncasecmp(name, "test_", 5) == 0 || strcasestr(name, "_test.") != NULL ||
-                            strcasestr(name, ".test") != NULL || strcasestr(name, ".spec") != NULL ||
-                            strcasestr(name, "_spec.") != NULL || strncasecmp(name, "test.", 5) == 0 ||
-                            strncasecmp(name, "tests.", 6) == 0 || strncasecmp(name, "example", 7) == 0;
-        found = found || folder || marked;
+        found = found || folder || is_marked(name);
     }
     return found;
 }

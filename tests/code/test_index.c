@@ -518,6 +518,15 @@ static void test_words__forms_of_a_word_share_a_stem(void **state)
     assert_true(found);
 }
 
+static void test_path__says_whether_it_is_a_test(void **state)
+{
+    static const char *const tests[] = {"test_a.py", "ring-test.c", "ring_tests.c", "a.spec.ts", "tests/a.c",
+        "test-ring.c", "a_test.go", "src/test/A.java"};
+    static const char *const none[] = {"src/cmd/sample.rs", "contest.c", "latest-news.c", "attest.py"};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) assert_true(code_path_is_test(tests[i]));
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(code_path_is_test(none[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +545,7 @@ int main(void)
         cmocka_unit_test(test_rank__a_quoted_message_finds_its_function),
         cmocka_unit_test(test_map__callers_lift_what_they_call),
         cmocka_unit_test(test_outline__fits_its_budget),
+        cmocka_unit_test(test_path__says_whether_it_is_a_test),
         cmocka_unit_test(test_words__forms_of_a_word_share_a_stem),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
