@@ -1,6 +1,7 @@
 /* Words of a request as concepts (contract: request.h). */
 #include "code/request.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "code/words.h"
@@ -91,6 +92,16 @@ static void add_concept(void *user, const char *stem, size_t n)
     add_glued(r, c);
 }
 
+/* Two words that names write as one: "date times" is datetime, where the tree has that word in a name. */
+static void add_joined(code_request *r, const char *before, const char *word)
+{
+    char joined[2 * CODE_WORD_BYTES], stem[CODE_WORD_BYTES];
+    const int n = snprintf(joined, sizeof joined, "%s%s", before, word);
+    const size_t m = n < CODE_WORD_BYTES ? code_stem(joined, (size_t)n, stem) : 0;
+    const uint32_t id = m ? code_strings_find(&r->x->words, stem, m) : UINT32_MAX;
+    if (id != UINT32_MAX && r->x->terms[id].in_names) add_concept(r, stem, m);
+}
+
 /* Is it written as a name: an inner capital, an underscore, a digit behind letters? */
 static bool is_written_as_name(const char *s, size_t n)
 {
@@ -149,7 +160,8 @@ static size_t read_path(code_request *r, const char *query, size_t n, size_t at)
 void code_request_read(code_request *r, const char *query, bool keep_all)
 {
     const size_t n = strlen(query);
-    size_t pos = 0, from, to;
+    size_t pos = 0, from, to, last_to = 0;
+    char last[CODE_WORD_BYTES] = "";
     while (r->n < CODE_MAX_CONCEPTS && code_next_identifier(query, n, &pos, &from, &to)) {
         const size_t path_end = read_path(r, query, n, from);
         if (path_end != 0) {
@@ -167,6 +179,11 @@ void code_request_read(code_request *r, const char *query, bool keep_all)
         const char *kind = code_kind_asked(lower, len);
         if (kind != NULL && r->n_kinds < CODE_KINDS_ASKED) r->kinds[r->n_kinds++] = kind;
         if (!keep_all && (kind != NULL || code_is_stop_word(lower, len) || len == 1)) continue;
+        r->weight = 1;
+        const bool is_next = last_to && from == last_to + 1 && strchr(" -", query[last_to]);
+        if (is_next) add_joined(r, last, lower);
+        memcpy(last, lower, len + 1);
+        last_to = to;
         if (is_written_as_name(query + from, len)) {
             r->weight = .7;
             code_index_terms(query + from, len, add_concept, r);

@@ -321,6 +321,24 @@ static void test_opening__behaviour_in_plain_words_finds_its_function(void **sta
     }
 }
 
+/* A function that a small model cannot write again is passed over for one that is nearly as likely. */
+static void test_opening__of_long_functions_a_short_one_is_taken(void **state)
+{
+    host h = new_host();
+    base_buf text = {0};
+    base_buf_puts(&text, "load_config() {\n    cat \"$1\"\n}\n\nreport_config() {\n    echo config\n");
+    for (int i = 0; i < 60; i++) base_buf_puts(&text, "    :\n");
+    base_buf_puts(&text, "}\n\nopen_log() {\n    echo \"file $1\"\n}\n\nother() {\n    exit 1\n}\n");
+    put_file("all.sh", text.data);
+    agent_session *s = open_session(&h, "answer No.\n", AGENT_MODE_ALL, NULL, false);
+    submit(s, &h, "Fail on an empty config");
+    assert_true(told(&h, "\"name\":\"load_config\""));
+    assert_false(told(&h, "\"name\":\"report_config\""));
+    agent_session_close(s);
+    free_host(&h);
+    base_buf_free(&text);
+}
+
 /* "Move X from a.py to b.py": the request says the whole call, so a small model cannot take "a" for the definition. */
 static void test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_model(void **state)
 {
@@ -620,6 +638,7 @@ int main(void)
         TEST_CASE(test_opening__parameters_are_turned_round_with_their_calls),
         TEST_CASE(test_opening__a_parameter_comes_and_goes_by_words),
         TEST_CASE(test_opening__behaviour_in_plain_words_finds_its_function),
+        TEST_CASE(test_opening__of_long_functions_a_short_one_is_taken),
         TEST_CASE(test_opening__a_request_about_parameters_is_a_call),
         TEST_CASE(test_opening__several_moves_go_to_one_file),
         TEST_CASE(test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_model),

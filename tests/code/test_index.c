@@ -453,6 +453,19 @@ static void test_rank__a_quoted_message_finds_its_function(void **state)
     code_index_free(x);
 }
 
+static void test_rank__two_words_may_be_one_in_a_name(void **state)
+{
+    code_index *x = code_index_new(NULL);
+    code_ranked *ranked = NULL;
+    put(x, "one.py", "def parse_date(text):\n    return text\n");
+    put(x, "both.py", "def parse_datetime(text):\n    return text.split(\"T\")\n");
+    put(x, "other.py", "def other(text):\n    return text\n");
+    const uint32_t n = code_index_rank(x, "Date times with a small t are refused", 3, &ranked);
+    assert_string_equal(ranked[0].name, "parse_datetime");
+    code_ranked_free(ranked, n);
+    code_index_free(x);
+}
+
 static void test_map__callers_lift_what_they_call(void **state)
 {
     code_index *x = code_index_new(NULL);
@@ -543,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_index__an_edit_gives_what_a_fresh_parse_gives),
         cmocka_unit_test(test_index__a_broken_moment_keeps_what_was_known),
         cmocka_unit_test(test_rank__a_quoted_message_finds_its_function),
+        cmocka_unit_test(test_rank__two_words_may_be_one_in_a_name),
         cmocka_unit_test(test_map__callers_lift_what_they_call),
         cmocka_unit_test(test_outline__fits_its_budget),
         cmocka_unit_test(test_path__says_whether_it_is_a_test),

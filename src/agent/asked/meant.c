@@ -110,6 +110,21 @@ static bool is_one_of_many(const agent *a, const code_ranked *r)
     return n_here != 1;
 }
 
+/*
+ * Which of those that may be meant comes first: the best, but of functions that a small model cannot write again the best of
+ * the shorter ones, where one is nearly as good. What is long has many of a request's words.
+ */
+static uint32_t first_of(const code_ranked *ranked, const bool *may, uint32_t n)
+{
+    enum { MOST_LINES = 55 };
+    static const double NEARLY = .85;
+    uint32_t first = 0;
+    while (first < n && !may[first]) first++;
+    for (uint32_t i = first; i < n && ranked[i].score >= NEARLY * ranked[first].score; i++)
+        if (may[i] && ranked[i].line_end - ranked[i].line < MOST_LINES) return i;
+    return first;
+}
+
 void agent__find_meant(agent *a, const char *request)
 {
     enum { DEPTH = 64 };
@@ -117,13 +132,16 @@ void agent__find_meant(agent *a, const char *request)
     code_ranked *ranked = NULL;
     char *file = NULL;
     if (!is_about_behaviour(a, request)) return;
-    const bool may = read_file(a, request, &file);
-    const uint32_t n = may ? code_index_rank(tool_workspace_index(a->workspace), request, DEPTH, &ranked) : 0;
+    const bool has_place = read_file(a, request, &file);
+    const uint32_t n =
+        has_place ? code_index_rank(tool_workspace_index(a->workspace), request, DEPTH, &ranked) : 0;
+    bool may[DEPTH] = {false};
+    for (uint32_t i = 0; i < n; i++)
+        may[i] = (!file || !strcmp(file, ranked[i].path)) && !agent__why_stays(a, ranked[i].path) &&
+                 !is_one_of_many(a, &ranked[i]);
     double best = 0, second = 0;
-    for (uint32_t i = 0; i < n && x->n_meant < AGENT_MAX_MEANT; i++) {
-        if ((file && strcmp(file, ranked[i].path) != 0) || agent__why_stays(a, ranked[i].path) ||
-            is_one_of_many(a, &ranked[i]))
-            continue;
+    for (uint32_t i = first_of(ranked, may, n); i < n && x->n_meant < AGENT_MAX_MEANT; i++) {
+        if (!may[i]) continue;
         if (!x->n_meant) best = ranked[i].score;
         if (x->n_meant == 1) second = ranked[i].score;
         x->meant[x->n_meant++] = (agent_meant){.path = base_xstrdup(ranked[i].path),
