@@ -72,6 +72,26 @@ static void test_outcome__a_lie_is_followed_by_the_truth(void **state)
     "\"sub_two\"}}</tools>\n"                                                                                \
     "```sh\nsub_two() {\n    echo $(($1 - $2))\n}\n```\nX\n"
 
+/* "Use it in other.sh" is not met by another change of other.sh, which would look done. */
+static void test_outcome__what_does_not_use_what_it_is_to_use_is_refused(void **state)
+{
+    (void)state;
+    put_program();
+    put_file("other.sh", "show() {\n    echo none\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        ADD_SUB "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"other.sh\", "
+                "\"name\": \"show\"}}</tools>\n```sh\nshow() {\n    echo nothing\n}\n```\nX\n"
+                "answer <<X\necho none`\nshow() {\n    sub_two 3 1\n}\n```\nX\n" NO NO NO,
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add sub_two() to add.sh, and use it in other.sh");
+    assert_true(told(&h, "other.sh is to use sub_two, and this text does not"));
+    assert_file("other.sh", "show() {\n    sub_two 3 1\n}\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_outcome__what_is_missing_is_asked_for_and_told(void **state)
 {
     put_program();
@@ -506,6 +526,7 @@ int main(void)
         TEST_CASE(test_outcome__knows_a_change_from_a_question),
         TEST_CASE(test_outcome__hunks_are_headed_with_what_they_change),
         TEST_CASE(test_outcome__a_lie_is_followed_by_the_truth),
+        TEST_CASE(test_outcome__what_does_not_use_what_it_is_to_use_is_refused),
         TEST_CASE(test_outcome__what_is_missing_is_asked_for_and_told),
         TEST_CASE(test_outcome__what_is_missing_is_named_where_nothing_was_changed),
         TEST_CASE(test_outcome__a_file_that_has_an_order_is_to_change),

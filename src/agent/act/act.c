@@ -149,38 +149,71 @@ static bool is_by_hand(const agent_running *r)
     return is_it;
 }
 
+/* --- what refuses a change before it is prepared: each says why, and what to do instead ------------------ */
+
+/* The request forbids it: "change nothing in b.c". */
+static bool refuse_forbidden(agent_running *r)
+{
+    const char *why = agent__forbids_change(r->a, base_json_str(r->call.arguments, "path", NULL));
+    if (why) agent__running_say(r, TOOL_REFUSED, "Refused: %s.\n", why);
+    return why != NULL;
+}
+
+static bool refuse_no_test(agent_running *r)
+{
+    agent_new_test *t = &r->a->asked.new_test;
+    char *why = agent__why_no_test(r->a, r->call.arguments, r->call.payload);
+    if (!why) return false;
+    t->is_refused = true;
+    agent__aim_at(r->a, t->path, t->name);
+    agent__running_say(r, TOOL_REFUSED,
+        "Refused: %s. Nothing was changed. Next: write a test that calls %s.\n", why,
+        code_last_name(t->subject));
+    free(why);
+    return true;
+}
+
+static bool refuse_not_used(agent_running *r)
+{
+    const char *path = base_json_str(r->call.arguments, "path", NULL),
+               *name = base_json_str(r->call.arguments, "name", NULL);
+    char *why = agent__why_not_used(r->a, r->call.arguments, r->call.payload);
+    if (!why) return false;
+    if (path && name) agent__aim_at(r->a, path, name);
+    agent__running_say(r, TOOL_REFUSED,
+        "Refused: %s. Nothing was changed. Next: rewrite the definition in which it belongs.\n", why);
+    free(why);
+    return true;
+}
+
+static bool refuse_by_hand(agent_running *r)
+{
+    const agent_refusal *x = &r->a->asked.refusal;
+    base_buf what = {0};
+    if (!is_by_hand(r)) return false;
+    agent__put_operation(x, &what);
+    agent__running_say(r, TOOL_REFUSED,
+        "Refused: the %s was refused, and a text that does it in one place leaves the others. Nothing "
+        "was changed. Next: tell the person why: %s\n",
+        what.data, x->why);
+    base_buf_free(&what);
+    return true;
+}
+
+static bool is_refused(agent_running *r)
+{
+    static bool (*const refusals[])(agent_running *) = {
+        refuse_forbidden, refuse_no_test, refuse_not_used, refuse_by_hand};
+    if (!r->tool || r->tool->power != TOOL_WRITES) return false;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (refusals[i](r)) return true;
+    return false;
+}
+
 /* Guard, preparation, permission, run. Afterwards the result is settled and told. */
 static int perform(agent_running *r, uint64_t key, bool *ret_stop, base_err *err)
 {
-    bool repeated = r->tool && answer_repeated(r, key, ret_stop);
-    const char *forbidden = repeated || !r->tool || r->tool->power != TOOL_WRITES
-                                ? NULL
-                                : agent__forbids_change(r->a, base_json_str(r->call.arguments, "path", NULL));
-    if (forbidden) agent__running_say(r, TOOL_REFUSED, "Refused: %s.\n", forbidden);
-    char *no_test =
-        repeated || forbidden ? NULL : agent__why_no_test(r->a, r->call.arguments, r->call.payload);
-    if (no_test) {
-        agent_new_test *t = &r->a->asked.new_test;
-        t->is_refused = true;
-        agent__aim_at(r->a, t->path, t->name);
-        agent__running_say(r, TOOL_REFUSED,
-            "Refused: %s. Nothing was changed. Next: write a test that calls %s.\n", no_test,
-            code_last_name(t->subject));
-    }
-    const bool by_hand =
-        !no_test && !repeated && !forbidden && r->tool && r->tool->power == TOOL_WRITES && is_by_hand(r);
-    if (by_hand) {
-        const agent_refusal *x = &r->a->asked.refusal;
-        base_buf what = {0};
-        agent__put_operation(x, &what);
-        agent__running_say(r, TOOL_REFUSED,
-            "Refused: the %s was refused, and a text that does it in one place leaves the others. Nothing "
-            "was changed. Next: tell the person why: %s\n",
-            what.data, x->why);
-        base_buf_free(&what);
-    }
-    const bool is_over = repeated || forbidden || no_test || by_hand;
-    free(no_test);
+    const bool is_over = (r->tool && answer_repeated(r, key, ret_stop)) || is_refused(r);
     const int rc = is_over ? 0 : agent__running_prepare(r, err);
     return rc ? rc : agent__running_carry_out(r, agent__running_permit, err);
 }

@@ -58,6 +58,25 @@ static bool is_ordered(const char *request, size_t at)
     return agent__is_any_word(request, w, orders) || agent__is_any_word(request, w, notes);
 }
 
+/* "... and use it in b.c": the name that is added, which b.c has to say. NULL: the order in front of byte `at` is another one. */
+static const char *find_used(const agent *a, const char *request, size_t at)
+{
+    static const char *const into[] = {"in", "into", "from", "at", NULL};
+    static const char *const it[] = {"it", "this", "that", NULL};
+    static const char *const orders[] = {"use", "call", "apply", "register", NULL};
+    const agent_asked *x = &a->asked;
+    const agent_wish *added = NULL;
+    uint32_t n_added = 0;
+    agent_word w;
+    for (uint32_t i = 0; i < x->n_wishes; i++)
+        if (x->wishes[i].kind == AGENT_WISH_STANDS && ++n_added) added = &x->wishes[i];
+    const bool is_so = n_added == 1 && agent__word_before(request, at, &w) &&
+                       agent__is_any_word(request, w, into) && agent__word_before(request, w.from, &w) &&
+                       agent__is_any_word(request, w, it) && agent__word_before(request, w.from, &w) &&
+                       agent__is_any_word(request, w, orders);
+    return is_so ? code_last_name(added->name) : NULL;
+}
+
 /*
  * The file of the tree that is meant: by its name, or a document that everybody calls without its ending ("the README"). The
  * caller frees; NULL: none.
@@ -97,10 +116,31 @@ void agent__wish_files(agent *a, const char *request)
         if (path && x->n_wishes < AGENT_MAX_WISHES &&
             (says(request, from, m.from, before) || says(request, m.to, to, behind) ||
                 is_ordered(request, m.from))) {
-            x->wishes[x->n_wishes++] = (agent_wish){.name = path, .kind = AGENT_WISH_FILE};
+            const char *used = find_used(a, request, m.from);
+            x->wishes[x->n_wishes++] =
+                (agent_wish){.name = path, .kind = AGENT_WISH_FILE, .says = used ? base_xstrdup(used) : NULL};
             path = NULL;
         }
         free(path);
         free(said);
     }
+}
+
+char *agent__why_not_used(const agent *a, const base_json *arguments, base_str text)
+{
+    code_index *index = tool_workspace_index(a->workspace);
+    const char *name = base_json_str(arguments, "name", NULL), *path = base_json_str(arguments, "path", NULL);
+    code_place *places = NULL;
+    const uint32_t n = name && !path ? code_index_define(index, name, &places) : 0;
+    base_buf why = {0};
+    if (n == 1) path = places[0].path;
+    for (uint32_t i = 0; i < a->asked.n_wishes && path && text.ptr && !why.len; i++) {
+        const agent_wish *w = &a->asked.wishes[i];
+        if (!w->says || strcmp(w->name, path) != 0 || agent__is_changed(a, path) ||
+            code_has_identifier(text.ptr, text.len, w->says))
+            continue;
+        base_buf_printf(&why, "%s is to use %s, and this text does not", path, w->says);
+    }
+    code_places_free(places, n);
+    return why.len ? base_buf_take(&why) : NULL;
 }

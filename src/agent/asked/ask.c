@@ -145,6 +145,7 @@ void agent__asked_free(agent *a)
     for (uint32_t i = 0; i < x->n_wishes; i++) {
         free(x->wishes[i].name);
         free(x->wishes[i].path);
+        free(x->wishes[i].says);
     }
     for (size_t i = 0; i < x->n_changed; i++) free(x->changed[i]);
     free(x->changed);

@@ -140,6 +140,7 @@ typedef struct agent_wish {
      * defined
      */
     char *name, *path;
+    char *says; /* AGENT_WISH_FILE: what its new text has to name; NULL: anything */
     agent_wish_kind kind;
     uint64_t before; /* AGENT_WISH_CHANGES: hash of its definitions' texts when it was asked for */
 } agent_wish;
