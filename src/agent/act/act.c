@@ -151,7 +151,7 @@ static bool is_by_hand(const agent_running *r)
 
 /* --- what refuses a change before it is prepared: each says why, and what to do instead ------------------ */
 
-/* The request forbids it: "change nothing in b.c". */
+/* The request forbids it: "leave F alone". */
 static bool refuse_forbidden(agent_running *r)
 {
     const char *why = agent__forbids_change(r->a, base_json_str(r->call.arguments, "path", NULL));

@@ -1,6 +1,6 @@
 /*
  * "Add f to a.js, and declare it in a.d.ts too": a small model changes the first file and says that it is done. So a file of
- * which the request says "too", or that has an order of its own ("describe it in README.md", "use it in b.c"), has to
+ * which the request says "too", or that has an order of its own ("describe it in README.md", "use it in lib.c"), has to
  * change as well.
  */
 #include <ctype.h>
@@ -58,7 +58,7 @@ static bool is_ordered(const char *request, size_t at)
     return agent__is_any_word(request, w, orders) || agent__is_any_word(request, w, notes);
 }
 
-/* "... and use it in b.c": the name that is added, which b.c has to say. NULL: the order in front of byte `at` is another one. */
+/* "... and use it in F": the name that is added, which the file F has to say. NULL: the order in front of byte `at` is another one. */
 static const char *find_used(const agent *a, const char *request, size_t at)
 {
     static const char *const into[] = {"in", "into", "from", "at", NULL};

@@ -104,7 +104,7 @@ void agent__wish_each(agent *a, const char *request);
 /* Files of which the request says that they change too ("and declare it in a.d.ts as well"). Behind agent__find_meant. */
 void agent__wish_files(agent *a, const char *request);
 /*
- * Why a text is none that was asked for in its file: "use f in b.c" wants f to be said there. The caller frees; NULL: nothing
+ * Why a text is none that was asked for in its file: "use f in F" wants f to be said there. The caller frees; NULL: nothing
  * against it. arguments: of the call that would write it.
  */
 char *agent__why_not_used(const agent *a, const base_json *arguments, base_str text);
