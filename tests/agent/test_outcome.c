@@ -187,6 +187,37 @@ static void test_outcome__a_definition_that_stays_as_it_was_is_asked_for(void **
     free_host(&h);
 }
 
+/* A function of which the request says that it uses the new one changes too, by a call that is begun. */
+static void test_outcome__who_is_to_use_what_is_new_changes_too(void **state)
+{
+    static const struct {
+        const char *request;
+        bool is_wanted;
+    } cases[] = {{"Add a function sub_two(a, b) to add.sh and call it in total instead of by hand.", true},
+        {"Add a function sub_two(a, b) to add.sh. Use the new function from total.", true},
+        {"Add a function sub_two(a, b) to add.sh, and let total use it.", true},
+        {"Add a function sub_two(a, b) to add.sh, so that total calls sub_two.", true},
+        {"Add a function sub_two(a, b) to add.sh that subtracts as total does.", false},
+        {"Add a function sub_two(a, b) to add.sh; use it rather than total.", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("add.sh", "total() {\n    echo $(($1 - $2))\n}\n");
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "answer <<X\nsub_two() {\n    echo $(($1 - $2))\n}\n```\nX\nanswer Added, and total uses it.\n"
+            "answer <<X\ntotal() {\n    sub_two $1 $2\n}\n```\nX\nanswer Both.\n" NO NO,
+            AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        char *text = get_file("add.sh");
+        if (!strstr(text, "    sub_two $1 $2\n") == cases[i].is_wanted)
+            fail_msg("%s: %s\n%s", cases[i].request, text, h.outline.data);
+        assert_non_null(strstr(text, "sub_two() {"));
+        if (cases[i].is_wanted) assert_true(told(&h, "total in add.sh is as it was"));
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* A small model copies what it sees: its next answer begins inside of the definition, past what it doubts. */
 static void test_outcome__the_old_text_again_is_no_change(void **state)
 {
@@ -531,6 +562,7 @@ int main(void)
         TEST_CASE(test_outcome__what_is_missing_is_named_where_nothing_was_changed),
         TEST_CASE(test_outcome__a_file_that_has_an_order_is_to_change),
         TEST_CASE(test_outcome__what_is_missing_is_begun),
+        TEST_CASE(test_outcome__who_is_to_use_what_is_new_changes_too),
         TEST_CASE(test_outcome__a_definition_that_stays_as_it_was_is_asked_for),
         TEST_CASE(test_outcome__the_old_text_again_is_no_change),
         TEST_CASE(test_outcome__a_copy_is_followed_by_what_is_doubted),

@@ -100,6 +100,10 @@ void agent__put_unfounded(const agent *a, base_buf *out);
 /* Several functions that the request lists as what is to change: each of them has to. Behind agent__ask. */
 void agent__wish_each(agent *a, const char *request);
 
+/* --- users.c --- */
+/* Functions of which the request says that they use the new one ("and call it in put"). Behind agent__ask. */
+void agent__wish_users(agent *a, const char *request);
+
 /* --- also.c --- */
 /* Files of which the request says that they change too ("and declare it in a.d.ts as well"). Behind agent__find_meant. */
 void agent__wish_files(agent *a, const char *request);
