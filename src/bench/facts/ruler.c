@@ -261,9 +261,17 @@ static void ask_as_ruler(const maker *m, const char *task, bool later, ruler_que
     model_ids_add(&q->tail, q->ids.ids[--q->ids.n]);
 }
 
+/* Ours ask for numbers and nothing else; RULER's own scripts let a model write 128 tokens, and it may write a list. */
+static uint32_t answer_tokens(const char *task, ruler_prompting prompting)
+{
+    if (!strcmp(task, "vt")) return 32;
+    if (prompting == RULER_PROMPT_RULER) return 128;
+    return !strcmp(task, "mq") ? 48 : 20;
+}
+
 static void ask(const maker *m, const char *task, bool later, ruler_prompting prompting, ruler_question *q)
 {
-    *q = (ruler_question){.n_new = !strcmp(task, "vt") ? 32 : !strcmp(task, "mq") ? 48 : 20};
+    *q = (ruler_question){.n_new = answer_tokens(task, prompting)};
     if (later) {
         model_template_end(m->template, MODEL_ROLE_ASSISTANT, &q->ids);
         model_template_begin(m->template, MODEL_ROLE_USER, &q->ids);
