@@ -24,9 +24,9 @@
 /* argv[0] is the bench's name. Each handles --help itself by printing its usage text. */
 typedef int bench_fn(int argc, char **argv);
 bench_fn bench_callsite, bench_clusters, bench_decode, bench_grammar, bench_growth, bench_niah, bench_offload,
-    bench_repair, bench_resume, bench_serve, bench_sessions, bench_learn, bench_structkv, bench_structure;
-/* Over the agent and the screen: only where they are built. */
-bench_fn bench_endless, bench_faithful, bench_log, bench_long, bench_lookup, bench_screen;
+    bench_repair, bench_resume, bench_serve, bench_sessions, bench_structkv, bench_structure;
+/* Over the agent, its log and the screen: only where they are built. */
+bench_fn bench_endless, bench_faithful, bench_learn, bench_log, bench_long, bench_lookup, bench_screen;
 
 /*
  * A bench whose only options are a number ("--turns", from 1 to most) and --json: parses them and runs

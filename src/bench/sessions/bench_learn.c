@@ -1,8 +1,8 @@
 /*
- * kvist-bench learn: what IntentKV's trained residual is worth on recorded tool sessions (tau-bench's trajectories). Of
- * the rows that the next call quotes the share that stays when 10, 20 or 30% of the candidates do (every row but the
- * fixed prompt and the message that asks), by the rule alone and corrected. Every third task is held out, whole, so
- * that no trial of it was trained on; each seed is a network of its own.
+ * kvist-bench learn: what IntentKV's trained residual is worth on recorded tool sessions (tau-bench's trajectories, or
+ * the sessions of the log). Of the rows that the next call quotes the share that stays when 10, 20 or 30% of the
+ * candidates do (every row but the fixed prompt and the message that asks), by the rule alone and corrected. Every third
+ * task is held out, whole, so that no trial of it was trained on; each seed is a network of its own.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,14 +17,17 @@
 #include "bench/common/statistics.h"
 #include "bench/sessions/called_functions.h"
 #include "bench/sessions/transcript.h"
+#include "cmd/log_history.h"
 #include "learn/gather.h"
 
 static const char usage[] =
     "usage: kvist-bench learn --model M --file FILE.json [--untouched SET.json] [--sessions N] [--seeds N]\n"
     "                         [--most TOKENS] [--epochs N] [--keep] [--networks FOLDER] [--out FILE]\n"
+    "       kvist-bench learn --model M --logged [the same, but --untouched]\n"
     "       kvist-bench learn --summary FILE\n"
     "\n"
     "  --file FILE        trajectories: an array of {\"task_id\", \"traj\":[{role, content, tool_calls}]}\n"
+    "  --logged           instead: the sessions of that model in the data folder's log, each a task of its own\n"
     "  --untouched FILE   an array of {\"tau\": N}: sessions that are left out\n"
     "  --sessions N       the first N of the others (all)\n"
     "  --seeds N          networks, from seed 42 on (3)\n"
@@ -43,7 +46,7 @@ typedef struct bench {
     common_options common;
     const char *file, *untouched, *networks, *out_path, *summary;
     int64_t sessions, seeds, most, epochs;
-    bool keep;
+    bool is_logged, keep;
     FILE *out;
     model *model;
     learn_set set;
@@ -125,6 +128,49 @@ static int gather(bench *b, const base_json *root, const base_json *untouched, b
     return rc;
 }
 
+typedef struct id_list {
+    char **ids;
+    size_t n, cap;
+} id_list;
+
+static void take_row(void *user, const agent_log_row *r)
+{
+    id_list *l = user;
+    if (r->is_what_if || (r->parent && *r->parent)) return; /* another session's text once more */
+    base_grow(&l->ids, &l->cap, l->n + 1, sizeof *l->ids);
+    l->ids[l->n++] = base_xstrdup(r->id);
+}
+
+/* The sessions as the log lists them, newest first, each a group. */
+static int gather_logged(bench *b, base_err *err)
+{
+    const kv_compute compute = kv_compute_model(b->model);
+    learn_gatherer g = {.compute = &compute};
+    agent_log *log = NULL;
+    id_list list = {.n = 0};
+    int rc = agent_log_open(&log, NULL, true, err);
+    if (!rc) rc = agent_log_list(log, NULL, take_row, &list, err);
+    b->numbers = base_xcalloc(list.n + 1, sizeof *b->numbers);
+    for (size_t i = 0; i < list.n && (int64_t)i < b->sessions && !rc; i++) {
+        log_history l;
+        bool added = false;
+        rc = log_history_read(log, list.ids[i], &l, err);
+        if (!rc && !strcmp(l.model_hash, compute.hash)) {
+            b->numbers[b->set.n_sessions] = (uint32_t)i;
+            if ((int64_t)l.history.n <= b->most)
+                rc = learn_gather(&g, &b->set, (uint32_t)i, &l.history, &added, err);
+            fprintf(stderr, "session %zu, %s: %zu tokens, %zu calls%s\n", i, list.ids[i], l.history.n,
+                l.history.n_calls, added ? "" : ", left out or nothing quoted");
+        }
+        log_history_free(&l);
+    }
+    learn_gatherer_close(&g);
+    for (size_t i = 0; i < list.n; i++) free(list.ids[i]);
+    free(list.ids);
+    agent_log_close(log);
+    return rc;
+}
+
 /* --- networks ------------------------------------------------------------------------------------------- */
 
 static void print_share(const bench *b, uint64_t seed, double share, const bool *is_used, const double *rule,
@@ -199,10 +245,12 @@ static int run(bench *b, base_err *err)
     base_json_doc *doc = NULL, *untouched = NULL;
     base_pool *pool = NULL;
     int rc = bench_open_out(&b->out, b->out_path, false, NULL, err);
-    if (!rc) rc = read_json(b->file, &doc, err);
+    if (!rc && b->file) rc = read_json(b->file, &doc, err);
     if (!rc && b->untouched) rc = read_json(b->untouched, &untouched, err);
     if (!rc) rc = cmd_open_model(&b->common, &b->model, err);
-    if (!rc) rc = gather(b, base_json_root(doc), untouched ? base_json_root(untouched) : NULL, err);
+    if (!rc)
+        rc = doc ? gather(b, base_json_root(doc), untouched ? base_json_root(untouched) : NULL, err)
+                 : gather_logged(b, err);
     if (!rc) rc = base_pool_new(&pool, b->common.threads > 0 ? (int)b->common.threads : 2, err);
     bool *is_used = base_xcalloc(b->set.n_sessions + 1, sizeof *is_used);
     for (size_t i = 0; i < b->set.n_sessions; i++) is_used[i] = b->set.sessions[i].group % HELD_OUT != 0;
@@ -300,6 +348,7 @@ int bench_learn(int argc, char **argv)
         .common = COMMON_OPTIONS_DEFAULTS, .sessions = INT32_MAX, .seeds = 3, .most = 8000, .epochs = 2};
     const option_row own[] = {
         {"--file", OPTION_TEXT, &b.file},
+        {"--logged", OPTION_FLAG, &b.is_logged},
         {"--untouched", OPTION_TEXT, &b.untouched},
         {"--sessions", OPTION_INTEGER, &b.sessions},
         {"--seeds", OPTION_INTEGER, &b.seeds},
@@ -315,9 +364,10 @@ int bench_learn(int argc, char **argv)
     int rc;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &rc)) return rc;
     if (!rc && !b.summary &&
-        (!b.file || b.sessions < 1 || b.seeds < 1 || b.seeds > 3 || b.most < 1 || b.epochs < 1 ||
-            b.epochs > 100))
-        rc = base_fail(&err, BASE_E_USAGE, "--file names the sessions; --seeds is 1 to 3, --epochs 1 to 100");
+        (!b.file == !b.is_logged || b.sessions < 1 || b.seeds < 1 || b.seeds > 3 || b.most < 1 ||
+            b.epochs < 1 || b.epochs > 100))
+        rc = base_fail(&err, BASE_E_USAGE,
+            "--file or --logged names the sessions; --seeds is 1 to 3, --epochs 1 to 100");
     if (!rc) rc = b.summary ? summarise(b.summary, &err) : run(&b, &err);
     learn_set_free(&b.set);
     free(b.numbers);
