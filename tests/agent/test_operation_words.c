@@ -65,6 +65,14 @@ static void test_operation_words__say_a_parameter(void **state)
         {"Remove the unused parameter mode from clear_screen", GOES, NULL, "mode", NULL, NULL, NULL, 0},
         {"drop the `mode` argument of clear_screen", GOES, NULL, "mode", NULL, NULL, NULL, 0},
         {"Get rid of clear's mode parameter", GOES, NULL, "mode", NULL, NULL, NULL, 0},
+        {"clear doesn't need its mode argument any more, lose it.", GOES, NULL, "mode", NULL, NULL, NULL, 0},
+        {"Remove the second parameter of the clear function, callers too.", GOES, NULL, NULL, NULL, NULL,
+            NULL, 2},
+        {"clear gets a bool named strict, true for all existing callers.", COMES, NULL, "strict", "bool",
+            NULL, "true", 0},
+        {"Give clear another parameter \"final int limit\"; for now everyone passes 4.", COMES, NULL, "limit",
+            "final int", NULL, "4", 0},
+        {"clear needs a bool that is named well", NO, NULL, NULL, NULL, NULL, NULL, 0},
         {"Add a check that the argument is not empty", NO, NULL, NULL, NULL, NULL, NULL, 0},
         {"Add a method twice that takes a parameter n", NO, NULL, NULL, NULL, NULL, NULL, 0},
         {"Add a method takesValue() to Option which returns true when it takes an argument", NO, NULL, NULL,
@@ -259,6 +267,64 @@ static void test_operation_words__open_nothing_for_other_sentences(void **state)
     }
 }
 
+/* By what is named and cued, in any order: requests in developers' words that no row of the table has. */
+static void test_operation_words__say_an_operation_in_any_words(void **state)
+{
+    static const struct {
+        const char *request, *operation, *name, *to;
+    } cases[] = {
+        {"The private name parse_line says nothing. I'd like it to be _read everywhere.", "rename",
+            "parse_line", "_read"},
+        {"parse_line is misleading since it reads more than that; could you give it the name readAll?",
+            "rename", "parse_line", "readAll"},
+        {"Please use the name read_line instead of parse_line.", "rename", "parse_line", "read_line"},
+        {"foo in application.js ought to be called sendResponse", "rename", "foo", "sendResponse"},
+        {"In Lexer, parse_line should read char_or_disabled.", "rename", "parse_line", "char_or_disabled"},
+        {"Let's have parse_line renamed: read_line is enough.", "rename", "parse_line", "read_line"},
+        {"There's a typo somewhere: the function is called parse_line but I want parseOneLine.", "rename",
+            "parse_line", "parseOneLine"},
+        {"Relocate parse_line from src/a.rs to src/b.rs.", "move", "parse_line", "src/b.rs"},
+        {"parse_line would be better off in lib/text.py.", "move", "parse_line", "lib/text.py"},
+        {"Box.put should live in its own file, box_put.c.", "move", "Box.put", "box_put.c"},
+        {"Could you shift the foo struct into src/impl.rs?", "move", "foo", "src/impl.rs"},
+        {"Put foo next to parse_line in b.go", "move", "foo", "b.go"},
+        {"The function foo belongs in lib/only.js, move it over.", "move", "foo", "lib/only.js"},
+        {"Nobody calls Box.put; get rid of it.", "delete", "Box.put", NULL},
+        {"parse_line is dead code, kill it.", "delete", "parse_line", NULL},
+        {"We don't need parse_line any more, throw it out together with its calls.", "delete", "parse_line",
+            NULL},
+        {"Can you strip out the foo method of the application?", "delete", "foo", NULL},
+        {"The method Box::put isn't wanted any longer. Take it out.", "delete", "Box.put", NULL},
+        {"Remove everything about parse_line.", "delete", "parse_line", NULL},
+        {"Throw `foo` away, it's useless", "delete", "foo", NULL},
+    };
+    static const char *const others[] = {"Add a field called max_len to parse_line",
+        "parse_line needs a method called doIt", "Remove the check in parse_line",
+        "Remove parse_line's second check", "Strip trailing blanks in parse_line",
+        "Drop parse_line from the list of exports", "Kill the calls of parse_line", "Don't remove parse_line",
+        "Why is parse_line named so and not readLine?", "When parse_line is called with NULL, set last_error",
+        "parse_line should print the name of file_name", "Put a call of parse_line into b.py",
+        "Copy parse_line to b.py", "Take parse_line as an example", "parse_line in a.py is slow",
+        "Where should parse_line live, in a.py or in b.py?", "parse_line should store its name in last_name",
+        "Remove duplicates in foo", "Move on to parse_line in b.py and explain it",
+        "Write a test for parse_line named test_parse_line",
+        "Rename the parameter n of parse_line to n_bytes", "Replace parse_line by readLine"};
+    agent_operation_words w;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *r = cases[i].request;
+        agent_read_operation_gist(r, &names, &w);
+        same(r, "operation", w.operation, cases[i].operation);
+        same(r, "name", w.name, cases[i].name);
+        same(r, "to", w.to, cases[i].to);
+        agent_operation_words_free(&w);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (agent_read_operation_gist(others[i], &names, &w))
+            fail_msg("%s: %s %s %s", others[i], w.operation, w.name, w.to ? w.to : "");
+        agent_operation_words_free(&w);
+    }
+}
+
 static void test_operation_words__say_a_new_function(void **state)
 {
     const struct {
@@ -358,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_operation_words__say_what_stands_instead),
         cmocka_unit_test(test_operation_words__say_an_operation_without_its_verb),
         cmocka_unit_test(test_operation_words__open_nothing_for_other_sentences),
+        cmocka_unit_test(test_operation_words__say_an_operation_in_any_words),
         cmocka_unit_test(test_operation_words__say_a_new_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

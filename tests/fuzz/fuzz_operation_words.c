@@ -52,6 +52,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         is_piece(request, o.to);
     }
     agent_operation_words_free(&o);
+    if (agent_read_operation_gist(request, &names, &o)) {
+        assert(o.operation && o.name && count(NULL, o.name) > 0);
+        assert(!o.to == !strcmp(o.operation, "delete"));
+        is_piece(request, o.to);
+    }
+    agent_operation_words_free(&o);
     agent_addition_words a = {0};
     if (agent_read_addition_words(request, &a)) {
         assert(a.name && *a.name);

@@ -82,9 +82,12 @@ void agent__ask(agent *a, const char *request)
     const bool is_wording = agent__read_wording(a, request, &words);
     agent_addition_words addition;
     const bool is_addition = agent_read_addition_words(request, &addition); /* "Queue needs a method reset" */
+    agent_parameter_words parameter;
+    const bool is_parameter = agent_read_parameter_words(request, &parameter) && parameter.change;
+    agent_parameter_words_free(&parameter);
     x->change = a->settings.mode != AGENT_MODE_PLAN &&
                 (a->fix.wanted || is_wording || agent_asks_for_change(request) ||
-                    (is_addition && !strchr(request, '?')));
+                    ((is_addition || is_parameter) && !strchr(request, '?')));
     if (x->change && is_wording && strcmp(words.operation, "move") != 0)
         agent__wish(x, base_xstrdup(words.name), AGENT_WISH_GOES, 0);
     if (x->change && is_wording && !strcmp(words.operation, "rename"))

@@ -1,6 +1,7 @@
 /* A request's wording, read with the names of the session's tree (contract: asked.h). */
 #include "agent/asked/asked.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +23,47 @@ static bool is_mentioned(const void *ctx, const char *name)
     return code_index_mentions(tool_workspace_index(((const agent *)ctx)->workspace), name);
 }
 
+/* Does the only definition of that name stand in the file already? */
+static bool is_there(const agent *a, const char *name, const char *file)
+{
+    code_index *index = tool_workspace_index(a->workspace);
+    code_place *places = NULL;
+    char *path = code_index_path(index, file);
+    const uint32_t n = path ? code_index_define(index, name, &places) : 0;
+    const bool is = n == 1 && !strcmp(places[0].path, path);
+    code_places_free(places, n);
+    free(path);
+    return is;
+}
+
 bool agent__read_wording(const agent *a, const char *request, agent_operation_words *ret)
 {
     const agent_names names = {a, count_definitions, is_mentioned};
-    return agent_read_operation_words(request, &names, ret);
+    if (agent_read_operation_words(request, &names, ret)) return true;
+    bool is_one = agent_read_operation_gist(request, &names, ret);
+    if (is_one) ret->name = agent__with_its_type(a, request, ret->name);
+    if (is_one && !strcmp(ret->operation, "move")) is_one = !is_there(a, ret->name, ret->to);
+    if (!is_one) agent_operation_words_free(ret);
+    return is_one;
+}
+
+/* "Application.inspect" where the word says that type, with its capital or without; NULL: it has no such member. */
+static char *member_of(code_index *index, const char *request, agent_word type, const char *name)
+{
+    const size_t n = type.to - type.from;
+    char *ret = NULL;
+    for (int k = 0; k < 2 && !ret && n; k++) {
+        base_buf whole = {0};
+        code_place *places = NULL;
+        base_buf_printf(&whole, "%.*s.%s", (int)n, request + type.from, name);
+        if (k) *whole.data = (char)toupper((unsigned char)*whole.data);
+        const uint32_t n_so = code_index_define(index, whole.data, &places);
+        if (n_so && strlen(places[0].parent) == n && !memcmp(places[0].parent, whole.data, n))
+            ret = base_buf_take(&whole);
+        code_places_free(places, n_so);
+        base_buf_free(&whole);
+    }
+    return ret;
 }
 
 char *agent__with_its_type(const agent *a, const char *request, char *name)
@@ -48,22 +86,14 @@ char *agent__with_its_type(const agent *a, const char *request, char *name)
         around[0] = of;
         if (of.to - of.from == 1 && request[of.from] == 's' && of.from > 1 && request[of.from - 1] == '\'')
             agent__word_before(request, of.from - 1, &around[0]);
-        if (agent__next_word(request, w.to, &of) && agent__is_any_word(request, of, links))
+        of = w;
+        while (agent__next_word(request, of.to, &of) && agent__is_any_word(request, of, kinds)) {
+        }
+        if (agent__is_any_word(request, of, links))
             while (agent__next_word(request, of.to, &of) && agent__is_any_word(request, of, fillers)) {
             }
         around[1] = of;
-        for (int i = 0; i < 2 && !ret; i++) {
-            base_buf whole = {0};
-            base_buf_printf(
-                &whole, "%.*s.%s", (int)(around[i].to - around[i].from), request + around[i].from, name);
-            const uint32_t n_so =
-                around[i].to > around[i].from ? code_index_define(index, whole.data, &places) : 0;
-            if (n_so && strlen(places[0].parent) == around[i].to - around[i].from &&
-                !memcmp(places[0].parent, whole.data, around[i].to - around[i].from))
-                ret = base_buf_take(&whole);
-            if (n_so) code_places_free(places, n_so);
-            base_buf_free(&whole);
-        }
+        for (int i = 0; i < 2 && !ret; i++) ret = member_of(index, request, around[i], name);
     }
     if (ret) free(name);
     return ret ? ret : name;

@@ -121,6 +121,15 @@ static uint32_t list_names(const agent *a, const struct operation *o, const char
     return n;
 }
 
+/* Does the verb's list, or its "it", name something of the tree? */
+static bool lists_names(const agent *a, const struct operation *o, const char *request, const char *behind)
+{
+    agent_listed first = {0};
+    const bool is_so = list_names(a, o, request, behind, &first, 1) > 0;
+    free(first.name);
+    return is_so;
+}
+
 /* "Call it total" does, "call it in b.sh" and "call it there" do not. */
 static bool gives_name(const char *behind)
 {
@@ -242,7 +251,9 @@ static bool asks_for_more(const char *request, const char *operation)
     for (const char *const *verb = verbs; *verb; verb++)
         n_verbs += agent__has_word(request, *verb) &&
                    !(is_delete && agent__is_any_word(*verb, (agent_word){0, strlen(*verb)}, deleting));
-    return n_verbs > 1 || strchr(request, '?') || agent__has_any_word(request, others) ||
+    const bool is_polite =
+        agent__first_word(request) > request + strspn(request, " \t\n"); /* "Could you ...?" */
+    return n_verbs > 1 || (strchr(request, '?') && !is_polite) || agent__has_any_word(request, others) ||
            (agent__has_any_word(request, tests) && !is_delete) ||
            (agent__has_any_word(request, texts) && !has_text);
 }
@@ -409,8 +420,8 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
     const bool is_signature =
         may && (agent__open_parameter(a, request, &json) || agent__open_parameter_name(a, request, &json) ||
                    ((!o || !names_symbol(a, behind)) && agent__open_order(a, request, &json)));
-    const bool is_wording =
-        may && !is_signature && (!o || !names_symbol(a, behind)) && open_wording(a, request, &json);
+    const bool has_list = o && names_symbol(a, behind) && lists_names(a, o, request, behind);
+    const bool is_wording = may && !is_signature && !has_list && open_wording(a, request, &json);
     agent_asked *x = &a->asked; /* what is deleted stands in the list still */
     if (!is_signature && !is_wording && o) {
         if (!done && !x->n_listed) x->n_listed = agent__read_several(a, request, x->listed, AGENT_MAX_WISHES);

@@ -75,8 +75,12 @@ static bool find_function(
         "to", "of", "in", "from", "let", "give", "function", "method", NULL};
     agent_word last = {0}, word;
     bool found = false;
-    for (; !found && agent__next_word(request, last.to, &word); last = word) {
-        if (!agent__is_any_word(request, last, in_front)) continue;
+    static const char *const articles[] = {"the", NULL};
+    for (size_t at = 0; !found && agent__next_word(request, at, &word); at = word.to) {
+        if (agent__is_any_word(request, word, articles)) continue; /* "of the delay function" */
+        const bool is_expected = agent__is_any_word(request, last, in_front);
+        last = word;
+        if (!is_expected) continue;
         char *name = agent__with_its_type(a, request, agent__copy_word(request, word));
         found = look_up(a, name, is_it, ctx, ret);
         free(name);
@@ -117,7 +121,7 @@ static bool gets_or_loses(const agent_function *f, const void *ctx)
     const agent_parameter_words *w = ctx;
     if (w->name && !strcmp(f->name, w->name)) return false;
     if (w->change == AGENT_PARAMETER_COMES) return !w->name || !has_parameter(f, w->name);
-    return w->name ? has_parameter(f, w->name) : f->n == 1;
+    return w->name ? has_parameter(f, w->name) : w->at ? f->n >= (size_t)w->at : f->n == 1;
 }
 
 /* Does the function at that place write the word behind the end of its parameters? */
@@ -228,7 +232,7 @@ bool agent__open_parameter(const agent *a, const char *request, base_buf *json)
     is_open = find_function(a, request, gets_or_loses, &w, &f);
     if (is_open) begin_signature(&f, json);
     if (is_open && w.change == AGENT_PARAMETER_GOES) {
-        agent__put_member(json, "parameter", w.name ? w.name : f.parameters[0]);
+        agent__put_member(json, "parameter", w.name ? w.name : f.parameters[w.at ? w.at - 1 : 0]);
     } else if (is_open) {
         const char *language = code_language(f.path, "", 0);
         base_buf declared = {0};

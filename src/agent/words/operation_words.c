@@ -50,7 +50,7 @@ static char *read_value(const char *s, size_t at)
 static const char *const parameter_words[] = {"parameter", "argument", "param", NULL};
 static const char *const adding[] = {"add", "adds", "give", "take", "takes", "accept", "accepts", "gets",
     "gains", "gain", "introduce", "have", "receive", NULL};
-static const char *const removing[] = {"remove", "drop", "delete", "rid", NULL};
+static const char *const removing[] = {"remove", "drop", "delete", "rid", "lose", "loses", NULL};
 static const char *const types[] = {"int", "integer", "bool", "boolean", "string", "str", "float", "double",
     "long", "size_t", "usize", "isize", "i32", "i64", "u32", "u64", "f32", "f64", "int64", "float64",
     "number", "char", NULL};
@@ -59,7 +59,7 @@ static const char *const no_names[] = {"a", "an", "the", "to", "for", "of", "wit
     "and", "from", "so", "called", "named", "instead", "new", "optional", "extra", "further", "additional",
     "unused", "keyword", "positional", "boolean", "is", "as", "on", "its", "by", "default", "last", "first",
     "second", "third", "fourth", "fifth", "sixth", "no", "this", "one", "it", "at", "where", "whose",
-    "saying", "telling", "function", "method", NULL};
+    "saying", "telling", "function", "method", "any", "anymore", "more", "too", "again", NULL};
 static const char *const ordinals[] = {"first", "second", "third", "fourth", "fifth", "sixth"};
 
 /* What is in backticks behind byte `at`, with nothing but blanks between; the caller frees; NULL. */
@@ -215,7 +215,10 @@ static void read_callers(const char *s, agent_parameter_words *w)
 {
     enum { NEAR = 4 };
     static const char *const verbs[] = {"pass", "passes", "passing", "hand", "hands", "give", "gives", NULL};
-    static const char *const who[] = {"callers", "caller", "calls", "called", "call", "everywhere", NULL};
+    static const char *const who[] = {
+        "callers", "caller", "calls", "called", "call", "everywhere", "everyone", "everybody", NULL};
+    static const char *const whole[] = {"for", "in", "at", "all", "the", "every", "each", "existing",
+        "present", "current", "other", "its", "from", NULL};
     agent_word v, other;
     for (size_t at = 0; agent__next_word(s, at, &v) && !w->callers; at = v.to) {
         if (!agent__is_any_word(s, v, verbs)) continue;
@@ -229,6 +232,18 @@ static void read_callers(const char *s, agent_parameter_words *w)
                 is_theirs |= agent__is_any_word(s, other, who);
         if (is_theirs) w->callers = read_value(s, v.to);
     }
+    for (size_t at = 0; !w->callers && agent__next_word(s, at, &v);
+         at = v.to) { /* "true for all existing callers" */
+        static const char *const callers[] = {"callers", "calls", "caller", "call", NULL};
+        if (!agent__is_any_word(s, v, callers)) continue;
+        size_t from = v.from;
+        bool is_for = false;
+        while (agent__word_before(s, from, &other) && agent__is_any_word(s, other, whole)) {
+            is_for |= other.to - other.from == 3 && !strncasecmp(s + other.from, "for", 3);
+            from = other.from;
+        }
+        if (is_for) w->callers = read_value_before(s, from);
+    }
 }
 
 static void read_place(const char *s, agent_word parameter, agent_parameter_words *w)
@@ -240,6 +255,16 @@ static void read_place(const char *s, agent_word parameter, agent_parameter_word
             if (strlen(ordinals[i]) == before.to - before.from &&
                 !strncasecmp(s + before.from, ordinals[i], before.to - before.from))
                 w->at = (int)i + 1;
+}
+
+/* The word is "need" of "doesn't need its mode argument any more", "no longer needs". */
+static bool is_unneeded(const char *s, agent_word w)
+{
+    static const char *const needs[] = {"need", "needs", "use", "uses", NULL};
+    static const char *const denials[] = {"t", "not", "longer", "never", NULL};
+    agent_word before;
+    return agent__is_any_word(s, w, needs) && agent__word_before(s, w.from, &before) &&
+           agent__is_any_word(s, before, denials);
 }
 
 /*
@@ -262,7 +287,7 @@ static agent_parameter_change change_of(const char *s, agent_word parameter)
          at = w.from, n++) {
         if (agent__is_any_word(s, w, breaks)) break;
         if (n < 3) is_new |= agent__is_any_word(s, w, indefinite);
-        if (agent__is_any_word(s, w, removing) && n < NEAR)
+        if ((agent__is_any_word(s, w, removing) || is_unneeded(s, w)) && n < NEAR)
             change = AGENT_PARAMETER_GOES;
         else if (agent__is_any_word(s, w, adding) && is_new)
             change = AGENT_PARAMETER_COMES;
@@ -275,6 +300,20 @@ static agent_parameter_change change_of(const char *s, agent_word parameter)
     return change;
 }
 
+/* "f gets a bool named strict": a parameter, though nothing calls it that. */
+static bool find_named_type(const char *s, agent_word *ret)
+{
+    static const char *const naming[] = {"called", "named", NULL};
+    agent_word w, next;
+    for (size_t at = 0; agent__next_word(s, at, &w); at = w.to)
+        if (agent__is_any_word(s, w, types) && agent__next_word(s, w.to, &next) &&
+            agent__is_any_word(s, next, naming) && change_of(s, w) == AGENT_PARAMETER_COMES) {
+            *ret = w;
+            return true;
+        }
+    return false;
+}
+
 bool agent_read_parameter_words(const char *request, agent_parameter_words *ret)
 {
     agent_word w, parameter = {0};
@@ -284,10 +323,13 @@ bool agent_read_parameter_words(const char *request, agent_parameter_words *ret)
         ret->change = change_of(request, w);
         if (ret->change) parameter = w;
     }
+    const bool is_typed = !parameter.to && find_named_type(request, &parameter);
+    if (is_typed) ret->change = AGENT_PARAMETER_COMES;
     if (!parameter.to) return false;
     read_name(request, parameter, ret);
+    if (is_typed) ret->type = agent__copy_word(request, parameter);
+    read_place(request, parameter, ret);
     if (ret->change == AGENT_PARAMETER_COMES) {
-        read_place(request, parameter, ret);
         read_type(request, parameter, ret);
         ret->value = agent_read_default_words(request);
         read_callers(request, ret);

@@ -83,6 +83,11 @@ typedef struct agent_operation_words {
 } agent_operation_words;
 /* false: no wording of the table (operation_wording.c). The operations' own verbs are read elsewhere (operation.c). */
 bool agent_read_operation_words(const char *request, const agent_names *names, agent_operation_words *ret);
+/*
+ * The same by what the request names and cues, in any order (operation_gist.c): "There's a typo: the class is called X but I want
+ * Y". name may be one of several definitions, and qualified ("Range.contains").
+ */
+bool agent_read_operation_gist(const char *request, const agent_names *names, agent_operation_words *ret);
 void agent_operation_words_free(agent_operation_words *w);
 
 #endif
