@@ -297,6 +297,10 @@ static void test_operation_words__say_an_operation_in_any_words(void **state)
         {"The method Box::put isn't wanted any longer. Take it out.", "delete", "Box.put", NULL},
         {"Remove everything about parse_line.", "delete", "parse_line", NULL},
         {"Throw `foo` away, it's useless", "delete", "foo", NULL},
+        {"Make parse_line private.", "private", "parse_line", NULL},
+        {"Box.put should not be exported.", "private", "Box.put", NULL},
+        {"parse_line is only used in a.c, make it static.", "private", "parse_line", NULL},
+        {"parse_line does not have to be public.", "private", "parse_line", NULL},
     };
     static const char *const others[] = {"Add a field called max_len to parse_line",
         "parse_line needs a method called doIt", "Remove the check in parse_line",
@@ -308,7 +312,9 @@ static void test_operation_words__say_an_operation_in_any_words(void **state)
         "Where should parse_line live, in a.py or in b.py?", "parse_line should store its name in last_name",
         "Remove duplicates in foo", "Move on to parse_line in b.py and explain it",
         "Write a test for parse_line named test_parse_line",
-        "Rename the parameter n of parse_line to n_bytes", "Replace parse_line by readLine"};
+        "Rename the parameter n of parse_line to n_bytes", "Replace parse_line by readLine",
+        "Make parse_line a static method", "Add a private method to Box.put", "parse_line should be public",
+        "Make the static buffer of parse_line larger"};
     agent_operation_words w;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *r = cases[i].request;

@@ -85,10 +85,11 @@ void agent__ask(agent *a, const char *request)
     agent_parameter_words parameter;
     const bool is_parameter = agent_read_parameter_words(request, &parameter) && parameter.change;
     agent_parameter_words_free(&parameter);
-    x->change = a->settings.mode != AGENT_MODE_PLAN &&
-                (a->fix.wanted || is_wording || agent_asks_for_change(request) ||
-                    ((is_addition || is_parameter) && !strchr(request, '?')));
-    if (x->change && is_wording && strcmp(words.operation, "move") != 0)
+    x->change =
+        a->settings.mode != AGENT_MODE_PLAN &&
+        (a->fix.wanted || is_wording || agent_asks_for_change(request) ||
+            ((is_addition || is_parameter) && !strchr(request, '?')) || agent_says_test_is_wanted(request));
+    if (x->change && is_wording && (!strcmp(words.operation, "rename") || !strcmp(words.operation, "delete")))
         agent__wish(x, base_xstrdup(words.name), AGENT_WISH_GOES, 0);
     if (x->change && is_wording && !strcmp(words.operation, "rename"))
         agent__wish(x, base_xstrdup(words.to), AGENT_WISH_STANDS, 0);

@@ -13,17 +13,6 @@
 static const char *const verbs[] = {"add", "write", "create", NULL};
 static const char *const tests[] = {"test", "tests", NULL};
 
-/* "Cover f with a test", "f should be tested with 0", "f is not tested; ...": the test is all that is asked for. */
-static bool asks_for_cover(const char *request)
-{
-    static const char *const covering[] = {"cover", NULL};
-    static const char *const wanting[] = {"should be tested", "must be tested", "should be covered by", NULL};
-    agent_word w;
-    const char *from = agent__first_word(request);
-    const bool begins = agent__next_word(from, 0, &w) && agent__is_any_word(from, w, covering);
-    return (begins && agent__has_any_word(request, tests)) || agent__has_any_word(request, wanting);
-}
-
 /* "Add a test that ...", "Write two more unit tests for ...": no code is to change for it. */
 static bool begins_with_test(const char *request)
 {
@@ -102,7 +91,7 @@ void agent__want_test(agent *a, const char *request, const agent_addition_words 
 {
     static const char *const present[] = {"its", "expectation", "expectations", NULL};
     agent_asked *x = &a->asked;
-    const bool is_cover = asks_for_cover(request);
+    const bool is_cover = agent_says_test_is_wanted(request);
     if (!x->change || a->fix.wanted || (!is_cover && !agent__has_any_word(request, tests))) return;
     x->test = is_cover || agent__has_any_word(request, verbs);
     x->test_alone = x->test && !addition && (is_cover || begins_with_test(request));

@@ -425,6 +425,12 @@ static int run_delete(agent *a, const char *arguments, base_err *err)
         err);
 }
 
+static int run_private(agent *a, const char *arguments, base_err *err)
+{
+    static const char *const names[] = {"name", NULL};
+    return operate(a, "private", arguments, names, "/private takes a definition: /private add_up", err);
+}
+
 /* /signature NAME PLACE VALUE PARAMETER adds, /signature NAME PARAMETER removes or orders. */
 static int run_signature(agent *a, const char *arguments, base_err *err)
 {

@@ -31,6 +31,7 @@ static const struct operation {
         A_WRITTEN_NAME},
     {"move", {"move", NULL}, "file", A_SYMBOL},
     {"delete", {"delete", "remove", "drop", NULL}, "what stands in place of its calls", A_SYMBOL},
+    {"private", {NULL}, "not needed", A_SYMBOL}, /* its wordings alone */
 };
 
 static const char *const other_things[] = {

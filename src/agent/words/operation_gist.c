@@ -202,16 +202,28 @@ static const item *only(const items *it, item_kind kind)
 
 /* --- how it is said --------------------------------------------------------------------------------------- */
 
-/* Does the part of the sentence in front of byte `at` deny it: "don't remove", "without renaming"? */
-static bool is_denied(const char *s, size_t at)
+/* Does one of the `near` words in front of byte `at` deny it: "don't remove", "without renaming"? */
+static bool is_denied_by(const char *s, size_t at, int near)
 {
-    enum { NEAR = 3 };
     static const char *const denials[] = {
         "don", "dont", "not", "never", "without", "nobody", "t", "won", "cannot", NULL};
     agent_word w;
-    for (int i = 0; i < NEAR && agent__word_before(s, at, &w); i++, at = w.from)
+    for (int i = 0; i < near && agent__word_before(s, at, &w); i++, at = w.from)
         if (agent__is_any_word(s, w, denials)) return true;
     return false;
+}
+
+static bool is_denied(const char *s, size_t at)
+{
+    enum { NEAR = 3 };
+    return is_denied_by(s, at, NEAR);
+}
+
+/* "does not have to be public" */
+static bool is_denied_far(const char *s, size_t at)
+{
+    enum { FAR = 6 };
+    return is_denied_by(s, at, FAR);
 }
 
 /* The first of the phrases that is not denied: bytes behind it, 0: none. */
@@ -396,14 +408,39 @@ static bool read_delete(const char *s, const items *it, agent_operation_words *r
     return false;
 }
 
+/* "Make f private", "f should not be exported", "f does not have to be public". */
+static bool read_private(const char *s, const items *it, agent_operation_words *ret)
+{
+    static const char *const hidden[] = {
+        "private", "static", "internal", "unexported", "module-private", NULL};
+    static const char *const seen[] = {"public", "exported", "pub", "visible", NULL};
+    static const char *const hiding[] = {"make", "be", "become", "unexport", NULL};
+    static const char *const others[] = {"add", "create", "write", "implement", "new", "rename", "move",
+        "remove", "delete", "field", "parameter", "test", "tests", NULL};
+    static const char *const goes_on[] = {
+        "please", "since", "because", "as", "now", "again", "to", "in", NULL};
+    const item *one = only(it, KNOWN);
+    agent_word w, next;
+    if (!one || agent__has_any_word(s, others) || !agent__has_any_word(s, hiding)) return false;
+    for (size_t at = 0; agent__next_word(s, at, &w); at = w.to) {
+        const bool is_hidden = agent__is_any_word(s, w, hidden) && !is_denied(s, w.from),
+                   is_not_seen = agent__is_any_word(s, w, seen) && is_denied_far(s, w.from);
+        const bool ends = !word_right_behind(s, w.to, &next) || agent__is_any_word(s, next, goes_on);
+        if (!ends || !(is_hidden || is_not_seen)) continue;
+        *ret = (agent_operation_words){"private", base_xstrdup(one->name), NULL};
+        return true;
+    }
+    return false;
+}
+
 bool agent_read_operation_gist(const char *request, const agent_names *names, agent_operation_words *ret)
 {
     items it = {.n = 0};
     *ret = (agent_operation_words){0};
     if (is_question(request)) return false;
     read_items(request, names, &it);
-    const bool is_one =
-        read_rename(request, &it, ret) || read_move(request, &it, ret) || read_delete(request, &it, ret);
+    const bool is_one = read_rename(request, &it, ret) || read_move(request, &it, ret) ||
+                        read_delete(request, &it, ret) || read_private(request, &it, ret);
     items_free(&it);
     return is_one;
 }

@@ -43,7 +43,8 @@ static size_t find_parameter(const char *s, agent_word w, const char *const *nam
 static bool asks_for_place(const char *request)
 {
     static const char *const moving[] = {"make", "move", "put", "come", "comes", "go", "goes", "be", "should",
-        "take", "takes", "swap", "flip", "exchange", "reorder", "order", "accept", "pass", "want", "shift", NULL};
+        "take", "takes", "swap", "flip", "exchange", "reorder", "order", "accept", "pass", "want", "shift",
+        NULL};
     static const char *const others[] = {"add", "rename", "remove", "drop", "delete", "rid", "new", "call",
         "called", "return", "returns", "return", "test", "if", "when", "unless", "check", "print", "raise",
         "throw", NULL};

@@ -50,9 +50,11 @@ size_t agent__read_marked(const char *text, size_t at, agent_word *ret);
 /* The request is about an error: raised, thrown, refused. */
 bool agent__asks_for_error(const char *request);
 
-/* --- change_words.c --- */
+/* --- change_words.c, test_words.c --- */
 /* Does a request in plain words ask for a change of the tree, or for words? */
 bool agent_asks_for_change(const char *request);
+/* "Cover f with a test", "there is no test for f", "unit test for f please": a new test is wanted, in words that order none. */
+bool agent_says_test_is_wanted(const char *request);
 /* The request behind "please", "can you", ... */
 const char *agent__first_word(const char *request);
 
