@@ -256,6 +256,22 @@ static void test_turn__a_test_without_its_runner_judges_nothing(void **state)
     free_host(&h);
 }
 
+/* A pytest that is missing is no reason to judge nothing where the tests are unittest's. */
+static void test_turn__tests_of_unittest_need_no_pytest(void **state)
+{
+    put_file("pytest.py", "import sys\nsys.exit('python3: No module named pytest')\n");
+    put_file("add.py", "def add(a, b):\n    return a - b\n");
+    put_file("test_add.py", "import unittest\nfrom add import add\n\n\nclass TestAdd(unittest.TestCase):\n"
+                            "    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, fenced, AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "test_add.py fails; fix add");
+    assert_file("add.py", "def add(a, b):\n    return a + b\n");
+    if (!told(&h, "Its test passes: python3 -m unittest -q -f test_add.py")) fail_msg("%s", h.json.data);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* The scripted engine's tokens have four letters at most: the stop string begins and ends inside of one. */
 static void test_turn__an_answer_ends_in_front_of_a_stop_string(void **state)
 {
@@ -543,6 +559,7 @@ int main(void)
         TEST_CASE(test_turn__an_answer_ends_in_front_of_a_stop_string),
         TEST_CASE(test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
         TEST_CASE(test_turn__a_test_without_its_runner_judges_nothing),
+        TEST_CASE(test_turn__tests_of_unittest_need_no_pytest),
         TEST_CASE(test_turn__an_answer_that_names_nothing_is_asked_for_the_name),
         TEST_CASE(test_turn__names_of_the_excerpts_stand_next_to_a_question),
         TEST_CASE(test_turn__what_a_wrapper_calls_comes_with_it),

@@ -381,6 +381,11 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
     if (!rc && (ret->result.status == TOOL_DENIED || ret->result.status == TOOL_REFUSED))
         a->fix.no_test = true;
     const bool lacks = !rc && lacks_runner(&ret->result);
+    if (lacks && agent__do_without_pytest(a)) {
+        agent__running_end(ret);
+        *ret = (agent_running){0};
+        return run_test(a, change, ret, err);
+    }
     if (lacks) {
         agent__notice(a,
             "the test cannot judge, since what runs it is not "

@@ -15,6 +15,9 @@ void agent__find_test(agent *a, const char *request); /* sets test_command and f
 void agent__set_test(agent *a, const char *command);  /* the command that judges; copied */
 bool agent__runs_tests(const char *command);          /* a test runner by its words */
 
+/* pytest is missing: a file of unittest's tests is run by Python itself from now on. false: another command judges, or its file needs pytest. */
+bool agent__do_without_pytest(agent *a);
+
 /* --- judge.c --- */
 /* A file of tests: no example and no benchmark, which stand with them elsewhere (code_path_is_test). */
 bool agent__is_test_file(const char *path);

@@ -22,11 +22,14 @@ void agent__set_test(agent *a, const char *command)
     a->test.words = NULL;
 }
 
+#define PYTEST     "python3 -m pytest -q -x --tb=short "
+#define NO_ADDOPTS "-o addopts= "
+
 /* How a test file is run alone, by its name's ending. */
 static const struct {
     const char *ending, *before;
-} test_runners[] = {{".py", "python3 -m pytest -q -x --tb=short "}, {".test.js", "node --test "},
-    {".test.mjs", "node --test "}, {".sh", "sh "}};
+} test_runners[] = {
+    {".py", PYTEST}, {".test.js", "node --test "}, {".test.mjs", "node --test "}, {".sh", "sh "}};
 
 /* Packages below src/ are found there, or an installed one of that name would be tested. */
 static bool has_src_packages(const agent *a)
@@ -72,12 +75,33 @@ bool agent__set_test_file(agent *a, const char *path)
         const bool is_python = base_ends_with(path, ".py");
         base_buf command = {0};
         base_buf_printf(&command, "%s%s%s%s", is_python && has_src_packages(a) ? "PYTHONPATH=src " : "",
-            test_runners[i].before, is_python && measures_coverage(a) ? "-o addopts= " : "", path);
+            test_runners[i].before, is_python && measures_coverage(a) ? NO_ADDOPTS : "", path);
         agent__set_test(a, command.data);
         base_buf_free(&command);
         return true;
     }
     return false;
+}
+
+bool agent__do_without_pytest(agent *a)
+{
+    const char *command = a->test.command, *runner = command ? strstr(command, PYTEST) : NULL;
+    if (!runner || a->test.has_values) return false;
+    const char *path = runner + strlen(PYTEST);
+    if (!strncmp(path, NO_ADDOPTS, strlen(NO_ADDOPTS))) path += strlen(NO_ADDOPTS);
+    base_buf text = {0}, plain = {0};
+    const bool is_so = !tool_workspace_read(a->workspace, path, 4 << 20, &text, NULL) && text.len &&
+                       code_has_identifier(text.data, text.len, "unittest") &&
+                       !code_has_identifier(text.data, text.len, "pytest");
+    if (is_so) {
+        const bool is_found = a->test.is_found;
+        base_buf_printf(&plain, "%.*spython3 -m unittest -q -f %s", (int)(runner - command), command, path);
+        agent__set_test(a, plain.data);
+        a->test.is_found = is_found;
+    }
+    base_buf_free(&text);
+    base_buf_free(&plain);
+    return is_so;
 }
 
 /* A word of the request that is a test file of the tree: its command becomes the test. */
