@@ -408,6 +408,56 @@ static void test_opening__a_request_about_parameters_is_a_call(void **state)
     }
 }
 
+/* "Rename sep to glue", where sep is a parameter of two functions: of both, and nothing else is renamed. */
+static void test_opening__a_parameter_of_several_functions_is_renamed_in_each(void **state)
+{
+    NEEDS_GRAMMAR;
+    host h = new_host();
+    put_file("words.py", "def join(words, sep):\n    return sep.join(words)\n\n\n"
+                         "def split(text, *, sep=','):\n    return text.split(sep)\n\n\n"
+                         "def count(words):\n    return len(words)\n");
+    put_file("use.py", "from words import join, split\n\nprint(split('a-b', sep='-'))\n");
+    agent_session *s = open_session(&h,
+        "opens 1\nanswer }}</tools>\nopens 1\nanswer }}</tools>\nanswer Done.\nanswer Done.\n",
+        AGENT_MODE_EDITS, NULL, false);
+    submit(s, &h, "Rename sep to glue");
+    assert_file("words.py", "def join(words, glue):\n    return glue.join(words)\n\n\n"
+                            "def split(text, *, glue=','):\n    return text.split(glue)\n\n\n"
+                            "def count(words):\n    return len(words)\n");
+    assert_file("use.py", "from words import join, split\n\nprint(split('a-b', glue='-'))\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A variable is no definition: its function is written again, and no renaming of another one is made for it. */
+static void test_opening__what_is_no_definition_renames_no_other(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char one[] = "def split_words(text):\n    parts = text.split()\n    return parts\n",
+                      renamed[] = "def split_words(text):\n    pieces = text.split()\n    return pieces\n",
+                      two[] = "\n\ndef other_words(text):\n    parts = text.split()\n    return parts\n",
+                      call[] = "answer <tools>{\"name\": \"refactor\", \"arguments\": {\"operation\": "
+                               "\"rename\", \"name\": \"split_words\", \"to\": \"pieces\"}}</tools>\n";
+    for (int n = 1; n <= 2; n++) {
+        base_buf text = {0}, script = {0};
+        base_buf_printf(&text, "%s%s", one, n == 2 ? two : "");
+        if (n == 1)
+            base_buf_printf(&script, "answer <<X\n%s```\nX\nanswer Done.\n", renamed);
+        else
+            base_buf_printf(&script, "%sanswer No.\nanswer No.\nanswer No.\n", call);
+        host h = new_host();
+        put_file("words.py", text.data);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_EDITS, NULL, false);
+        submit(s, &h, "Rename parts to pieces");
+        assert_file("words.py", n == 1 ? renamed : text.data);
+        assert_int_equal(told(&h, "the request renames parts, not split_words"), n == 2);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&text);
+        base_buf_free(&script);
+    }
+}
+
 /* "Move a and b from x.py to y.py": both go there. */
 static void test_opening__several_moves_go_to_one_file(void **state)
 {
@@ -640,6 +690,8 @@ int main(void)
         TEST_CASE(test_opening__behaviour_in_plain_words_finds_its_function),
         TEST_CASE(test_opening__of_long_functions_a_short_one_is_taken),
         TEST_CASE(test_opening__a_request_about_parameters_is_a_call),
+        TEST_CASE(test_opening__a_parameter_of_several_functions_is_renamed_in_each),
+        TEST_CASE(test_opening__what_is_no_definition_renames_no_other),
         TEST_CASE(test_opening__several_moves_go_to_one_file),
         TEST_CASE(test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_model),
         TEST_CASE(test_opening__several_operations_are_all_begun),

@@ -200,10 +200,27 @@ static bool refuse_by_hand(agent_running *r)
     return true;
 }
 
+/* "Rename tmp to scratch" renames no helper, however near its name is. */
+static bool refuse_other_rename(agent_running *r)
+{
+    const char *operation = base_json_str(r->call.arguments, "operation", ""),
+               *name = base_json_str(r->call.arguments, "name", NULL);
+    if (strcmp(r->name, "refactor") != 0 || strcmp(operation, "rename") != 0 || !name) return false;
+    if (code_has_identifier(r->a->request, strlen(r->a->request), code_last_name(name))) return false;
+    char *other = agent__renames_undefined(r->a, r->a->request);
+    if (!other) return false;
+    agent__running_say(r, TOOL_REFUSED,
+        "Refused: the request renames %s, not %s. Nothing was changed. Next: rewrite the definitions that say "
+        "%s.\n",
+        other, name, other);
+    free(other);
+    return true;
+}
+
 static bool is_refused(agent_running *r)
 {
     static bool (*const refusals[])(agent_running *) = {
-        refuse_forbidden, refuse_no_test, refuse_not_used, refuse_by_hand};
+        refuse_forbidden, refuse_no_test, refuse_not_used, refuse_by_hand, refuse_other_rename};
     if (!r->tool || r->tool->power != TOOL_WRITES) return false;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (refusals[i](r)) return true;

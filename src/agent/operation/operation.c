@@ -57,6 +57,31 @@ static bool names_symbol(const agent *a, const char *behind)
     return found;
 }
 
+/*
+ * "Rename X to Y", where X is a word of the code and neither a definition nor a parameter: a variable, a field, a key. A renaming
+ * that is begun for it would be of another name, since one of the tree's definitions has to follow there. The caller frees X;
+ * NULL: it is none of these.
+ */
+static char *find_undefined(const agent *a, const char *behind)
+{
+    static const char *const links[] = {"to", "into", "as", NULL};
+    agent_listed first = {0};
+    agent_word w, link;
+    if (!agent__next_word(behind, 0, &w) || agent__is_defined_word(a, behind, w) ||
+        !agent__next_word(behind, w.to + strspn(behind + w.to, "`\"'"), &link) ||
+        !agent__is_any_word(behind, link, links))
+        return NULL;
+    char *name = agent__copy_word(behind, w);
+    const bool is_it = code_index_mentions(tool_workspace_index(a->workspace), name) &&
+                       !agent__list_parameter_everywhere(a, behind, &first, 1);
+    free(first.name);
+    free(first.to);
+    free(first.path);
+    if (is_it) return name;
+    free(name);
+    return NULL;
+}
+
 /* "X. Rename it": the word behind the verb that stands for what is in front of it; false: it is none. */
 static bool read_pronoun(const char *behind, agent_word *ret)
 {
@@ -211,6 +236,13 @@ static const struct operation *asked_operation(const agent *a, const char *reque
     return NULL;
 }
 
+char *agent__renames_undefined(const agent *a, const char *request)
+{
+    const char *behind = NULL;
+    const struct operation *o = asked_operation(a, request, &behind);
+    return o && !strcmp(o->name, "rename") && o->needs == NOTHING ? find_undefined(a, behind) : NULL;
+}
+
 static const struct operation *find_operation(const char *name)
 {
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
@@ -267,7 +299,10 @@ bool agent__is_operation_alone(const agent *a, const char *request)
     agent_operation_words w = {0};
     if (!o && agent__read_wording(a, request, &w)) o = find_operation(w.operation);
     agent_operation_words_free(&w);
-    return o && !asks_for_more(request, o->name);
+    char *undefined = o ? agent__renames_undefined(a, request) : NULL;
+    const bool is_undefined = undefined != NULL;
+    free(undefined);
+    return o && !is_undefined && !asks_for_more(request, o->name);
 }
 
 static bool is_operation_done(const agent *a)
@@ -417,6 +452,7 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
     if (!can_open(a) || !a->asked.change || a->asked.refused) return false;
     const uint32_t done = a->asked.n_operations;
     const struct operation *o = asked_operation(a, request, &behind);
+    bool is_parameter = false;
     const bool may = !done && !a->fix.wanted && a->settings.mode != AGENT_MODE_PLAN;
     const bool is_signature =
         may && (agent__open_parameter(a, request, &json) || agent__open_parameter_name(a, request, &json) ||
@@ -430,13 +466,21 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
             x->n_listed = list_names(a, o, request, behind, x->listed, AGENT_MAX_WISHES);
             if (x->n_listed == 1) x->listed[0].name = agent__with_its_type(a, request, x->listed[0].name);
         }
+        const bool is_rename = !strcmp(o->name, "rename");
+        if (!done && !x->n_listed && is_rename) {
+            x->n_listed = agent__list_parameter_everywhere(a, behind, x->listed, AGENT_MAX_WISHES);
+            is_parameter = x->n_listed > 0;
+        }
+        char *undefined = !done && !x->n_listed && is_rename ? find_undefined(a, behind) : NULL;
+        const bool is_undefined = undefined != NULL;
+        free(undefined);
         const uint32_t n = x->n_listed;
         const bool is_delete = !strcmp(o->name, "delete");
-        if (n > 1)
+        if (n > 1 || is_parameter)
             put_next_listed(a, request, &json);
         else if (!done && n == 1 && !is_delete && put_way(a, o, x->listed[0].name, behind, request, &json))
             ;
-        else if (!done)
+        else if (!done && !is_undefined)
             base_buf_printf(&json,
                 "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s", o->name,
                 n && is_delete ? x->listed[0].name : "");

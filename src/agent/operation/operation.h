@@ -18,6 +18,11 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
 /* Is one of several operations left whose call was not begun? */
 bool agent__has_operation_left(const agent *a);
 /*
+ * "Rename X to Y": X where it is a word of the code, but neither a definition nor a parameter (a variable, a field); the caller
+ * frees. NULL: the request renames no such thing.
+ */
+char *agent__renames_undefined(const agent *a, const char *request);
+/*
  * Does the request ask for a rename, a move or a deletion and for nothing else? Its call needs no excerpts, and what the tool
  * says of it is the answer.
  */
@@ -50,6 +55,14 @@ bool agent__open_parameter_name(const agent *a, const char *request, base_buf *j
 bool agent__open_order(const agent *a, const char *request, base_buf *json);
 /* A call of refactor with these arguments was done: a parameter that came and that the function does not use yet is to be used. */
 void agent__wish_use_of_parameter(agent *a, const base_json *arguments);
+
+/* --- parameter_all.c --- */
+/*
+ * "a to b" behind a verb that renames, where the tree defines no a: the functions that have a parameter of that name, up to
+ * `most`, each to be renamed (heap); how many.
+ */
+uint32_t agent__list_parameter_everywhere(
+    const agent *a, const char *behind, agent_listed *ret, uint32_t most);
 
 /* --- operation_list.c --- */
 /* Appends a member to a JSON object that is open. */
