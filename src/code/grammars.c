@@ -160,11 +160,69 @@ static uint8_t name_kind_of(const char *node)
     return is_name_node(node) ? CODE_NAME_ONLY : 0;
 }
 
-/* Fills the byte tables: several symbol ids may share a name, so every symbol is looked at. */
+enum { MAX_ROWS = 255 }; /* row_of holds one more than a row's place in a byte */
+
+/*
+ * What each symbol means, by the language's table, or where it has none by the names of its node types. Several symbol ids
+ * may share a name, so every symbol is looked at. seen: [MAX_ROWS] which rows of the table a symbol has.
+ */
+static uint32_t resolve_symbols(code_grammar *gr, const code_table *table, bool *seen)
+{
+    uint32_t n_rows = 0;
+    for (; table != NULL && table->rows[n_rows].node != NULL && n_rows < MAX_ROWS; n_rows++)
+        gr->rows[n_rows] = table->rows[n_rows];
+    for (uint32_t symbol = 0; symbol < gr->n_symbols; symbol++) {
+        if (ts_language_symbol_type(gr->language, (TSSymbol)symbol) != TSSymbolTypeRegular) continue;
+        const char *name = ts_language_symbol_name(gr->language, (TSSymbol)symbol);
+        if (name == NULL) continue;
+        gr->is_name[symbol] = name_kind_of(name);
+        gr->flow_of[symbol] = code_flow_of(gr->name, name);
+        for (uint32_t r = 0; table != NULL && r < n_rows; r++) {
+            if (strcmp(gr->rows[r].node, name) != 0) continue;
+            gr->row_of[symbol] = (uint8_t)(r + 1);
+            seen[r] = true;
+        }
+        if (table != NULL || n_rows == MAX_ROWS) continue;
+        const code_node_row guess = code_row_by_name(name);
+        if (guess.node == NULL) continue;
+        gr->rows[n_rows++] = guess;
+        gr->row_of[symbol] = (uint8_t)n_rows;
+    }
+    return n_rows;
+}
+
+static void resolve_fields(code_grammar *gr)
+{
+    for (uint32_t f = 1; f <= gr->n_fields; f++) {
+        const char *name = ts_language_field_name_for_id(gr->language, (TSFieldId)f);
+        if (name == NULL) continue;
+        for (uint8_t i = 1; i < FIELD_N; i++)
+            if (strcmp(field_names[i], name) == 0) gr->field_of[f] = i;
+        for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++)
+            if (strcmp(field_aliases[i].name, name) == 0) gr->field_of[f] = field_aliases[i].field;
+    }
+}
+
+/* A number of all that parsing depends on: what was kept of a file by another one is parsed anew. */
+static uint64_t tag_of(const code_grammar *gr, uint32_t abi)
+{
+    uint64_t tag = base_hash64(gr->name, strlen(gr->name), abi);
+    for (uint32_t symbol = 0; symbol < gr->n_symbols; symbol++) {
+        const char *name = ts_language_symbol_name(gr->language, (TSSymbol)symbol);
+        tag = base_hash64(name != NULL ? name : "", name != NULL ? strlen(name) : 0, tag);
+        if (gr->row_of[symbol] == 0) continue;
+        const code_node_row *row = &gr->rows[gr->row_of[symbol] - 1];
+        const char *what = row->what != NULL ? row->what : "";
+        tag = base_hash64(what, strlen(what), tag + (uint64_t)row->kind * 31 + row->flags);
+    }
+    return tag;
+}
+
 static void resolve(entry *e)
 {
     code_grammar *gr = &e->grammar;
     const code_table *table = code_table_of(e->language);
+    bool seen[MAX_ROWS] = {false};
     gr->name = e->language;
     gr->n_symbols = ts_language_symbol_count(gr->language);
     gr->n_fields = ts_language_field_count(gr->language);
@@ -172,50 +230,10 @@ static void resolve(entry *e)
     gr->is_name = base_xcalloc(gr->n_symbols + 1, 1);
     gr->flow_of = base_xcalloc(gr->n_symbols + 1, sizeof *gr->flow_of);
     gr->field_of = base_xcalloc(gr->n_fields + 1, 1);
-    gr->rows = base_xcalloc(256, sizeof *gr->rows);
-    uint32_t n_rows = 0;
-    if (table != NULL)
-        while (table->rows[n_rows].node != NULL && n_rows < 255) {
-            gr->rows[n_rows] = table->rows[n_rows];
-            n_rows++;
-        }
-    bool seen[256] = {false};
-    for (uint32_t symbol = 0; symbol < gr->n_symbols; symbol++) {
-        if (ts_language_symbol_type(gr->language, (TSSymbol)symbol) != TSSymbolTypeRegular) continue;
-        const char *name = ts_language_symbol_name(gr->language, (TSSymbol)symbol);
-        if (name == NULL) continue;
-        gr->is_name[symbol] = name_kind_of(name);
-        gr->flow_of[symbol] = code_flow_of(e->language, name);
-        if (table != NULL) {
-            for (uint32_t r = 0; r < n_rows; r++)
-                if (strcmp(gr->rows[r].node, name) == 0) {
-                    gr->row_of[symbol] = (uint8_t)(r + 1);
-                    seen[r] = true;
-                }
-        } else if (n_rows < 255) {
-            const code_node_row guess = code_row_by_name(name);
-            if (guess.node == NULL) continue;
-            gr->rows[n_rows++] = guess;
-            gr->row_of[symbol] = (uint8_t)n_rows;
-        }
-    }
-    for (uint32_t f = 1; f <= gr->n_fields; f++) {
-        const char *name = ts_language_field_name_for_id(gr->language, (TSFieldId)f);
-        for (uint8_t i = 1; name != NULL && i < FIELD_N; i++)
-            if (strcmp(field_names[i], name) == 0) gr->field_of[f] = i;
-        for (size_t i = 0; name != NULL && i < sizeof field_aliases / sizeof *field_aliases; i++)
-            if (strcmp(field_aliases[i].name, name) == 0) gr->field_of[f] = field_aliases[i].field;
-    }
-    gr->tag = base_hash64(e->language, strlen(e->language), e->abi);
-    for (uint32_t symbol = 0; symbol < gr->n_symbols; symbol++) {
-        const char *name = ts_language_symbol_name(gr->language, (TSSymbol)symbol);
-        const uint8_t r = gr->row_of[symbol];
-        gr->tag = base_hash64(name != NULL ? name : "", name != NULL ? strlen(name) : 0, gr->tag);
-        if (r == 0) continue;
-        const code_node_row *row = &gr->rows[r - 1];
-        const char *what = row->what != NULL ? row->what : "";
-        gr->tag = base_hash64(what, strlen(what), gr->tag + (uint64_t)row->kind * 31 + row->flags);
-    }
+    gr->rows = base_xcalloc(MAX_ROWS + 1, sizeof *gr->rows);
+    const uint32_t n_rows = resolve_symbols(gr, table, seen);
+    resolve_fields(gr);
+    gr->tag = tag_of(gr, e->abi);
     base_buf missing = {0};
     for (uint32_t r = 0; table != NULL && r < n_rows; r++)
         if (!seen[r]) base_buf_printf(&missing, "%s%s", missing.len != 0 ? " " : "", gr->rows[r].node);
@@ -336,8 +354,8 @@ uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret)
 {
     uint32_t n = 0;
     pthread_mutex_lock(&g->lock);
-    for (uint32_t i = 0; code_table_languages[i] != NULL; i++) {
-        const entry *e = entry_of(g, code_table_languages[i]);
+    for (const code_table *table = code_tables; table->language != NULL; table++) {
+        const entry *e = entry_of(g, table->language);
         if (e == NULL) continue;
         g->list[n++] = (code_grammar_info){.language = e->language,
             .path = e->path,
@@ -380,9 +398,10 @@ int code_grammar_inspect(const char *path, char **ret_languages, base_err *err)
     const bool bundle = strcmp(one, "languages") == 0;
     base_buf names = {0};
     uint32_t abi = 0;
-    for (uint32_t i = 0; bundle ? code_table_languages[i] != NULL : i == 0; i++) {
+    const code_table alone[] = {{one, NULL}, {NULL, NULL}};
+    for (const code_table *table = bundle ? code_tables : alone; table->language != NULL; table++) {
         entry e = {0};
-        snprintf(e.language, sizeof e.language, "%s", bundle ? code_table_languages[i] : one);
+        snprintf(e.language, sizeof e.language, "%s", table->language);
         if (try_handle(&e, handle, path))
             base_buf_printf(&names, "%s%s", names.len != 0 ? " " : "", e.language);
         if (e.abi != 0) abi = e.abi;
@@ -428,10 +447,8 @@ void code_grammars_close(code_grammars *g)
 uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret)
 {
     uint32_t n = 0;
-    while (code_table_languages[n] != NULL && n < 32) {
-        g->list[n] = (code_grammar_info){.language = code_table_languages[n], .unresolved = ""};
-        n++;
-    }
+    for (; code_tables[n].language != NULL && n < 32; n++)
+        g->list[n] = (code_grammar_info){.language = code_tables[n].language, .unresolved = ""};
     *ret = g->list;
     return n;
 }

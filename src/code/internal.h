@@ -44,13 +44,12 @@ typedef struct code_table {
     const code_node_row *rows; /* ends with a NULL node */
 } code_table;
 
+/* Of the languages that `kvist grammar list` names; the last one's language is NULL. */
+extern const code_table code_tables[];
 /* NULL: no table, names decide (code_row_by_name). */
 const code_table *code_table_of(const char *language);
 /* A guess from the name of a node type of a grammar without a table; node NULL when it means nothing. */
 code_node_row code_row_by_name(const char *node);
-/* The languages that `kvist grammar list` names. */
-extern const char *const code_table_languages[]; /* NULL-terminated */
-
 /*
  * How control passes through a node type, and what names in it mean: the kind in the low bits, flags above.
  * One table for all languages by node name (flow.c), since grammars agree on most of them.

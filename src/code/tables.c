@@ -204,10 +204,10 @@ static const code_node_row bash_rows[] = {
     {NULL},
 };
 
-static const code_table tables[] = {
+const code_table code_tables[] = {
     {"c", c_rows}, {"cpp", cpp_rows}, {"python", python_rows}, {"javascript", javascript_rows}, {"typescript", typescript_rows},
     {"tsx", typescript_rows}, {"go", go_rows}, {"rust", rust_rows}, {"java", java_rows}, {"ruby", ruby_rows}, {"php", php_rows},
-    {"c_sharp", c_sharp_rows}, {"bash", bash_rows},
+    {"c_sharp", c_sharp_rows}, {"bash", bash_rows}, {NULL},
 };
 
 /* In order: the first row whose parts all occur in the node's name decides. */
@@ -229,13 +229,10 @@ static const struct { const char *parts[2]; code_node_row row; } by_name[] = {
 };
 /* clang-format on */
 
-const char *const code_table_languages[] = {"c", "cpp", "python", "javascript", "typescript", "tsx", "go",
-    "rust", "java", "ruby", "php", "c_sharp", "bash", NULL};
-
 const code_table *code_table_of(const char *language)
 {
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (strcmp(tables[i].language, language) == 0) return &tables[i];
+    for (const code_table *table = code_tables; table->language != NULL; table++)
+        if (strcmp(table->language, language) == 0) return table;
     return NULL;
 }
 
