@@ -318,6 +318,7 @@ static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
 {
     const tiny_gguf *s = o->spec;
     uint32_t group = s->n_head / w->n_heads_kv, d = w->head_dim;
+    uint32_t first = has_window(o, layer) && t >= s->window ? t - s->window + 1 : 0;
 
     for (uint32_t head = 0; head < s->n_head; head++) {
         uint32_t kv = head / group, lane = rows_layer(o, layer) * w->n_heads_kv + kv;
@@ -325,19 +326,19 @@ static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
         const float *sinks = weights(o, (int)layer, "attn_sinks.weight");
         double max = sinks ? sinks[head] : -INFINITY, sum = 0, *p = w->weights_of_rows,
                *out = w->mixed + (size_t)t * w->n_q + head * d;
-        for (uint32_t i = 0; i <= t; i++) {
+        for (uint32_t i = first; i <= t; i++) {
             p[i] = -INFINITY;
             if (o->mask && !o->mask(o->user, lane, t, i)) continue;
-            if (has_window(o, layer) && t - i >= s->window) continue;
             p[i] = dot(q, w->k + (size_t)i * w->n_kv + kv * d, d) * (is_gemma4(o)       ? 1
                                                                         : s->attn_scale ? s->attn_scale
                                                                                         : 1 / sqrt(d));
             if (p[i] > max) max = p[i];
         }
-        for (uint32_t i = 0; i <= t; i++) sum += p[i] = exp(p[i] - max);
+        for (uint32_t i = first; i <= t; i++) sum += p[i] = exp(p[i] - max);
         if (sinks && !o->spec->without_sinks) sum += exp(sinks[head] - max);
         memset(out, 0, d * sizeof *out);
-        for (uint32_t i = 0; i <= t; i++) add_times(out, p[i] / sum, w->v + (size_t)i * w->n_kv + kv * d, d);
+        for (uint32_t i = first; i <= t; i++)
+            add_times(out, p[i] / sum, w->v + (size_t)i * w->n_kv + kv * d, d);
     }
 }
 

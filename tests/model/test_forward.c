@@ -605,7 +605,7 @@ static void test_forward__real_weights_give_the_same_bits(void **state)
 {
     enum { TOKENS = 512 };
     static const uint32_t steps[] = {1, 7, 100};
-    char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
+    char *path = tiny_gguf_small_model();
     int32_t ids[TOKENS];
     if (!base_fs_exists(path)) {
         fprintf(stderr, "needs %s\n", path);
