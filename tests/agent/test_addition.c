@@ -113,6 +113,31 @@ static void test_addition__an_addition_to_a_file_sees_that_file(void **state)
     base_buf_free(&others);
 }
 
+/* What the type has stands in front: methods, attributes, and the last one, which shows how they are used. */
+static void test_addition__a_new_method_sees_what_its_type_has(void **state)
+{
+    base_buf text = {0};
+    base_buf_puts(&text,
+        "class Store:\n    def __init__(self):\n        self.rows = {}\n        self.n_read = 0\n\n"
+        "    def read(\n        self, key\n    ):\n        return self.rows[key]\n\n");
+    for (int i = 0; i < 12; i++)
+        base_buf_printf(&text, "    def part_%d(self):\n        return other(%d)\n\n", i, i);
+    for (int i = 0; i < 40; i++) base_buf_printf(&text, "    # more %d\n", i);
+    base_buf_puts(
+        &text, "\n    def zap(self):\n        del self.rows\n\n\ndef other(path):\n    return path\n");
+    put_file("store.py", text.data);
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer No.\n", AGENT_MODE_ALL, NULL, false);
+    submit(s, &h, "Add a method count() to Store that says how many rows it has.");
+    assert_true(
+        told(&h, "What Store has:\\ndef __init__(self)\\ndef read( self, key )\\ndef part_0(self)\\n"));
+    assert_true(told(&h, "def zap(self)\\nattributes: rows n_read\\n"));
+    assert_true(told(&h, " (Store.zap)\\n    def zap(self):\\n        del self.rows\\n"));
+    agent_session_close(s);
+    free_host(&h);
+    base_buf_free(&text);
+}
+
 /* "Export X": what is there goes into its package's file, by the program's text alone. */
 static void test_addition__what_is_there_is_exported(void **state)
 {
@@ -564,6 +589,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_addition__an_addition_is_begun),
         TEST_CASE(test_addition__an_addition_to_a_file_sees_that_file),
+        TEST_CASE(test_addition__a_new_method_sees_what_its_type_has),
         TEST_CASE(test_addition__what_is_there_is_exported),
         TEST_CASE(test_addition__a_document_tells_of_it),
         TEST_CASE(test_addition__a_function_of_a_type_is_begun),

@@ -451,8 +451,7 @@ static void put_beginning(
     if (w->returns) base_buf_printf(out, " %s", w->returns);
 }
 
-/* A new function is asked for whose call the program begins: its words and its file. agent_addition_words_free; the path may be NULL. */
-static char *read_addition(const agent *a, const char *request, agent_addition_words *ret)
+char *agent__read_addition(const agent *a, const char *request, agent_addition_words *ret)
 {
     const agent_asked *x = &a->asked;
     agent_addition_words w = {0};
@@ -494,7 +493,7 @@ bool agent__open_addition(agent *a, const char *request, agent_opening *opening)
 {
     agent_asked *x = &a->asked;
     agent_addition_words w = {0};
-    char *path = x->has_begun_addition ? NULL : read_addition(a, request, &w);
+    char *path = x->has_begun_addition ? NULL : agent__read_addition(a, request, &w);
     if (path) {
         base_buf name = {0}, body = {0};
         base_buf_printf(&name, "%s%s%s", w.holder ? w.holder : "", w.holder ? "." : "", w.name);

@@ -6,6 +6,7 @@
 #define KVIST_AGENT_OPERATION_H
 
 #include "agent/repair/attempt.h"
+#include "agent/words/operation_words.h"
 #include "agent/words/request_words.h"
 #include "tools/refactor/parameters.h"
 
@@ -83,10 +84,19 @@ char *agent__read_destination(const char *behind, size_t at, bool is_file);
 uint32_t agent__read_several(const agent *a, const char *request, agent_listed *ret, uint32_t most);
 
 /* --- addition.c --- */
+/*
+ * A new function is asked for whose call the program begins: its words and its file. agent_addition_words_free; the path, which the
+ * caller frees, is NULL where it begins none.
+ */
+char *agent__read_addition(const agent *a, const char *request, agent_addition_words *ret);
 /* The call that adds the function which the request names, where it says in which type or file; once a turn. */
 bool agent__open_addition(agent *a, const char *request, agent_opening *opening);
 /* Does a path stand for code that others call: no test, header, example, build script or list of modules? */
 bool agent__is_source(const char *path);
+
+/* --- members.c --- */
+/* What the type has that is to get a new method, in front of the request. */
+int agent__append_members(agent *a, const char *request, base_err *err);
 
 /* --- export.c --- */
 /* The call that hands out a definition of the tree of which the request says so ("export X"), whole; once a turn. */

@@ -69,6 +69,7 @@ static int append_front(agent *a, const char *request, base_err *err)
     if (!rc && about_changes) rc = agent__append_changes(a, request, err);
     find_wishes(a, request);
     if (!rc && !about_changes) rc = agent__append_context(a, request, err);
+    if (!rc && agent__can_begin_calls(a)) rc = agent__append_members(a, request, err);
     if (!rc) rc = agent__append_new_test(a, request, err);
     if (!rc && a->fix.wanted) rc = agent__run_test_first(a, err);
     return rc;
