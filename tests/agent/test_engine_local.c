@@ -2,6 +2,7 @@
  * The engine over a real model (SmolLM2, where it is at hand): what it says beside a session, computed in
  * other batches, is what the session itself would say.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,8 +74,13 @@ static void test_engine_local__doubts_are_what_the_session_would_say(void **stat
         if (e->ops->doubts(e, ids.ids, n_read, (uint32_t)ids.n, behind, &err)) fail_msg("%s", err.msg);
         assert_memory_equal(behind, found + n_read, (ids.n - n_read) * sizeof *found);
     }
+    double weight = 0, sum = 0;
+    if (e->ops->weigh(e, ids.ids, (uint32_t)ids.n, &weight, &err)) fail_msg("%s", err.msg);
     for (uint32_t i = 0; i < ids.n; i++) {
         if (kv_session_logits(e->session, logits, NULL, &err)) fail_msg("%s", err.msg);
+        double all = 0;
+        for (uint32_t id = 0; id < info.n_vocab; id++) all += exp((double)logits[id]);
+        sum += logits[ids.ids[i]] - log(all);
         int32_t best = ids.ids[i] ? 0 : 1;
         for (int32_t id = 0; id < (int32_t)info.n_vocab; id++)
             if (id != ids.ids[i] && logits[id] > logits[best]) best = id;
@@ -82,6 +88,7 @@ static void test_engine_local__doubts_are_what_the_session_would_say(void **stat
         assert_true(found[i].behind == logits[ids.ids[i]] - logits[best]);
         append(e, ids.ids + i, 1);
     }
+    assert_true(fabs(weight - sum) < 1e-3);
     uint32_t n;
     e->ops->ids(e, &n);
     assert_int_equal(n, before.n + ids.n); /* the branch is gone */

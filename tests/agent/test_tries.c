@@ -325,9 +325,57 @@ static void test_tries__a_thought_is_no_part_of_a_candidate(void **state)
     free_host(&h);
 }
 
+/* No test can tell, so the change is taken behind which the request is likeliest; the others stay in the log. */
+static void test_choose__the_change_that_fits_the_request_is_taken(void **state)
+{
+    NEEDS("branches");
+    static const char script[] = "likely echo missing\nlikely test -s\n"
+                                 "answer <<X\nload_config() {\n    cat \"$1\" || exit\n}\n```\nX\n"
+                                 "answer <<X\nload_config() {\n    test -s \"$1\" && cat \"$1\"\n}\n```\nX\n"
+                                 "answer <<X\nload_config() {\n    test -s \"$1\" && cat \"$1\"\n}\n```\nX\n"
+                                 "answer <<X\nload_config() {\n    cat \"$1\"\n}\n```\nX\n"
+                                 "answer <<X\nload_config() {\n    echo missing\n}\n```\nX\n"
+                                 "answer Done.\n";
+    host h = new_host();
+    put_file("all.sh", "load_config() {\n    cat \"$1\"\n}\n\nother() {\n    exit 1\n}\n");
+    agent_session *s = open_session(&h, script, AGENT_MODE_ALL, NULL, false);
+    submit(s, &h, "/tries 6");
+    submit(s, &h, "Fail on an empty config");
+    assert_file(
+        "all.sh", "load_config() {\n    test -s \"$1\" && cat \"$1\"\n}\n\nother() {\n    exit 1\n}\n");
+    assert_true(told(&h, "\"number\":3,\"of\":5,\"status\":\"the same as an earlier one\""));
+    assert_true(told(&h, "\"number\":4,\"of\":5,\"status\":\"no change\""));
+    assert_true(told(&h, "candidate 2 is taken"));
+    assert_true(told(&h, "\"answer\",\"turn\":1,\"text\":\"Done.\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* Words, and a request for something new, are taken as they come. */
+static void test_choose__what_is_no_change_is_not_weighed(void **state)
+{
+    NEEDS("branches");
+    static const char *const requests[] = {
+        "Fail on an empty config", "Add a function fails() to all.sh", "What does other do?"};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        host h = new_host();
+        put_file("all.sh", "load_config() {\n    cat \"$1\"\n}\n\nother() {\n    exit 1\n}\n");
+        agent_session *s =
+            open_session(&h, "likely exit\n" NO NO NO NO NO NO NO NO, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, "/tries 6");
+        submit(s, &h, requests[i]);
+        assert_false(told(&h, " is taken"));
+        if (i) assert_false(told(&h, "\"candidate\""));
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST_CASE(test_choose__the_change_that_fits_the_request_is_taken),
+        TEST_CASE(test_choose__what_is_no_change_is_not_weighed),
         TEST_CASE(test_tries__the_first_that_passes_is_offered_and_the_others_stay_in_the_log),
         TEST_CASE(test_tries__the_winner_can_be_undone),
         TEST_CASE(test_tries__a_no_to_the_test_is_a_no_to_candidates),

@@ -33,6 +33,8 @@ enum {
     ENGINE_BRANCH = 2,
     /* ... a further attempt at a definition is sampled warmer, in place of at the next doubt. doubts. */
     ENGINE_DOUBTS = 4,
+    /* ... the first answer is taken as it comes, where other behaviour is asked for. weigh. */
+    ENGINE_WEIGHS = 128,
     /* ... calls are free text, which the lenient parser reads as it reads any answer (call.h). set_tools. */
     ENGINE_GRAMMAR = 8,
     /* ... nothing is drafted, and the ledger says so. lookup, set_lookup. */
@@ -197,6 +199,10 @@ typedef struct engine_ops {
      */
     int (*doubts)(
         engine *e, const int32_t *ids, uint32_t n_read, uint32_t n, engine_doubt *ret, base_err *err);
+    /*
+     * ENGINE_WEIGHS: the log-probability, in nats, that the sequence goes on with these n ids. It stays as it is.
+     */
+    int (*weigh)(engine *e, const int32_t *ids, uint32_t n, double *ret, base_err *err);
     /*
      * ENGINE_LOOKUP: on, with nothing learned yet, or off; tokens computed ahead since, and of these what the
      * model said.

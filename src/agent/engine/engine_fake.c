@@ -317,6 +317,26 @@ static int fake_doubts(
     return 0;
 }
 
+/* The sequence's text is asked for the script's words. */
+static int fake_weigh(engine *e, const int32_t *ids, uint32_t n, double *ret, base_err *err)
+{
+    const fake *f = as_fake(e);
+    base_buf text = {0};
+    uint32_t n_all;
+    const int32_t *all = engine_session_ids(e, &n_all);
+    for (uint32_t i = 0; i < n_all; i++) {
+        size_t len = 0;
+        const char *piece = standin_piece(e, all[i], &len);
+        if (piece) base_buf_add(&text, piece, len);
+    }
+    *ret = -(double)n;
+    for (size_t s = 0; s < f->script.n_steps; s++)
+        if (f->script.steps[s].kind == STEP_LIKELY && text.len && strstr(text.data, f->script.steps[s].text))
+            *ret = -(double)n / (2 + s);
+    base_buf_free(&text);
+    return 0;
+}
+
 /* --- opening -------------------------------------------------------------------------------------------- */
 
 static void fake_close(engine *e)
@@ -353,6 +373,7 @@ static const engine_ops fake_ops = {
     .fork = fake_fork,
     .unfork = fake_unfork,
     .doubts = fake_doubts,
+    .weigh = fake_weigh,
 };
 
 /* A script writes its answer's other half: there is no grammar that would have to know the first one. */
@@ -376,6 +397,8 @@ int engine_fake_open(engine **ret, const char *script, size_t n, const engine_op
     f->opening_ops = fake_ops;
     f->opening_ops.answer_opened = fake_answer_opened;
     if (f->script.opens) f->base.ops = &f->opening_ops;
+    for (size_t s = 0; s < f->script.n_steps; s++)
+        if (f->script.steps[s].kind == STEP_LIKELY) f->base.can |= ENGINE_WEIGHS;
     if (o->kv.budget) f->script.budget = o->kv.budget;
     if (o->kv.n_ctx) f->script.n_ctx = o->kv.n_ctx;
     if (o->kv.repair > 0) f->script.repair = (uint32_t)o->kv.repair;

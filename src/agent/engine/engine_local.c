@@ -553,21 +553,44 @@ static engine_doubt doubt_of(const float *logits, uint32_t n_vocab, int32_t id)
     return (engine_doubt){best, logits[id] - logits[best]};
 }
 
+static double log_probability(const float *logits, uint32_t n_vocab, int32_t id)
+{
+    float most = logits[0];
+    double sum = 0;
+    for (uint32_t i = 1; i < n_vocab; i++)
+        if (logits[i] > most) most = logits[i];
+    for (uint32_t i = 0; i < n_vocab; i++) sum += exp(logits[i] - most);
+    return logits[id] - most - log(sum);
+}
+
+/* What is asked of the logits in front of each token of a text. */
+typedef struct asked_of_logits {
+    engine_doubt *doubts; /* [n - n_read]; NULL: not asked */
+    double *weight;       /* NULL: the same */
+} asked_of_logits;
+
+static void ask_logits(
+    const local *l, const asked_of_logits *asked, uint32_t at, const float *logits, int32_t id)
+{
+    if (asked->doubts) asked->doubts[at] = doubt_of(logits, l->info->n_vocab, id);
+    if (asked->weight) *asked->weight += log_probability(logits, l->info->n_vocab, id);
+}
+
 /* In batches of a draft, since these give the logits behind every token. */
-static int doubt_in_branch(local *l, kv_session *branch, const int32_t *ids, uint32_t n_read, uint32_t n,
-    engine_doubt *ret, base_err *err)
+static int ask_in_branch(local *l, kv_session *branch, const int32_t *ids, uint32_t n_read, uint32_t n,
+    const asked_of_logits *asked, base_err *err)
 {
     const uint32_t n_vocab = l->info->n_vocab;
     const kv_segment segment = {.origin = KV_ORIGIN_CALL};
     int rc = kv_session_logits(branch, l->logits, l->cancel, err);
-    if (!rc && !n_read) ret[0] = doubt_of(l->logits, n_vocab, ids[0]);
+    if (!rc && !n_read) ask_logits(l, asked, 0, l->logits, ids[0]);
     for (uint32_t at = 0; !rc && at + 1 < n;) {
         uint32_t m = n - 1 - at < KV_DRAFT_MAX ? n - 1 - at : KV_DRAFT_MAX;
         rc = kv_session_draft(branch, &segment, ids + at, m, 0, l->logits, l->cancel, err);
         for (uint32_t i = 0; !rc && i < m; i++) {
             const uint32_t next = at + i + 1;
-            if (next >= n_read)
-                ret[next - n_read] = doubt_of(l->logits + (size_t)i * n_vocab, n_vocab, ids[next]);
+            if (!rc && next >= n_read)
+                ask_logits(l, asked, next - n_read, l->logits + (size_t)i * n_vocab, ids[next]);
             rc = kv_session_accept(branch, &segment, NULL, l->cancel, err);
         }
         at += m;
@@ -575,10 +598,10 @@ static int doubt_in_branch(local *l, kv_session *branch, const int32_t *ids, uin
     return rc;
 }
 
-static int local_doubts(
-    engine *e, const int32_t *ids, uint32_t n_read, uint32_t n, engine_doubt *ret, base_err *err)
+/* In a branch of the sequence, or of its branch. */
+static int ask_behind(
+    local *l, const int32_t *ids, uint32_t n_read, uint32_t n, const asked_of_logits *asked, base_err *err)
 {
-    local *l = as_local(e);
     kv_session *branch = NULL;
     if (n <= n_read) return 0;
     if (kv_session_room(l->base.session) <= n)
@@ -586,10 +609,22 @@ static int local_doubts(
     int rc = kv_session_fork(l->base.session, &branch, NULL, err);
     if (rc) return rc;
     kv_session_set_automatic(branch, false);
-    rc = doubt_in_branch(l, branch, ids, n_read, n, ret, err);
+    rc = ask_in_branch(l, branch, ids, n_read, n, asked, err);
     kv_session_free(branch);
     l->have_logits = false; /* their place was used */
     return rc;
+}
+
+static int local_doubts(
+    engine *e, const int32_t *ids, uint32_t n_read, uint32_t n, engine_doubt *ret, base_err *err)
+{
+    return ask_behind(as_local(e), ids, n_read, n, &(asked_of_logits){.doubts = ret}, err);
+}
+
+static int local_weigh(engine *e, const int32_t *ids, uint32_t n, double *ret, base_err *err)
+{
+    *ret = 0;
+    return ask_behind(as_local(e), ids, 0, n, &(asked_of_logits){.weight = ret}, err);
 }
 
 static void local_set_lookup(engine *e, bool on)
@@ -664,6 +699,7 @@ static const engine_ops local_ops = {
     .fork = local_fork,
     .unfork = local_unfork,
     .doubts = local_doubts,
+    .weigh = local_weigh,
     .set_lookup = local_set_lookup,
     .lookup = local_lookup,
 };
@@ -729,7 +765,7 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
 {
     local *l = base_xcalloc(1, sizeof *l);
     l->base.ops = &local_ops;
-    l->base.can = ENGINE_IDS | ENGINE_BRANCH | ENGINE_DOUBTS | ENGINE_GRAMMAR | ENGINE_LOOKUP;
+    l->base.can = ENGINE_IDS | ENGINE_BRANCH | ENGINE_DOUBTS | ENGINE_WEIGHS | ENGINE_GRAMMAR | ENGINE_LOOKUP;
     l->cancel = options->cancel;
     if (resumed) *resumed = false;
     if (why_not) *why_not = (base_err){0};

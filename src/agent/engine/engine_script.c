@@ -67,9 +67,25 @@ static bool parse_setting(engine_script *script, const char *word, const char *r
     return true;
 }
 
+static bool find_step(const char *line, script_step_kind *ret)
+{
+    static const struct {
+        const char *word;
+        script_step_kind kind;
+    } steps[] = {
+        {"wanted", STEP_WANTED}, {"fail", STEP_FAIL}, {"doubt", STEP_DOUBT}, {"likely", STEP_LIKELY}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (!strcmp(line, steps[i].word)) {
+            *ret = steps[i].kind;
+            return true;
+        }
+    return false;
+}
+
 int script_parse(engine_script *script, const char *text, size_t n, base_err *err)
 {
     uint32_t number = 0;
+    script_step_kind kind;
     for (size_t at = 0; at < n;) {
         const char *start = text + at, *end = memchr(start, '\n', n - at);
         size_t len = end ? (size_t)(end - start) : n - at;
@@ -85,8 +101,7 @@ int script_parse(engine_script *script, const char *text, size_t n, base_err *er
                                                   : read_here_text(text, n, &at, rest + 2);
             good = answer != NULL;
             if (good) add_step(script, STEP_ANSWER)->text = answer;
-        } else if (!strcmp(line, "wanted") || !strcmp(line, "fail") || !strcmp(line, "doubt")) {
-            script_step_kind kind = *line == 'w' ? STEP_WANTED : *line == 'f' ? STEP_FAIL : STEP_DOUBT;
+        } else if (find_step(line, &kind)) {
             add_step(script, kind)->text = unescape(rest, strlen(rest));
         } else {
             good = parse_setting(script, line, rest);

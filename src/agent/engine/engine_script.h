@@ -17,6 +17,8 @@
  *     doubt TOKEN INSTEAD         where a text says this token, the model doubts it: it would rather have
  *         said the other one; from
  *                                 the first such line (the strongest doubt) to the last
+ *     likely TEXT                 behind a sequence that has this text anything is likelier than behind one that has
+ *                                 that of an earlier such line, or none; without such lines nothing is weighed
  *     fail TEXT                   the first append before the following answer fails with this sentence
  */
 #ifndef KVIST_AGENT_ENGINE_ENGINE_SCRIPT_H
@@ -30,7 +32,13 @@
 
 enum { SCRIPT_MAX_TOKENS = 1 << 20, SCRIPT_MAX_LANES = 32 };
 
-typedef enum script_step_kind { STEP_ANSWER, STEP_WANTED, STEP_FAIL, STEP_DOUBT } script_step_kind;
+typedef enum script_step_kind {
+    STEP_ANSWER,
+    STEP_WANTED,
+    STEP_FAIL,
+    STEP_DOUBT,
+    STEP_LIKELY
+} script_step_kind;
 
 typedef struct script_step {
     script_step_kind kind;

@@ -196,6 +196,7 @@ typedef struct agent_asked {
     char *went;      /* the definition that was renamed or deleted last */
     bool test_alone; /* a test is asked for, and no code is to change */
     agent_new_test new_test;
+    bool has_chosen;                    /* the answer was chosen among several (choose.c) */
     bool has_begun_addition;            /* the call for a new function was begun */
     char *document;                     /* that was to change too, once its place was shown; NULL */
     bool has_begun_document;            /* the call that writes its line */

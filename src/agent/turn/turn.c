@@ -118,11 +118,12 @@ static void set_sampling(agent *a, bool further)
     a->engine->ops->set_sampling(a->engine, &s);
 }
 
-/* The candidate whose test passed becomes the answer; *taken false: there is none. */
-static int take_candidate(agent *a, agent_reply *r, bool *taken, base_err *err)
+/* The candidate whose test passed, or whose change fits best, becomes the answer; *taken false: there is none. */
+static int take_candidate(agent *a, const agent_opening *opening, agent_reply *r, bool *taken, base_err *err)
 {
     model_ids ids = {0};
-    int rc = agent__try(a, &ids, err);
+    int rc = opening->call.len ? 0 : agent__try(a, &ids, err);
+    if (!rc && !ids.n && agent__choosing_is_due(a)) rc = agent__choose(a, opening, &ids, err);
     if (!rc && ids.n) {
         rc = agent__reply_take(a, r, &ids, err);
         *taken = !rc;
@@ -251,7 +252,7 @@ static int read_answer(
     bool taken = false;
     int rc = open_answer(a, request, steps, &opening, err);
     if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
-    if (!rc && !opening.call.len) rc = take_candidate(a, r, &taken, err);
+    if (!rc) rc = take_candidate(a, &opening, r, &taken, err);
     if (!rc && !taken) rc = agent__reply_decode(a, r, &opening, a->settings.schema ? hold : NULL, err);
     agent_opening_free(&opening);
     if (rc) return rc;

@@ -126,6 +126,11 @@ bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call);
 int agent__append_outside(agent *a, base_err *err);
 int agent__describe_outside(agent *a, const char *name, base_err *err); /* /mcp [NAME] */
 
+/* --- choose.c --- */
+bool agent__choosing_is_due(const agent *a); /* other behaviour is asked for, and nothing was answered yet */
+/* Samples a few answers that begin so; *ret_ids: the tokens of the one whose change the request fits best. */
+int agent__choose(agent *a, const agent_opening *opening, model_ids *ret_ids, base_err *err);
+
 /* --- tries.c --- */
 bool agent__tries_are_due(const agent *a); /* a test has failed, and candidates were not sampled yet */
 uint32_t agent__tries(const agent *a);     /* how many candidates there are in the mode that holds */
