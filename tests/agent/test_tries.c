@@ -329,26 +329,32 @@ static void test_tries__a_thought_is_no_part_of_a_candidate(void **state)
 static void test_choose__the_change_that_fits_the_request_is_taken(void **state)
 {
     NEEDS("branches");
-    static const char script[] = "likely echo missing\nlikely test -s\n"
-                                 "answer <<X\nload_config() {\n    cat \"$1\" || exit\n}\n```\nX\n"
-                                 "answer <<X\nload_config() {\n    test -s \"$1\" && cat \"$1\"\n}\n```\nX\n"
-                                 "answer <<X\nload_config() {\n    test -s \"$1\" && cat \"$1\"\n}\n```\nX\n"
-                                 "answer <<X\nload_config() {\n    cat \"$1\"\n}\n```\nX\n"
-                                 "answer <<X\nload_config() {\n    echo missing\n}\n```\nX\n"
-                                 "answer Done.\n";
-    host h = new_host();
-    put_file("all.sh", "load_config() {\n    cat \"$1\"\n}\n\nother() {\n    exit 1\n}\n");
-    agent_session *s = open_session(&h, script, AGENT_MODE_ALL, NULL, false);
-    submit(s, &h, "/tries 6");
-    submit(s, &h, "Fail on an empty config");
-    assert_file(
-        "all.sh", "load_config() {\n    test -s \"$1\" && cat \"$1\"\n}\n\nother() {\n    exit 1\n}\n");
-    assert_true(told(&h, "\"number\":3,\"of\":5,\"status\":\"the same as an earlier one\""));
-    assert_true(told(&h, "\"number\":4,\"of\":5,\"status\":\"no change\""));
-    assert_true(told(&h, "candidate 2 is taken"));
-    assert_true(told(&h, "\"answer\",\"turn\":1,\"text\":\"Done.\""));
-    agent_session_close(s);
-    free_host(&h);
+    static const char *const first[] = {"cat \"$1\" || exit", "cat \"$1\""}; /* the second: a copy */
+    static const char further[] = "answer <<X\nload_config() {\n    test -s \"$1\" && cat \"$1\"\n}\n```\nX\n"
+                                  "answer <<X\nload_config() {\n    test -s \"$1\" && cat \"$1\"\n}\n```\nX\n"
+                                  "answer <<X\nload_config() {\n    cat \"$1\"\n}\n```\nX\n"
+                                  "answer <<X\nload_config() {\n    echo missing\n}\n```\nX\n"
+                                  "answer Done.\n";
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script,
+            "likely echo missing\nlikely test -s\nanswer <<X\nload_config() {\n    %s\n}\n```\nX\n%s",
+            first[i], further);
+        put_file("all.sh", "load_config() {\n    cat \"$1\"\n}\n\nother() {\n    exit 1\n}\n");
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, "/tries 6");
+        submit(s, &h, "Fail on an empty config");
+        assert_file(
+            "all.sh", "load_config() {\n    test -s \"$1\" && cat \"$1\"\n}\n\nother() {\n    exit 1\n}\n");
+        assert_true(told(&h, "\"number\":3,\"of\":5,\"status\":\"the same as an earlier one\""));
+        assert_true(told(&h, "\"number\":4,\"of\":5,\"status\":\"no change\""));
+        assert_true(told(&h, "candidate 2 is taken"));
+        assert_true(told(&h, "\"answer\",\"turn\":1,\"text\":\"Done.\""));
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
 }
 
 /* Words, and a request for something new, are taken as they come. */
@@ -364,7 +370,7 @@ static void test_choose__what_is_no_change_is_not_weighed(void **state)
             open_session(&h, "likely exit\n" NO NO NO NO NO NO NO NO, AGENT_MODE_ALL, NULL, false);
         submit(s, &h, "/tries 6");
         submit(s, &h, requests[i]);
-        assert_false(told(&h, " is taken"));
+        assert_false(told(&h, " is taken: "));
         if (i) assert_false(told(&h, "\"candidate\""));
         agent_session_close(s);
         free_host(&h);

@@ -161,7 +161,7 @@ int agent__candidate_preview(agent *a, agent_candidate *c, base_err *err)
     agent_call call = {0};
     tool_preview preview = {0};
     tool_result result = {.exit_code = -1};
-    const char *path, *name;
+    const char *path;
     base_str text;
     int rc = 0;
     c->word = "no call";
@@ -175,17 +175,19 @@ int agent__candidate_preview(agent *a, agent_candidate *c, base_err *err)
             .payload = {call.payload, call.payload_n},
             .request = a->request};
         tool_limits limits = {.result_bytes = PREVIEW_BYTES, .cancel = a->cancel};
+        const char *file = base_json_str(request.arguments, "path", NULL);
+        c->path = file ? base_xstrdup(file) : NULL; /* where it is no change: what it is about */
+        c->name = base_xstrdup(base_json_str(request.arguments, "name", ""));
         char *no_test = agent__why_no_test(a, request.arguments, request.payload);
         c->word = no_test ? "no test of it" : "no change";
         if (!no_test) rc = tool->prepare(a->workspace, &request, &limits, &preview, &result, err);
         free(no_test);
         if (!rc && tool_preview_text(&preview, &path, &text)) {
-            name = base_json_str(request.arguments, "name", "");
             c->word = NULL;
             c->headline = base_xstrdup(preview.headline);
             c->detail = base_xstrdup(preview.detail ? preview.detail : "");
+            free(c->path);
             c->path = base_xstrdup(path);
-            c->name = base_xstrdup(name);
             c->change = base_hash64(text.ptr, text.len, base_hash64(path, strlen(path), 3));
             base_buf_add(&c->text, text.ptr, text.len);
         }

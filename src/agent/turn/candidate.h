@@ -16,7 +16,7 @@ typedef struct agent_candidate {
     bool is_cut;          /* it is not whole: it reached its limit of tokens */
     char *headline;       /* of the change, NULL: it is none */
     char *detail;         /* its diff */
-    char *path, *name;    /* of what its call writes; name "": it says none */
+    char *path, *name;    /* of what its call writes or would (NULL: no such call); name "": it says none */
     base_buf text;        /* of the file behind the change */
     uint64_t change;      /* hash of path and new text: two candidates may say the same */
     const char *word;     /* why it is no change; NULL: it is one */

@@ -16,7 +16,13 @@
 #include "code/code.h"
 
 /* A further one is begun as long as the ones before it took no longer than ENOUGH_S. */
-enum { MOST = 5, PLAIN = 2, ENOUGH_S = 60, MOST_DIFF = 6000 }; /* PLAIN: the last that is not warm */
+enum {
+    MOST = 5,
+    PLAIN = 2,
+    ENOUGH_S = 60,
+    MOST_DIFF = 6000,
+    MOST_SUBJECT = 4000
+}; /* PLAIN: the last that is not warm */
 static const float warm = 0.7f;
 
 typedef struct choice {
@@ -83,10 +89,11 @@ typedef struct subject {
 
 static bool find_subject(const agent *a, const agent_candidate *first, subject *ret)
 {
-    if (!first->path || !*first->name) return false;
+    if (!first->path || !first->name || !*first->name) return false;
     agent__find_standing(a, first->path, first->name, &ret->standing);
     ret->language = code_language(first->path, "", 0);
-    const bool is_one = ret->standing.path && ret->standing.text.len && ret->language;
+    const bool is_one = ret->standing.path && ret->standing.text.len && ret->language &&
+                        ret->standing.text.len <= MOST_SUBJECT;
     const agent_definition d = {
         .path = first->path, .name = first->name, .language = (char *)(ret->language ? ret->language : "")};
     if (is_one) agent__put_call(a, &d, &ret->call);
