@@ -256,7 +256,7 @@ static void test_turn__a_test_without_its_runner_judges_nothing(void **state)
     free_host(&h);
 }
 
-/* A pytest that is missing is no reason to judge nothing where the tests are unittest's. */
+/* A pytest that is missing is no reason to judge nothing where the tests are unittest's, and is looked for once. */
 static void test_turn__tests_of_unittest_need_no_pytest(void **state)
 {
     put_file("pytest.py", "import sys\nsys.exit('python3: No module named pytest')\n");
@@ -268,6 +268,21 @@ static void test_turn__tests_of_unittest_need_no_pytest(void **state)
     submit(s, &h, "test_add.py fails; fix add");
     assert_file("add.py", "def add(a, b):\n    return a + b\n");
     if (!told(&h, "Its test passes: python3 -m unittest -q -f test_add.py")) fail_msg("%s", h.json.data);
+    agent_session_close(s);
+    free_host(&h);
+    put_file(
+        "sum.py", "def sum_of(a, b):\n    return a - b\n"); /* nor is one found again that cannot judge */
+    put_file("test_sum.py", "import unittest\nimport nothing_of_that_name\nfrom sum import sum_of\n");
+    h = new_host();
+    s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"sum.py\", \"name\": "
+        "\"sum_of\"}}</tools>\n```python\ndef sum_of(a, b):\n    return a + b\n```\nX\nanswer Done.\n",
+        AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "sum_of should give the sum of both");
+    assert_file("sum.py", "def sum_of(a, b):\n    return a + b\n");
+    const char *said = strstr(h.json.data, "unittest -q -f test_sum.py cannot judge the change");
+    assert_non_null(said);
+    assert_null(strstr(said + 1, "unittest -q -f test_sum.py cannot judge the change"));
     agent_session_close(s);
     free_host(&h);
 }

@@ -23,6 +23,7 @@ void agent__set_test(agent *a, const char *command)
 }
 
 #define PYTEST     "python3 -m pytest -q -x --tb=short "
+#define UNITTEST   "python3 -m unittest -q -f "
 #define NO_ADDOPTS "-o addopts= "
 
 /* How a test file is run alone, by its name's ending. */
@@ -68,14 +69,28 @@ bool agent__path_is_plain(const char *path)
     return !strpbrk(path, " \t\n'\"$`\\;&|<>()*?[]{}!#~") && *path != '-';
 }
 
+/* Tests that Python runs by itself: they use unittest, and nothing of pytest. */
+static bool is_of_unittest(const agent *a, const char *path)
+{
+    enum { MAX_FILE = 4 << 20 };
+    base_buf text = {0};
+    const bool is_so = !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len &&
+                       code_has_identifier(text.data, text.len, "unittest") &&
+                       !code_has_identifier(text.data, text.len, "pytest");
+    base_buf_free(&text);
+    return is_so;
+}
+
 bool agent__set_test_file(agent *a, const char *path)
 {
     for (size_t i = 0; i < sizeof test_runners / sizeof *test_runners; i++) {
         if (!base_ends_with(path, test_runners[i].ending) || !agent__path_is_plain(path)) continue;
-        const bool is_python = base_ends_with(path, ".py");
+        const bool is_python = base_ends_with(path, ".py"),
+                   is_plain = is_python && a->test.lacks_pytest && is_of_unittest(a, path);
         base_buf command = {0};
         base_buf_printf(&command, "%s%s%s%s", is_python && has_src_packages(a) ? "PYTHONPATH=src " : "",
-            test_runners[i].before, is_python && measures_coverage(a) ? NO_ADDOPTS : "", path);
+            is_plain ? UNITTEST : test_runners[i].before,
+            is_python && !is_plain && measures_coverage(a) ? NO_ADDOPTS : "", path);
         agent__set_test(a, command.data);
         base_buf_free(&command);
         return true;
@@ -85,23 +100,18 @@ bool agent__set_test_file(agent *a, const char *path)
 
 bool agent__do_without_pytest(agent *a)
 {
-    const char *command = a->test.command, *runner = command ? strstr(command, PYTEST) : NULL;
-    if (!runner || a->test.has_values) return false;
+    const char *runner = a->test.command ? strstr(a->test.command, PYTEST) : NULL;
+    if (!runner || a->test.has_values || a->test.lacks_pytest) return false;
     const char *path = runner + strlen(PYTEST);
     if (!strncmp(path, NO_ADDOPTS, strlen(NO_ADDOPTS))) path += strlen(NO_ADDOPTS);
-    base_buf text = {0}, plain = {0};
-    const bool is_so = !tool_workspace_read(a->workspace, path, 4 << 20, &text, NULL) && text.len &&
-                       code_has_identifier(text.data, text.len, "unittest") &&
-                       !code_has_identifier(text.data, text.len, "pytest");
-    if (is_so) {
-        const bool is_found = a->test.is_found;
-        base_buf_printf(&plain, "%.*spython3 -m unittest -q -f %s", (int)(runner - command), command, path);
-        agent__set_test(a, plain.data);
-        a->test.is_found = is_found;
-    }
-    base_buf_free(&text);
-    base_buf_free(&plain);
-    return is_so;
+    a->test.lacks_pytest = true;
+    if (!is_of_unittest(a, path)) return false;
+    char *copy = base_xstrdup(path);
+    const bool is_found = a->test.is_found;
+    agent__set_test_file(a, copy);
+    a->test.is_found = is_found;
+    free(copy);
+    return true;
 }
 
 /* A word of the request that is a test file of the tree: its command becomes the test. */

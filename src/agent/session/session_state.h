@@ -94,6 +94,7 @@ typedef struct agent_test {
     size_t n_unfit;
     bool is_found;                    /* by the program, for this turn's change (judge.c) */
     bool in_copy;                     /* it builds: in the session's copy of the tree (tools/run/scratch.h) */
+    bool lacks_pytest;                /* it was called, and is not installed */
     const agent_verdict_words *words; /* of one that runs no test: a compiler, a linter; NULL: it is a test */
     char *approved; /* its run after an approved change asks no second time in approved_turn; NULL: none */
     uint32_t approved_turn;
