@@ -647,7 +647,8 @@ static void test_toolchains__run_their_tests(void **state)
         {"cargo test --offline", "1 passed",
             {{"Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"},
                 {"src/lib.rs", "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 2);\n}\n"}}},
-        {"go test ./...", "ok",
+        /* Without vet, which reads the facts of the whole standard library anew behind each wall. */
+        {"go test -vet=off ./...", "ok",
             {{"go.mod", "module small\n\ngo 1.19\n"}, {"small_test.go", "package small\n\n"
                                                                         "import \"testing\"\n\n"
                                                                         "func TestAdds(t *testing.T) {\n"
