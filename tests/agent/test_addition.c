@@ -259,6 +259,11 @@ static void test_addition__a_function_of_a_type_is_begun(void **state)
             "function isValid", " (s) {\n  return true\n}\n```",
             "exports.parse = parse\nexports.isValid = isValid\n\nfunction parse (s) {\n  return s\n}\n\n"
             "function isValid (s) {\n  return true\n}\n"},
+        {"cache.go", "package q\n\ntype LRU struct{ n int }\n\ntype Cache struct{ n int }\n",
+            "Add method Reset to LRU Cache: it sets n to 0", "func (c *Cache) Reset",
+            "() {\n\tc.n = 0\n}\n```",
+            "package q\n\ntype LRU struct{ n int }\n\ntype Cache struct{ n int }\n\nfunc (c *Cache) Reset() {\n\tc.n = "
+            "0\n}\n"},
         /* Another type's method of that name is another thing. */
         {"queue.go",
             "package q\n\ntype Queue struct{ n int }\n\nfunc (q *Queue) Pop() {\n\tq.n--\n}\n\ntype Stack struct{ n "

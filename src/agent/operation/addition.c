@@ -59,6 +59,26 @@ static bool is_owner(const char *request, agent_word word)
     return agent__is_any_word(request, next, needing);
 }
 
+/* "to LRU Cache", where both are types: the last one is meant, and takes the place of *name and *path. */
+static void take_last_of_compound(
+    const agent *a, const char *request, agent_word word, const char *new_name, char **name, char **path)
+{
+    agent_word next;
+    while (request[word.to] == ' ' && agent__next_word(request, word.to, &next) && next.from == word.to + 1) {
+        char *last = agent__copy_word(request, next), *last_path = NULL;
+        if (strcmp(last, new_name) != 0) last_path = holder_path(a, last);
+        if (!last_path) {
+            free(last);
+            return;
+        }
+        free(*name);
+        free(*path);
+        *name = last;
+        *path = last_path;
+        word = next;
+    }
+}
+
 /* The type that the request puts it into, and its file. */
 static char *find_holder(const agent *a, const char *request, agent_addition_words *w)
 {
@@ -72,6 +92,7 @@ static char *find_holder(const agent *a, const char *request, agent_addition_wor
         if (word.to - word.from < 2 || is_path || !is_place) continue;
         char *name = agent__copy_word(request, word);
         if (strcmp(name, w->name) != 0) path = holder_path(a, name);
+        if (path) take_last_of_compound(a, request, word, w->name, &name, &path);
         if (path)
             w->holder = name;
         else
