@@ -248,8 +248,10 @@ static int weigh_all(agent *a, choice *c, uint32_t *ret_best, base_err *err)
         if (!c->all[i].word && n_changes > 1) rc = weigh(a, &c->all[i], &c->weights[i], err);
         if (!c->all[i].word && (*ret_best == UINT32_MAX || c->weights[i] > c->weights[*ret_best]))
             *ret_best = i;
-        if (!c->all[i].word)
-            base_buf_printf(&status, "the request behind its diff: %.1f nats", c->weights[i]);
+        if (n_changes > 1)
+            base_buf_printf(&status, "log p of the request behind it %.1f", c->weights[i]);
+        else
+            base_buf_puts(&status, "the only change");
         if (!rc) tell(a, &c->all[i], c->n, c->all[i].word ? c->all[i].word : status.data);
         base_buf_free(&status);
     }
