@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/numbers.h"
 
 enum { DEFAULT_CONTEXT = 1500, DEFAULT_STEPS = 24, DEFAULT_TOKENS = 1024 };
 
@@ -44,13 +45,13 @@ static void on_plan(void *user, const kv_plan *p)
     agent_logged_tell_plan(p, a->turn, emit_behind, a);
     if (p->cause == KV_CAUSE_FOLD)
         agent__notice(a,
-            "the session goes on behind the model's context: the first %u of %u tokens are read from nearer "
+            "the session goes on behind the model's context: the first %s of %s tokens are read from nearer "
             "now, as if what was evicted among them had never been",
-            kv_plan_folded_to(p), p->n_tokens);
+            BASE_THOUSANDS(kv_plan_folded_to(p)), BASE_THOUSANDS(p->n_tokens));
     if (p->lost)
         agent__notice(a,
-            "the rows of %u tokens were given up: the host tier is full (--kv-set disk=MiB is its limit)",
-            kv_plan_lost(p));
+            "the rows of %s tokens were given up: the host tier is full (--kv-set disk=MiB is its limit)",
+            BASE_THOUSANDS(kv_plan_lost(p)));
 }
 
 int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *options,

@@ -169,7 +169,7 @@ static void test_session__a_budget_is_told_at_once(void **state)
     /* Also of a turn that another process ran. The session goes on under the budget that it had last. */
     s = open_session(&again, "answer c\n", AGENT_MODE_ASK, "", true);
     assert_int_equal(submit(s, &again, "/budget"), 0);
-    assert_true(told(&again, "budget 2200 rows"));
+    assert_true(told(&again, "budget 2,200 rows"));
     assert_int_equal(submit(s, &again, "/budget off"), 0);
     assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "budget"), 0);
     assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "new"), new);

@@ -1053,7 +1053,7 @@ class Remote(unittest.TestCase):
         log = [json.loads(line) for line in self.kvist("log", "export", self.last_session()).stdout.splitlines()]
         asked = self.of(log, "approval_request")
         self.assertEqual([e["decision"] for e in self.of(log, "approval")], ["no", "yes"], run.stdout)
-        self.assertRegex(asked[0]["headline"], r"put aside \d+ of \d+ tokens; \d+ tokens behind the cut are computed again")
+        self.assertRegex(asked[0]["headline"], r"put aside [\d,]+ of [\d,]+ tokens; [\d,]+ tokens behind the cut are computed again")
         self.assertEqual([len(self.cuts(log)), len(s.requests)], [1, 7], run.stdout)
 
     def test_a_budget_below_the_prompt(self):
@@ -1081,8 +1081,8 @@ class Remote(unittest.TestCase):
         s = self.serve("llama", [f"It sums {i}." for i in range(20)])
         run, log = self.long_session(s, "--kv-budget", "full", more=["/budget", "/budget 9000", "/budget 3%", "And?", "/budget full"])
         self.assertIn("no budget: all ", run.stdout)
-        self.assertRegex(run.stdout, r"budget 9000 tokens of a request; \d+ are sent, 0 are put aside")
-        self.assertRegex(run.stdout, r"a cut to 6300 now would put \d+ tokens aside \(.*; \d+ tokens behind the cut are computed again")
+        self.assertRegex(run.stdout, r"budget 9,000 tokens of a request; [\d,]+ are sent, 0 are put aside")
+        self.assertRegex(run.stdout, r"a cut to 6,300 now would put [\d,]+ tokens aside \(.*; [\d,]+ tokens behind the cut are computed again")
         self.assertEqual(len(self.cuts(log)), 1)
         run = self.kvist("--linear", "--resume", self.last_session(), "--endpoint", s.url, stdin="/budget 12M\n")
         self.assertIn("held to a budget of tokens", run.stdout + run.stderr)

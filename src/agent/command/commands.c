@@ -22,6 +22,7 @@
 #include "base/edits.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/numbers.h"
 #include "base/show.h"
 #include "base/utf8.h"
 #include "code/map.h"
@@ -141,25 +142,27 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
     }
     a->engine->ops->stats(a->engine, &s);
     char grace[80] = "";
-    if (s.until) snprintf(grace, sizeof grace, " (nothing leaves before there are %u)", s.until);
+    if (s.until)
+        snprintf(grace, sizeof grace, " (nothing leaves before there are %s)", BASE_THOUSANDS(s.until));
     if (!rc && s.budget)
-        agent__notice(a, "budget %u rows a lane%s; %u active of %u tokens, %u in the host tier", s.budget,
-            grace, s.active, s.n_tokens, s.host);
+        agent__notice(a, "budget %s rows a lane%s; %s active of %s tokens, %s in the host tier",
+            BASE_THOUSANDS(s.budget), grace, BASE_THOUSANDS(s.active), BASE_THOUSANDS(s.n_tokens),
+            BASE_THOUSANDS(s.host));
     else if (!rc)
-        agent__notice(a, "no budget: all %u tokens stay active", s.n_tokens);
+        agent__notice(a, "no budget: all %s tokens stay active", BASE_THOUSANDS(s.n_tokens));
     if (!rc && s.budget && a->info.measured.rows)
         agent__notice(a,
-            "measured on this machine: few rows are faster from %u on, so auto is at most %u/%u, less where "
+            "measured on this machine: few rows are faster from %s on, so auto is at most %u/%u, less where "
             "a quarter of the free memory holds less (kvist kv pace measures again)",
-            a->info.measured.until, a->info.measured.until, a->info.measured.rows);
+            BASE_THOUSANDS(a->info.measured.until), a->info.measured.until, a->info.measured.rows);
     else if (!rc && s.budget)
         agent__notice(a, "auto is what a quarter of the free memory holds, 4,096 "
                          "to 16,384 rows: from when on few rows are faster has "
                          "not been found out on this machine (kvist kv pace)");
     if (!rc && s.in_8_bits)
         agent__notice(a,
-            "%u tokens are kept in 8 bits: rounding changed keys by %.2f%%, values by %.2f%% (rms)",
-            s.in_8_bits, s.key_error * 100, s.value_error * 100);
+            "%s tokens are kept in 8 bits: rounding changed keys by %.2f%%, values by %.2f%% (rms)",
+            BASE_THOUSANDS(s.in_8_bits), s.key_error * 100, s.value_error * 100);
     if (!rc && *arguments) agent__ledger(a); /* the screen's numbers are the ledger's */
     return rc;
 }
@@ -188,11 +191,12 @@ static int run_settings(agent *a, const char *arguments, base_err *err)
     base_buf_printf(
         &now, "in force now: mode %s, tries %u", agent_mode_word(a->settings.mode), agent__tries(a));
     if (s.budget)
-        base_buf_printf(
-            &now, ", budget %u %s", s.budget, agent__is_priced(a) ? "tokens of a request" : "rows a lane");
+        base_buf_printf(&now, ", budget %s %s", BASE_THOUSANDS(s.budget),
+            agent__is_priced(a) ? "tokens of a request" : "rows a lane");
     else
         base_buf_puts(&now, ", no budget");
-    if (s.budget && s.until) base_buf_printf(&now, " (nothing leaves before there are %u)", s.until);
+    if (s.budget && s.until)
+        base_buf_printf(&now, " (nothing leaves before there are %s)", BASE_THOUSANDS(s.until));
     if (s.state_bytes)
         base_buf_printf(&now,
             "; %u states kept of at most %u, %.1f MiB each (--kv-set states=MiB in memory, states_disk=MiB "
@@ -474,12 +478,13 @@ static int run_context(agent *a, const char *arguments, base_err *err)
     uint32_t *lanes = base_xcalloc(s.n_tokens + 1, sizeof *lanes);
     agent__active_lanes(a, lanes);
     base_buf out = {0};
-    base_buf_printf(&out, "%u", s.n_tokens);
-    if (!s.endless) base_buf_printf(&out, " of %u", s.n_ctx);
+    base_buf_puts(&out, BASE_THOUSANDS(s.n_tokens));
+    if (!s.endless) base_buf_printf(&out, " of %s", BASE_THOUSANDS(s.n_ctx));
     base_buf_puts(&out, " tokens");
-    if (s.folded_to) base_buf_printf(&out, ", the first %u folded", s.folded_to);
+    if (s.folded_to) base_buf_printf(&out, ", the first %s folded", BASE_THOUSANDS(s.folded_to));
     const uint32_t limit = (uint32_t)agent_limit_now(s.budget, s.until, s.host);
-    base_buf_printf(&out, "; active %u of %u %s", s.active, limit ? limit : s.n_tokens,
+    base_buf_printf(&out, "; active %s of %s %s", BASE_THOUSANDS(s.active),
+        BASE_THOUSANDS(limit ? limit : s.n_tokens),
         agent__is_priced(a) ? "tokens of a request" : "rows a lane");
     for (size_t i = 0; i < a->transcript.n_segments; i++) {
         const agent_segment *p = &a->transcript.segments[i];
@@ -625,8 +630,8 @@ static int run_compact(agent *a, const char *arguments, base_err *err)
     put_active(a, &text);
     uint32_t n = agent__count(a, text.data, text.len);
     char *parent = base_xstrdup(a->telling.id);
-    agent__notice(a, "compacting: %u of %u tokens go on in a new session and are computed again there", n,
-        agent__n_tokens(a));
+    agent__notice(a, "compacting: %s of %s tokens go on in a new session and are computed again there",
+        BASE_THOUSANDS(n), BASE_THOUSANDS(agent__n_tokens(a)));
     int rc = agent__restart(a, parent, err);
     if (!rc) rc = agent__open_message(a, MODEL_ROLE_USER, err);
     agent_text t = {

@@ -15,6 +15,7 @@
 #include "agent/session/ledger.h"
 #include "agent/session/tell.h"
 #include "base/mem.h"
+#include "base/numbers.h"
 
 enum { MOST_NAMED = 8 }; /* of a list for a person or the model */
 /* Chosen by hand, not measured: what a cut goes down to. */
@@ -100,8 +101,8 @@ static void put_price(const agent_cut *cut, base_buf *out)
     if (!cut->again)
         base_buf_puts(out, "nothing is computed again for it");
     else
-        base_buf_printf(out, "%s%u tokens behind the cut are computed again for it",
-            cut->at_most ? "at most " : "", cut->again);
+        base_buf_printf(out, "%s%s tokens behind the cut are computed again for it",
+            cut->at_most ? "at most " : "", BASE_THOUSANDS(cut->again));
 }
 
 static kv_plan *plan_of(const agent *a, const agent_cut_parts *c, const agent_cut *cut)
@@ -143,7 +144,8 @@ static bool is_allowed(agent *a, const agent_cut *cut, const char *names, uint32
     if (!cut->again || a->aside.always || a->settings.mode != AGENT_MODE_ASK || !a->host.approve) return true;
     base_buf headline = {0}, price = {0}, detail = {0};
     put_price(cut, &price);
-    base_buf_printf(&headline, "put aside %u of %u tokens; %s", cut->freed, n_active, price.data);
+    base_buf_printf(&headline, "put aside %s of %s tokens; %s", BASE_THOUSANDS(cut->freed),
+        BASE_THOUSANDS(n_active), price.data);
     base_buf_printf(&detail, "%s\nNo: all of it is sent until there are a tenth more.\n", names);
     const agent_event request = {.type = AGENT_EVENT_approval_request,
         .approval_request = {.turn = a->turn,
@@ -172,8 +174,8 @@ static int apply(agent *a, const agent_cut_parts *c, const agent_cut *cut, uint3
     }
     a->aside.refused_at = 0;
     agent__notice(a,
-        "%u of %u tokens are put aside: %s; %s. They are kept, and come back where a message asks for them",
-        cut->freed, before, names.data ? names.data : "", price.data);
+        "%s of %s tokens are put aside: %s; %s. They are kept, and come back where a message asks for them",
+        BASE_THOUSANDS(cut->freed), BASE_THOUSANDS(before), names.data ? names.data : "", price.data);
     bool at_most;
     agent_price w = a->aside.waiting; /* cuts with no request between them have one price */
     if (!w.is_open)
@@ -283,7 +285,8 @@ void agent__tell_span_budget(agent *a)
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
     if (!s.budget) {
-        agent__notice(a, "no budget: all %u tokens are sent, %u are put aside", s.active, s.host);
+        agent__notice(a, "no budget: all %s tokens are sent, %s are put aside", BASE_THOUSANDS(s.active),
+            BASE_THOUSANDS(s.host));
         return;
     }
     agent_cut_parts c = {0};
@@ -293,11 +296,11 @@ void agent__tell_span_budget(agent *a)
     find_cut(a, a->request ? a->request : "", s.active > to ? s.active - to : 0, &c, &cut);
     put_names(a, &c, &cut, &names);
     put_price(&cut, &price);
-    agent__notice(
-        a, "budget %u tokens of a request; %u are sent, %u are put aside", s.budget, s.active, s.host);
+    agent__notice(a, "budget %s tokens of a request; %s are sent, %s are put aside", BASE_THOUSANDS(s.budget),
+        BASE_THOUSANDS(s.active), BASE_THOUSANDS(s.host));
     if (cut.freed)
-        agent__notice(a, "a cut to %u now would put %u tokens aside (%s); %s%s", to, cut.freed,
-            names.data ? names.data : "", price.data,
+        agent__notice(a, "a cut to %s now would put %s tokens aside (%s); %s%s", BASE_THOUSANDS(to),
+            BASE_THOUSANDS(cut.freed), names.data ? names.data : "", price.data,
             s.active <= s.budget || agent_cut_is_offered(&cut, s.active, s.budget, a->info.n_ctx)
                 ? ""
                 : ". It is not made yet: that is too little for its price");

@@ -20,6 +20,7 @@
 #include "agent/words/name_question.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/numbers.h"
 
 enum { LEAST_ROOM = 192 };
 
@@ -339,8 +340,8 @@ static void turn_ends(agent *a, const char *status)
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
     if (!s.endless && s.n_tokens > s.n_ctx / 10 * 9)
-        agent__notice(a, "%u of %u tokens of the context are used: /compact goes on in a smaller session",
-            s.n_tokens, s.n_ctx);
+        agent__notice(a, "%s of %s tokens of the context are used: /compact goes on in a smaller session",
+            BASE_THOUSANDS(s.n_tokens), BASE_THOUSANDS(s.n_ctx));
 }
 
 int agent__turn(agent *a, const char *request, base_err *err)

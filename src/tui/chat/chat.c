@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "tui/chat/chat.h"
 #include "tui/terminal/markdown.h"
-#include "tui/terminal/numbers.h"
 
 enum { DIFF_LINES = 24, OUTPUT_LINES = 5, UNFOLDED_LINES = 4000, USER_LINES = 24, USER_BYTES = 4000 };
 
@@ -113,7 +113,7 @@ static void put_rows(const tui_ui *u, base_buf *b, uint32_t rows, const char *wh
 {
     char n[32];
     if (!rows) return;
-    base_buf_printf(b, "%s %s %s", tui_thousands(rows, n), tui_state_unit(&u->state), what);
+    base_buf_printf(b, "%s %s %s", base_thousands(rows, n), tui_state_unit(&u->state), what);
     if (reasons->len) base_buf_printf(b, " (%s)", reasons->data);
 }
 
@@ -131,7 +131,8 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         char n[32];
         base_buf_puts(&b, "cache: ");
         const size_t start = b.len;
-        if (i->deferred) base_buf_printf(&b, "%s tokens left below the pivot", tui_thousands(i->deferred, n));
+        if (i->deferred)
+            base_buf_printf(&b, "%s tokens left below the pivot", base_thousands(i->deferred, n));
         if (i->deferred && (i->evicted || i->promoted)) base_buf_puts(&b, ", ");
         put_rows(u, &b, i->evicted, "evicted", &i->head);
         if (i->evicted && i->promoted) base_buf_puts(&b, ", ");
@@ -173,7 +174,7 @@ static void user_lines(const tui_ui *u, tui_item *i, int width)
     size_t more = 1;
     for (size_t k = n; k + 1 < i->body.len; k++) more += s[k] == '\n';
     snprintf(line, sizeof line, "%s %s more %s%s", u->glyphs->ellipsis,
-        tui_thousands(more > 1 ? (int64_t)more : (int64_t)(i->body.len - n), number),
+        base_thousands(more > 1 ? (int64_t)more : (int64_t)(i->body.len - n), number),
         more > 1 ? "lines" : "bytes", u->unfolded ? "" : ": Ctrl+O unfolds");
     tui_flow rest = {.text = &i->lines, .width = width, .first = "     "};
     tui_flow_puts(&rest, TUI_FAINT, line);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tui/chat/chat.h"
-#include "tui/terminal/numbers.h"
+#include "base/numbers.h"
 #include "base/path.h"
 
 enum { MAX_FIELDS = 10, LEAST_FIELD = 12 };
@@ -98,8 +98,8 @@ static int collect(tui_ui *u, field *fields, int width)
         snprintf(
             add(fields, &n, s->n_ctx && r->n * 10 > (size_t)s->n_ctx * 9 ? TUI_STYLE(TUI_WARN, 0) : TUI_PLAIN)
                 ->text,
-            96, s->n_ctx ? "%s/%s" : "%s tokens", tui_thousands((int64_t)r->n, x1),
-            tui_thousands(s->n_ctx, x2));
+            96, s->n_ctx ? "%s/%s" : "%s tokens", base_thousands((int64_t)r->n, x1),
+            base_thousands(s->n_ctx, x2));
     }
     if (s->approval.waiting)
         snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "waits for you");

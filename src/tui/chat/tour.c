@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
+#include "base/numbers.h"
 #include "tui/chat/chat.h"
-#include "tui/terminal/numbers.h"
 
 enum { N_PAGES = 6 };
 
@@ -63,16 +63,16 @@ static void put_strip(tui_ui *u, base_buf *out)
         return;
     }
     base_buf_printf(out, "This panel (Tab or F2) is what the model remembers: %s tokens so far, ",
-        tui_thousands((int64_t)r->n, x1));
+        base_thousands((int64_t)r->n, x1));
     if (active < r->n)
         base_buf_printf(out, "of which it sees %s. The other %s are set aside, not lost. ",
-            tui_thousands(active, x2), tui_thousands((int64_t)r->n - active, x3));
+            base_thousands(active, x2), base_thousands((int64_t)r->n - active, x3));
     else
         base_buf_puts(out, "and it sees all of them. ");
     if (u->state.budget)
         base_buf_printf(out,
             "The budget is %s %s: when it is full, what your request needs least goes aside.",
-            tui_thousands(u->state.budget, x1), tui_state_unit(&u->state));
+            base_thousands(u->state.budget, x1), tui_state_unit(&u->state));
     else
         base_buf_printf(out,
             "/budget 4096 would hold it to 4,096 %s: answers stay "
@@ -88,7 +88,7 @@ static void put_cost(tui_ui *u, base_buf *out)
     if (l)
         base_buf_printf(out,
             "In turn %u the model read %s new tokens in %.1f s and used %s from before at no cost. ", l->turn,
-            tui_thousands(l->new, x1), l->prefill_s, tui_thousands(l->reused, x2));
+            base_thousands(l->new, x1), l->prefill_s, base_thousands(l->reused, x2));
     base_buf_puts(out,
         "Each turn has a line here: new, reused, evicted (set aside), promoted (came back), and "
         "why. h and l show the panel as it stood after another turn.");

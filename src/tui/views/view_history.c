@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "tui/views/view.h"
 
@@ -54,8 +55,8 @@ static void draw_history(tui_ui *u, tui_area a)
     if (top < 1) top = 1;
     top += top / 16;
     int x0 = tui_printf(a, 0, 0, TUI_FAINT, "%s, 0 to %s",
-        u->state.is_elsewhere ? "tokens of a request" : "rows a lane", tui_thousands(top, n));
-    if (budget) tui_printf(a, x0, 0, TUI_STYLE(TUI_WARN, 0), "; budget %s", tui_thousands(budget, n));
+        u->state.is_elsewhere ? "tokens of a request" : "rows a lane", base_thousands(top, n));
+    if (budget) tui_printf(a, x0, 0, TUI_STYLE(TUI_WARN, 0), "; budget %s", base_thousands(budget, n));
     plot p = {.area = tui_area_within(a, 0, 1, a.width, a.height - 4)};
     p.columns = p.area.width * 2;
     p.rows = p.area.height * 4;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "tui/views/view.h"
 
 /* A sentence, in as many lines as it needs; returns them. */
@@ -28,25 +29,25 @@ static int put_asked(const tui_asked *asked, tui_area a, int y)
     const int from = y;
     const bool is_more = asked->found > asked->expected; /* it had them before kvist sent any */
     if (!asked->n) return 0;
-    tui_printf(a, 2, y++, TUI_PLAIN, "sent %s in %u request%s", tui_thousands(asked->sent, x1), asked->n,
+    tui_printf(a, 2, y++, TUI_PLAIN, "sent %s in %u request%s", base_thousands(asked->sent, x1), asked->n,
         asked->n == 1 ? "" : "s");
     if (asked->n_told) {
         char found[80], computed[48];
         int at = snprintf(found, sizeof found,
             is_more ? "found %s, %s more than expected" : "found %s of %s expected",
-            tui_thousands(asked->found, x1),
-            tui_thousands(is_more ? asked->found - asked->expected : asked->expected, x2));
-        at += snprintf(computed, sizeof computed, "  computed %s", tui_thousands(asked->computed, x3));
+            base_thousands(asked->found, x1),
+            base_thousands(is_more ? asked->found - asked->expected : asked->expected, x2));
+        at += snprintf(computed, sizeof computed, "  computed %s", base_thousands(asked->computed, x3));
         const bool fits = at + 3 <= a.width;
         tui_printf(a, 2, y++, TUI_PLAIN, "%s%s", found, fits ? computed : "");
         if (!fits) tui_printf(a, 2, y++, TUI_PLAIN, "%s", computed + 2);
     } else
         tui_put(a, 2, y++, TUI_FAINT, "what its cache held is not told");
     if (asked->tells_blocks) {
-        tui_printf(a, 2, y++, TUI_PLAIN, "there now: GPU %s  host %s  disk %s", tui_thousands(asked->gpu, x1),
-            tui_thousands(asked->host, x2), tui_thousands(asked->disk, x3));
-        tui_printf(a, 2, y++, TUI_PLAIN, "gone %s  not told %s", tui_thousands(asked->gone, x1),
-            tui_thousands(asked->unknown, x2));
+        tui_printf(a, 2, y++, TUI_PLAIN, "there now: GPU %s  host %s  disk %s",
+            base_thousands(asked->gpu, x1), base_thousands(asked->host, x2), base_thousands(asked->disk, x3));
+        tui_printf(a, 2, y++, TUI_PLAIN, "gone %s  not told %s", base_thousands(asked->gone, x1),
+            base_thousands(asked->unknown, x2));
     }
     if (*asked->why) y += put_sentence(a, y, "", TUI_STYLE(TUI_WARN, 0), asked->why);
     return y - from;
@@ -71,15 +72,15 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
                                                         : "none");
         return y - from;
     }
-    tui_printf(a, 2, y++, TUI_PLAIN, "new %s  reused %s  written %s", tui_thousands(l->new, x1),
-        tui_thousands(l->reused, x2), tui_thousands(l->generated, x3));
+    tui_printf(a, 2, y++, TUI_PLAIN, "new %s  reused %s  written %s", base_thousands(l->new, x1),
+        base_thousands(l->reused, x2), base_thousands(l->generated, x3));
     y += put_asked(&l->asked, a, y);
     int x = 2;
-    x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_HOST), "evicted %s  ", tui_thousands(l->evicted, x1));
+    x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_HOST), "evicted %s  ", base_thousands(l->evicted, x1));
     x += tui_printf(
-        a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "promoted %s  ", tui_thousands(l->promoted, x1));
+        a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "promoted %s  ", base_thousands(l->promoted, x1));
     tui_printf(
-        a, x, y++, tui_share_style(TUI_SHARE_PROTECTED), "must stay %s", tui_thousands(l->protected_, x1));
+        a, x, y++, tui_share_style(TUI_SHARE_PROTECTED), "must stay %s", base_thousands(l->protected_, x1));
     if (l->prefill_s > 0 || l->decode_tps > 0)
         tui_printf(a, 2, y++, TUI_PLAIN, "prefill %.1f s  %.1f t/s", l->prefill_s, l->decode_tps);
     if (l->active_bytes > 0)
@@ -91,13 +92,13 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
     }
     if (l->read > 0)
         tui_printf(a, 2, y++, TUI_PLAIN, "a step read %.0f%% of the rows, %s not; %.0f%% as before",
-            l->read * 100, tui_thousands(l->skipped, x1), l->kept * 100);
+            l->read * 100, base_thousands(l->skipped, x1), l->kept * 100);
     if (l->deferred > 0 || l->computed > 0) {
         x = 2 + tui_printf(a, 2, y, tui_share_style(TUI_SHARE_DEFERRED), "deferred %s  ",
-                    tui_thousands(l->deferred, x1));
+                    base_thousands(l->deferred, x1));
         x += tui_printf(a, x, y, TUI_PLAIN, "%.0f%% of the prefill spared", l->spared * 100);
         if (l->computed > 0)
-            tui_printf(a, x, y, TUI_PLAIN, ", %s computed since", tui_thousands(l->computed, x1));
+            tui_printf(a, x, y, TUI_PLAIN, ", %s computed since", base_thousands(l->computed, x1));
         y++;
     }
     if (l->why && *l->why) y += put_sentence(a, y, "why: ", TUI_PLAIN, l->why);
@@ -131,11 +132,11 @@ static void draw_ledger(tui_ui *u, tui_area a)
         const tui_ledger *l = s->ledgers + i;
         char cell[8][32];
         snprintf(cell[0], 32, "t%u", l->turn);
-        tui_thousands(l->new, cell[1]);
-        tui_thousands(l->reused, cell[2]);
-        tui_thousands(l->evicted, cell[3]);
-        tui_thousands(l->promoted, cell[4]);
-        tui_thousands(l->active, cell[5]);
+        base_thousands(l->new, cell[1]);
+        base_thousands(l->reused, cell[2]);
+        base_thousands(l->evicted, cell[3]);
+        base_thousands(l->promoted, cell[4]);
+        base_thousands(l->active, cell[5]);
         snprintf(cell[6], 32, "%.1f s", l->prefill_s);
         snprintf(cell[7], 32, "%.1f", l->decode_tps);
         x = 0;
@@ -172,20 +173,20 @@ static void explain_ledger(tui_ui *u, base_buf *out)
     base_buf_printf(out,
         "In turn %u the model had to read %s token%s (new), which took %.1f s. %s were known from before "
         "and cost nothing (reused). It wrote %s",
-        turn, tui_thousands(l->new, x1), l->new == 1 ? "" : "s", l->prefill_s, tui_thousands(l->reused, x2),
-        tui_thousands(l->generated, x3));
+        turn, base_thousands(l->new, x1), l->new == 1 ? "" : "s", l->prefill_s, base_thousands(l->reused, x2),
+        base_thousands(l->generated, x3));
     if (l->decode_tps > 0) base_buf_printf(out, ", %.1f a second", l->decode_tps);
     base_buf_puts(out, ".\n\n");
     if (!l->evicted && !l->promoted) {
         base_buf_puts(out, "Nothing left the model's memory, and nothing had to come back.");
     } else {
         base_buf_printf(out, "%s set aside (evicted), %s brought back (promoted)",
-            tui_thousands(l->evicted, x1), tui_thousands(l->promoted, x2));
+            base_thousands(l->evicted, x1), base_thousands(l->promoted, x2));
         base_buf_printf(out, l->why && *l->why ? ": %s." : ".", l->why ? l->why : "");
     }
     if (l->budget > 0)
-        base_buf_printf(out, " At its end %s of at most %s %s were in use.", tui_thousands(l->active, x1),
-            tui_thousands(l->budget, x2), tui_state_unit(&u->state));
+        base_buf_printf(out, " At its end %s of at most %s %s were in use.", base_thousands(l->active, x1),
+            base_thousands(l->budget, x2), tui_state_unit(&u->state));
     if (says_structure(l))
         base_buf_printf(out,
             "\n\n"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/numbers.h"
 #include "tui/views/view.h"
 
 typedef enum span_sort { BY_PLACE, BY_ROWS, BY_HOST, BY_AGE, N_SORTS } span_sort;
@@ -71,9 +72,9 @@ static void put_told(tui_ui *u, tui_area a, int x, int y, const tui_source *s, c
     const tui_told_sum sum = tui_told_count(&u->state.told, tui_ui_turn(u), s->from, s->to);
     const bool is_told = sum.found || sum.computed || !sum.sent;
     char n[3][32];
-    tui_thousands(sum.sent, n[0]);
-    tui_thousands(sum.found, n[1]);
-    tui_thousands(sum.computed, n[2]);
+    base_thousands(sum.sent, n[0]);
+    base_thousands(sum.found, n[1]);
+    base_thousands(sum.computed, n[2]);
     if (is_told)
         tui_printf(a, x, y, TUI_PLAIN, "%7s %7s %7s", n[0], n[1], n[2]);
     else
@@ -84,7 +85,7 @@ static void put_told(tui_ui *u, tui_area a, int x, int y, const tui_source *s, c
     for (int k = TUI_TOLD_NONE + 1; k < TUI_N_TOLD; k++)
         if (count[k])
             x += tui_printf(
-                a, x, y, tui_told_style(k), "%s %s  ", tui_told_word(k), tui_thousands(count[k], n[0]));
+                a, x, y, tui_told_style(k), "%s %s  ", tui_told_word(k), base_thousands(count[k], n[0]));
 }
 
 static bool is_narrow(const tui_ui *u, tui_area a)
@@ -119,7 +120,7 @@ static void draw_row(
         return;
     }
     snprintf(
-        line, sizeof line, "%s/%s", tui_thousands((int64_t)(c.active + 0.5), x1), tui_thousands(c.n, x2));
+        line, sizeof line, "%s/%s", base_thousands((int64_t)(c.active + 0.5), x1), base_thousands(c.n, x2));
     x += tui_printf(a, x, y, TUI_PLAIN, "%12s ", line);
     if (slim) return;
     if (u->state.is_elsewhere) {

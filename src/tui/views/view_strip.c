@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/numbers.h"
 #include "tui/views/view.h"
 
 /* At most `rows` lines; returns those used. */
@@ -175,8 +176,8 @@ static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, double deferr
     uint32_t limit = budget ? budget : s->n_ctx;
     double share = limit ? (double)active / limit : 0;
     tui_style style = share > 1.0 ? TUI_STYLE(TUI_ERR, 0) : share >= 0.8 ? TUI_STYLE(TUI_WARN, 0) : TUI_PLAIN;
-    int x = tui_printf(a, 0, y, TUI_STRONG, "%s %s", tui_state_unit(s), tui_thousands(active, x1));
-    x += tui_printf(a, x, y, TUI_PLAIN, " / %s", budget ? tui_thousands(budget, x1) : "no limit");
+    int x = tui_printf(a, 0, y, TUI_STRONG, "%s %s", tui_state_unit(s), base_thousands(active, x1));
+    x += tui_printf(a, x, y, TUI_PLAIN, " / %s", budget ? base_thousands(budget, x1) : "no limit");
     snprintf(line, sizeof line, " %.0f%%", share * 100);
     int bar = a.width - x - (int)strlen(line) - 2;
     if (bar > 24) bar = 24;
@@ -191,7 +192,7 @@ static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, double deferr
     tui_put(a, x, y, style, line);
     y++;
     x = tui_printf(a, 0, y, TUI_FAINT, s->n_ctx ? "tokens %s/%s" : "tokens %s",
-        tui_thousands((int64_t)r->n, x1), tui_thousands(s->n_ctx, x2));
+        base_thousands((int64_t)r->n, x1), base_thousands(s->n_ctx, x2));
     if (s->row_bytes > 0) {
         tui_size((int64_t)active * s->row_bytes, x1);
         const int64_t host = (int64_t)r->n - active - (int64_t)(deferred + 0.5);
@@ -209,19 +210,20 @@ static int put_counts(tui_ui *u, tui_area a, int y, const tui_count *c, uint32_t
     int x = 0;
     uint32_t protected_ = (uint32_t)(c->protected_rows + 0.5), promoted = (uint32_t)(c->promoted_rows + 0.5);
     x += tui_put(a, x, y, tui_share_style(TUI_SHARE_PROTECTED), "protected ");
-    x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands(protected_, n));
+    x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", base_thousands(protected_, n));
     x += tui_put(a, x, y, TUI_FAINT, "kept ");
     x += tui_printf(
-        a, x, y, TUI_PLAIN, "%s  ", tui_thousands(active > protected_ ? active - protected_ : 0, n));
+        a, x, y, TUI_PLAIN, "%s  ", base_thousands(active > protected_ ? active - protected_ : 0, n));
     x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_HOST), "%s ", tui_state_evicted(&u->state));
     const int64_t deferred = (int64_t)(c->deferred_rows + 0.5), host = (int64_t)c->n - active - deferred;
-    x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands(host > 0 ? host : 0, n));
+    x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", base_thousands(host > 0 ? host : 0, n));
     if (c->promoted)
-        x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "+%s  ", tui_thousands(promoted, n));
+        x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "+%s  ", base_thousands(promoted, n));
     if (c->deferred)
-        x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_DEFERRED), "~%s  ", tui_thousands(c->deferred, n));
+        x +=
+            tui_printf(a, x, y, tui_share_style(TUI_SHARE_DEFERRED), "~%s  ", base_thousands(c->deferred, n));
     if (c->barred)
-        tui_printf(a, x, y, tui_share_style(TUI_SHARE_BARRED), "barred %s", tui_thousands(c->barred, n));
+        tui_printf(a, x, y, tui_share_style(TUI_SHARE_BARRED), "barred %s", base_thousands(c->barred, n));
     return y + 1;
 }
 
@@ -259,7 +261,7 @@ static void explain_strip(tui_ui *u, base_buf *out)
     char n[32];
     base_buf_printf(out,
         "The strip is the whole session from left to right, line by line: a cell stands for %s token%s.\n\n",
-        tui_thousands(u->strip_bin, n), u->strip_bin == 1 ? "" : "s");
+        base_thousands(u->strip_bin, n), u->strip_bin == 1 ? "" : "s");
     uint32_t from = 0, to = 0;
     tui_strip_unit(u, &from, &to);
     tui_explain_tokens(u, from, to, out);
