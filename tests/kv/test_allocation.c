@@ -184,7 +184,7 @@ static void test_allocation__decoding_with_a_window_does_none(void **state)
 
 static void test_allocation__decoding_with_smollm2_does_none(void **state)
 {
-    char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
+    char *path = tiny_gguf_small_model();
     if (!base_fs_exists(path)) {
         print_message("%s is not there; kvist model get fetches it\n", path);
         free(path);

@@ -20,8 +20,6 @@
 #include "model/ops/ops.h"
 #include "tiny_gguf.h"
 
-static const char smollm2[] = "models/SmolLM2-135M-Instruct.Q4_1.gguf";
-
 static model *open_level(const char *path, const char *level)
 {
     char backend[32];
@@ -103,7 +101,7 @@ static void test_levels__give_a_little_models_bits(void **state)
 
 static void test_levels__give_smollm2s_bits(void **state)
 {
-    char *path = base_fs_home(BASE_HOME_DATA, smollm2);
+    char *path = tiny_gguf_small_model();
     bool there = base_fs_exists(path);
     if (there)
         check_levels(path, 11); /* more columns than a group: panels, too */
