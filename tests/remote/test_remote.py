@@ -724,7 +724,7 @@ class Remote(unittest.TestCase):
             self.assertGreater(len(s.requests), 2)
 
     def test_what_was_said_elsewhere_is_read_by_a_model_of_this_machine(self):
-        small = os.path.join(DATA, "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
+        small = os.environ.get("KVIST_SHORT_MODEL") or os.path.join(DATA, "models", "SmolLM2-135M-Instruct.Q4_1.gguf")  # what it says means nothing
         if not os.path.exists(small):
             self.skipTest(small + " is not there; kvist model get fetches it")
         text = "`twice` doubles x: größer, 二倍."
