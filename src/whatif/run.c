@@ -634,7 +634,7 @@ static void name_row_files(run *r)
 /* Nothing is computed any more: rows served to go on only. */
 static void drop_rows(const run *r)
 {
-    static const char *const endings[] = {"", ".manifest", ".states"};
+    static const char *const endings[] = {"", ".manifest", ".states", ".digest"};
     for (int side = 0; side < N_SIDES; side++)
         for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
             base_buf path = {0};

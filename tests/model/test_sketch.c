@@ -48,12 +48,14 @@ static int visit(void *user, uint32_t layer, model_visit *ret, base_err *err)
     return 0;
 }
 
-static void visited(void *user, const model_visit *v)
+static int visited(void *user, const model_visit *v, base_err *err)
 {
     reader *r = user;
     const size_t n = (size_t)r->view.shape.n_head_kv * ASK;
     for (size_t i = 0; i < n; i++) assert_int_equal(v->n_chosen[i], MOST);
     memcpy(r->all + r->layer * n * MOST, v->chosen, n * MOST * sizeof *r->all);
+    (void)err;
+    return 0;
 }
 
 static int descending(const void *a, const void *b)

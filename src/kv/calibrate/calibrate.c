@@ -50,7 +50,7 @@ static int add_shares(kv_session *s, const kv_needle_text *text, const kv_needle
             .end = s->n,
             .mass = mass,
             .cancel = cancel};
-        rc = s->compute.score(s->compute.user, &score, err);
+        rc = kv__score(s, &score, err);
         for (uint32_t lane = 0; lane < n_lanes && !rc; lane++)
             for (uint32_t k = 0; k < KV_NEEDLES_ASKED; k++) {
                 const kv_needle *needle = &text->needles[q->asked[k].needle];

@@ -33,7 +33,8 @@ float *kv__keys_as_queries(
             for (uint32_t t = 0; t < n; t++) {
                 const uint32_t b = tokens[t] / MODEL_ROWS_BLOCK, slot = tokens[t] % MODEL_ROWS_BLOCK;
                 const uint16_t *key = unpacked;
-                if (!rows->blocks[b] && !(rows->packed && rows->packed[b]))
+                if (!rows->blocks[b] && !(rows->packed && rows->packed[b]) &&
+                    !model_rows_filed(rows, tokens[t]))
                     memset(unpacked, 0, d * sizeof *unpacked);
                 else if (rows->packed && rows->packed[b])
                     model_rows8_keys(&rows->shape, rows->packed[b], lane, slot, 1, NULL, unpacked);

@@ -14,6 +14,7 @@ model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes)
     return (model_rows_view){.shape = s->table.shape,
         .blocks = s->table.rows,
         .packed = s->table.packed,
+        .filed = s->table.filed,
         .n_blocks = s->table.n,
         .lanes = lanes,
         .stamps = s->table.stamps,

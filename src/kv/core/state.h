@@ -178,6 +178,7 @@ struct kv_session {
 
     char *row_path;       /* NULL: memory only */
     kv_rowfile *file;     /* NULL until the first save */
+    uint64_t checked;     /* the epoch, and 1, whose live lists were looked at (check.c) */
     int tier;             /* file of blocks that are on disk only; 0: none yet */
     uint32_t tier_blocks; /* places in it that were written */
     bool keeps_windows;   /* rows behind windows stay in memory: the disk has no room for them */
@@ -206,6 +207,15 @@ model_lane_list *kv__lists_before(
     const kv_session *s, uint32_t i, uint32_t slot, uint32_t n, model_run **ret_runs);
 /* Lists and rows begin to go to the device, if there is one, while nobody waits. */
 void kv__bring(const kv_session *s);
+
+/* ---- check.c: rows that lie in the row file are looked at before anything is read of them ---- */
+
+/* Of a lane of the view those that its list has. BASE_E_FORMAT with a sentence. */
+int kv__check_lane(const kv_session *s, const model_rows_view *rows, uint32_t lane, base_err *err);
+/* Of all lanes. Of the live lists nothing is looked at twice between two changes of them. */
+int kv__check_lists(kv_session *s, const model_rows_view *rows, base_err *err);
+/* compute.score, of rows that were looked at. */
+int kv__score(kv_session *s, const model_score *score, base_err *err);
 
 /* ---- sequence.c: lanes of layers with a window ---- */
 

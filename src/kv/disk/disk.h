@@ -26,6 +26,18 @@ void kv__states_saved(kv_session *s);
 /* Reads what the manifest names. */
 int kv__states_load(kv_session *s, base_err *err);
 
+/* ---- digest.c: what is known of blocks without reading their rows ---- */
+
+/*
+ * Makes the blocks of a session that has its manifest and row file: those that the file has a digest of are there then,
+ * the others have room for their rows.
+ */
+int kv__digest_find(kv_session *s, base_err *err);
+/* Writes what is not there yet, behind the rows; whatever goes wrong costs time only. */
+void kv__digest_save(kv_session *s);
+/* Takes the file away if a row was found damaged, so that the next resume looks at all of them. */
+void kv__digest_drop_damaged(const kv_session *s);
+
 /* prefix.c: reads kv_options.prefix_file; whatever is wrong with it, there is no prefix then. */
 void kv__prefix_load(kv_session *s, const char *path);
 

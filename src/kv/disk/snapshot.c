@@ -61,6 +61,9 @@ static int write_rows(kv_session *s, base_err *err)
             rc = base_fail(err, BASE_E_LIMIT, "the row file is full");
             break;
         }
+        for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
+            rc = kv_table_check(&s->table, lane, i, i + 1, err);
+        if (rc) break;
         kv_table_get_row(&s->table, i, row);
         s->row_hash[i] = base_hash64(row, kv_row_bytes(&s->compute.shape), 0);
         rc = kv_rowfile_append(s->file, row, err);
@@ -95,7 +98,9 @@ int kv_session_save(kv_session *s, base_err *err)
     int rc = s->file ? 0 : open_fresh(s, err);
     if (!rc) rc = write_rows(s, err);
     if (!rc) rc = kv__states_save(s, err);
-    return rc ? rc : write_manifest(s, kv_rowfile_rows(s->file), err);
+    if (!rc) rc = write_manifest(s, kv_rowfile_rows(s->file), err);
+    if (!rc) kv__digest_save(s);
+    return rc;
 }
 
 /* Rows at and behind n go to the places before it that no token has. Their old places stay as they are. */
@@ -109,6 +114,8 @@ static int fill_holes(kv_session *s, uint32_t n, base_err *err)
     size_t hole = 0;
     for (uint32_t i = 0; i < s->n && !rc; i++) {
         if (s->file_row[i] < n || s->file_row[i] == KV_NO_ROW) continue;
+        rc = kv_table_load(&s->table, i / MODEL_ROWS_BLOCK, err); /* its place will not be there any more */
+        if (rc) break;
         hole = kv_bits_next(used, hole, n, false);
         kv_table_get_row(&s->table, i, row);
         rc = kv_rowfile_put(s->file, hole, row, err);
@@ -119,11 +126,19 @@ static int fill_holes(kv_session *s, uint32_t n, base_err *err)
     return rc ? rc : kv_rowfile_sync(s->file, err);
 }
 
+/* Does a fork read rows of ours where they lie in the file? */
+static bool is_read_elsewhere(const kv_session *s)
+{
+    for (uint32_t b = 0; b < s->table.n; b++)
+        if (s->table.blocks[b]->filed && s->table.blocks[b]->refs != 1) return true;
+    return false;
+}
+
 int kv_session_compact(kv_session *s, base_err *err)
 {
     int rc = kv_session_save(s, err); /* from here on the manifest names no row but these */
     const uint32_t n = s->n - kv_bits_count(s->lost, kv_bits_words(s->n)); /* rows that have a place */
-    if (rc || kv_rowfile_rows(s->file) == n) return rc;
+    if (rc || kv_rowfile_rows(s->file) == n || is_read_elsewhere(s)) return rc;
     uint32_t *places = malloc(((size_t)s->n + 1) * sizeof *places);
     if (!places) return base_fail(err, BASE_E_NOMEM, "no memory to compact the session's rows");
     memcpy(places, s->file_row, s->n * sizeof *places);
@@ -149,6 +164,7 @@ typedef struct row_reader {
 static int read_block(kv_session *s, uint32_t b, uint16_t *rows, base_err *err)
 {
     const size_t row_bytes = kv_row_bytes(&s->compute.shape);
+    if (s->table.filed[b]) return 0;
     const uint32_t end = (b + 1) * MODEL_ROWS_BLOCK < s->n ? (b + 1) * MODEL_ROWS_BLOCK : s->n;
     for (uint32_t i = b * MODEL_ROWS_BLOCK; i < end;) {
         uint32_t n = 1;
@@ -197,7 +213,7 @@ static int read_rows(kv_session *s, base_err *err)
     row_reader w = {.s = s, .failed = UINT32_MAX};
     base_pool *pool = NULL;
     const long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    int rc = kv_table_make_writable(&s->table, 0, s->n, err);
+    int rc = kv__digest_find(s, err);
     if (rc) return rc;
     pthread_mutex_init(&w.lock, NULL);
     if (s->n < MANY_ROWS || n_cpus < 2 || base_pool_new(&pool, n_cpus < 8 ? (int)n_cpus : 8, NULL))

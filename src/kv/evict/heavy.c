@@ -47,7 +47,7 @@ static int add_token(
         .end = token + 1,
         .mass = mass,
         .cancel = cancel};
-    int rc = s->compute.score(s->compute.user, &score, err);
+    int rc = kv__score(s, &score, err);
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
         if (mass[lane]) add_lane(s, lane, &lanes[lane], mass[lane]);
     free(lanes);

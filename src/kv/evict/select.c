@@ -359,7 +359,8 @@ static int score(kv_session *s, work *w, const kv_lists *lists, uint32_t budget,
         .attention = w->attention,
         .recall = w->recall,
     };
-    const int rc = take_memory(s, w, &pass, err);
+    int rc = take_memory(s, w, &pass, err);
+    if (!rc) rc = kv__check_lists(s, &rows, err);
     if (rc) return rc;
     find_answer(s, &pass);
     return s->policy->score(&pass, err);

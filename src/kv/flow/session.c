@@ -143,6 +143,7 @@ int kv_session_new(
 void kv_session_free(kv_session *s)
 {
     if (!s) return;
+    kv__digest_drop_damaged(s);
     kv__groups_free(s);
     kv_table_fini(&s->prefix.table);
     kv_state_drop(&s->states, &s->prefix.state);

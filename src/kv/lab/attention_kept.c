@@ -31,7 +31,7 @@ int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32
         .end = full->n,
         .mass = mass,
         .cancel = cancel};
-    if (!rc) rc = full->compute.score(full->compute.user, &score, err);
+    if (!rc) rc = kv__score(full, &score, err);
     double sum = 0;
     for (uint32_t lane = first; lane < full->n_lanes && !rc; lane++)
         for (uint32_t run = 0, o = 0; run < full->lists.view[lane].n_runs; run++)

@@ -45,7 +45,7 @@ static int keep_mass(kv_session *s, kv_stored_segment *part, const model_rows_vi
         for (uint32_t i = first; i < signal->n && n < SCORE_QUERIES; i++) places[n++] = i;
         rc = kv_signal_pick(signal, places, n, &some, err);
         const model_score score = {.queries = some.queries, .n_queries = n, .rows = view, .mass = mass};
-        if (!rc) rc = s->compute.score(s->compute.user, &score, err);
+        if (!rc) rc = kv__score(s, &score, err);
         for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
             const model_lane_list *list = &view->lanes[lane];
             float *to = sum + (size_t)(lane / n_head_kv) * length;

@@ -59,7 +59,7 @@ static int weigh(kv_session *s, const model_rows_view *rows, const float *querie
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         if (chosen[lane].runs) mass[lane] = base_xmalloc((rows->lanes[lane].n_rows + 1) * sizeof **mass);
     const model_score score = {.queries = queries, .n_queries = 1, .rows = rows, .mass = mass};
-    int rc = s->compute.score(s->compute.user, &score, err);
+    int rc = kv__score(s, &score, err);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         if (!rc && mass[lane]) {
             sum += shared_mass(&rows->lanes[lane], mass[lane], &chosen[lane]);

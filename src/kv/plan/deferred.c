@@ -199,7 +199,8 @@ static int compute_group(kv_session *s, work *w, const kv_lists *lists, uint32_t
         .capture = n_places ? &capture : NULL,
         .cancel = cancel,
     };
-    const int rc = s->compute.forward(s->compute.user, &batch, err);
+    int rc = kv__check_lists(s, &rows, err);
+    if (!rc) rc = s->compute.forward(s->compute.user, &batch, err);
     if (!rc && n_places) fill_captured(s, tokens, &capture, cut);
     return rc;
 }

@@ -23,6 +23,7 @@ int kv__recompute(
     if (rc) goto out;
     s->table.rows[s->table.n] = hidden->rows; /* the table's spare place */
     s->table.packed[s->table.n] = NULL;
+    s->table.filed[s->table.n] = NULL;
     s->table.stamps[s->table.n] = hidden->stamp;
     model_rows_view rows = kv__view_of(s, lanes);
     rows.n_blocks++;

@@ -10,9 +10,11 @@
 /* What is read ahead for the batch ends with it. */
 static int compute(kv_session *s, model_batch *batch, base_err *err)
 {
-    const int rc = s->compute.forward(s->compute.user, batch, err);
+    const int rc = kv__check_lists(s, batch->rows, err);
+    if (rc) return rc;
+    const int computed = s->compute.forward(s->compute.user, batch, err);
     kv__reading_rest(s);
-    return rc;
+    return computed;
 }
 
 static int call(kv_session *s, model_batch *batch, kv_state *in, kv_state **ret, base_err *err)
@@ -47,6 +49,7 @@ static int walk_piece(
     if (!rc) {
         s->table.rows[s->table.n] = hidden->rows;
         s->table.packed[s->table.n] = NULL;
+        s->table.filed[s->table.n] = NULL;
         s->table.stamps[s->table.n] = hidden->stamp;
         model_rows_view rows = kv__view_of(s, lanes);
         rows.n_blocks++;

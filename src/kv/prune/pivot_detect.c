@@ -66,7 +66,7 @@ static int measure(
                 .end = s->n,
                 .mass = mass,
                 .cancel = cancel};
-            rc = s->compute.score(s->compute.user, &score, err);
+            rc = kv__score(s, &score, err);
             for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
                 add_one(s, p, lane / per_layer, mass[lane], s->lists.view[lane].n_rows, order);
         }

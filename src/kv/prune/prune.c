@@ -140,7 +140,7 @@ static int score_layers(kv_session *s, const model_lane_list *lists, uint32_t fr
         .end = s->n,
         .mass = *ret,
         .cancel = cancel};
-    return s->compute.score(s->compute.user, &score, err);
+    return kv__score(s, &score, err);
 }
 
 /* Adds one layer's saliency by token (StructKV, equation 2); what is there counts `decay` of itself. */

@@ -14,6 +14,7 @@ struct kv_gather {
     uint32_t first, n; /* blocks */
     uint16_t **blocks; /* [first + n] of a view: the table's, and from `first` on ours */
     uint8_t **packed;  /* [first + n] ours are not */
+    uint16_t **filed;  /* [first + n] ours are not */
 };
 
 kv_gather *kv_gather_new(const kv_compute *compute, uint32_t first_block)
@@ -30,6 +31,7 @@ void kv_gather_free(kv_gather *g)
         base_huge_free(g->blocks[g->first + b], model_rows_block_bytes(&g->shape));
     free(g->blocks);
     free(g->packed);
+    free(g->filed);
     free(g);
 }
 
@@ -40,10 +42,12 @@ static uint32_t below(const model_run *run, uint32_t to)
     return to - run->index < run->n ? to - run->index : run->n;
 }
 
-/* Gaps never grow with the index: of a run that is folded the first row is. */
+/*
+ * Gaps never grow with the index: of a run that is folded the first row is. In a row file a lane's rows lie apart.
+ */
 static bool is_copied(const model_rows_view *rows, const model_run *run)
 {
-    return run->n < TOGETHER || model_rows_gap(rows, run->index);
+    return run->n < TOGETHER || model_rows_gap(rows, run->index) || model_rows_filed(rows, run->slot);
 }
 
 uint32_t kv_gather_blocks(const model_rows_view *rows, const bool *which, uint32_t to)
@@ -69,8 +73,12 @@ bool kv_gather_reserve(kv_gather *g, uint32_t n_blocks)
     uint8_t **packed = realloc(g->packed, n * sizeof *packed);
     if (!packed) return false;
     g->packed = packed;
+    uint16_t **filed = realloc(g->filed, n * sizeof *filed);
+    if (!filed) return false;
+    g->filed = filed;
     if (!g->n) memset(g->blocks, 0, g->first * sizeof *g->blocks);
     memset(g->packed, 0, n * sizeof *g->packed);
+    memset(g->filed, 0, n * sizeof *g->filed);
     for (; g->n < n_blocks; g->n++) {
         g->blocks[g->first + g->n] = base_huge_alloc(model_rows_block_bytes(&g->shape));
         if (!g->blocks[g->first + g->n]) return false;
@@ -87,8 +95,13 @@ static bool copy_rows(
     uint16_t *to = g->blocks[slot / MODEL_ROWS_BLOCK] +
                    ((size_t)lane * 2 * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK) * d;
     const uint16_t *from = model_rows_key(rows, lane, run->slot);
-    memcpy(to, from, n_bytes);
-    memcpy(to + value, from + value, n_bytes);
+    const size_t pitch = model_rows_pitch(rows, run->slot), to_value = model_rows_to_value(rows, run->slot);
+    for (uint32_t i = 0; i < run->n && pitch != d; i++) {
+        memcpy(to + i * d, from + i * pitch, d * sizeof *to);
+        memcpy(to + value + i * d, from + i * pitch + to_value, d * sizeof *to);
+    }
+    if (pitch == d) memcpy(to, from, n_bytes);
+    if (pitch == d) memcpy(to + value, from + to_value, n_bytes);
     return !model_rows_gap(rows, run->index) ||
            !g->compute->turn_rows(g->compute->user, rows, lane, run->index, run->n, to, NULL);
 }
@@ -136,7 +149,9 @@ bool kv_gather_show(kv_gather *g, model_rows_view *rows)
     if (!g->n || rows->n_blocks > g->first) return false;
     memcpy(g->blocks, rows->blocks, rows->n_blocks * sizeof *g->blocks);
     if (rows->packed) memcpy(g->packed, rows->packed, rows->n_blocks * sizeof *g->packed);
+    if (rows->filed) memcpy(g->filed, rows->filed, rows->n_blocks * sizeof *g->filed);
     rows->blocks = g->blocks;
+    rows->filed = g->filed;
     rows->packed = g->packed;
     rows->n_blocks = g->first + g->n;
     rows->turned_from = g->first * MODEL_ROWS_BLOCK;

@@ -416,6 +416,7 @@ bool kv_resident_show(kv_resident *r, model_rows_view *rows)
     for (uint32_t b = 0; b < r->n; b++) r->blocks[r->first + b] = r->own[b];
     rows->blocks = r->blocks;
     rows->packed = r->packed;
+    rows->filed = NULL; /* a session that reads by sections has none */
     rows->n_blocks = (uint32_t)n;
     rows->stamps = NULL;
     return true;

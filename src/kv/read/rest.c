@@ -99,19 +99,49 @@ static void make_means(kv_rest *r, const model_rows_view *view, uint32_t lane, u
     }
 }
 
-const uint16_t *kv_rest_find(
-    kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows, uint32_t n_pages)
+/* A page's mean as the digest of its block has it. */
+static bool take_mean(kv_rest *r, const kv_table *of, uint32_t lane, uint32_t page, uint64_t rows)
+{
+    const uint32_t d = r->head_dim, b = page / KV_DIGEST_PAGES;
+    const size_t at = ((size_t)lane * r->n_pages + page) * d;
+    const kv_filed *f = of && b < of->n ? of->blocks[b]->filed : NULL;
+    const uint16_t *both = f ? kv_filed_mean(f, page % KV_DIGEST_PAGES, lane, rows) : NULL;
+    if (!both) return false;
+    memcpy(r->keys + at, both, d * sizeof *r->keys);
+    memcpy(r->values + at, both + d, d * sizeof *r->values);
+    return true;
+}
+
+int kv_rest_find(kv_rest *r, const kv_table *of, const model_rows_view *view, uint32_t lane,
+    const uint64_t *rows, uint32_t n_pages, const uint16_t **ret, base_err *err)
 {
     const size_t first = (size_t)lane * r->n_pages;
     uint64_t *known = r->known + first;
     for (uint32_t page = 0; page < n_pages; page++) {
         if (rows[page] && known[page] != rows[page]) {
-            make_means(r, view, lane, page, rows[page]);
             r->gaps[page] = STALE;
+            const bool is_there = take_mean(r, of, lane, page, rows[page]);
+            for (uint64_t left = rows[page]; of && !is_there && left; left &= left - 1) {
+                const uint32_t t = page * KV_REST_PAGE + (uint32_t)__builtin_ctzll(left);
+                const int rc = kv_table_check(of, lane, t, t + 1, err);
+                if (rc) return rc;
+            }
+            if (!is_there) make_means(r, view, lane, page, rows[page]);
         }
         known[page] = rows[page];
     }
-    return r->values + first * r->head_dim;
+    *ret = r->values + first * r->head_dim;
+    return 0;
+}
+
+uint64_t kv_rest_get(
+    const kv_rest *r, uint32_t lane, uint32_t page, const uint16_t **ret_key, const uint16_t **ret_value)
+{
+    const size_t at = (size_t)lane * r->n_pages + page;
+    if (page >= r->n_pages) return 0;
+    *ret_key = r->keys + at * r->head_dim;
+    *ret_value = r->values + at * r->head_dim;
+    return r->known[at];
 }
 
 /* A page's mean keys of all lanes. */

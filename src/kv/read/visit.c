@@ -212,7 +212,11 @@ static int find_sketches(kv_visit *v, uint32_t first, base_err *err)
         v->sketches[b] = kv_table_sketch(&s->table, b, v->whole, s->n_whole);
         if (!v->sketches[b]) return base_fail(err, BASE_E_NOMEM, "no memory for the sketch of 256 rows");
     }
-    return 0;
+    int rc = 0; /* what is weighed by its keys is read before anybody says so */
+    for (uint32_t i = 0; i < s->n_whole && full * MODEL_ROWS_BLOCK < first && !rc; i++)
+        if (v->evicted[v->whole[i]])
+            rc = kv_table_check(&s->table, v->whole[i], full * MODEL_ROWS_BLOCK, first, err);
+    return rc;
 }
 
 /* What is evicted below `first` under these lists. */
@@ -232,7 +236,8 @@ static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_
         v->evicted[lane] = l->n > most ? l->evicted : NULL;
         if (l->n && l->n <= most) rc = list_everything(v, &rows->lanes[lane], first, l, err);
         if (l->n > most && (s->parameters.rest > 0 || s->parameters.open > 0))
-            v->means[lane] = kv_rest_find(v->rest, rows, lane, l->evicted, n_pages);
+            rc = kv_rest_find(
+                v->rest, &v->session->table, rows, lane, l->evicted, n_pages, &v->means[lane], err);
     }
     if (!rc && s->parameters.open > 0 && !kv_rest_fold(v->rest, &s->compute, &s->fold, n_pages))
         rc = base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
@@ -265,14 +270,15 @@ static bool has_room(const kv_visit *v, uint32_t n_blocks)
 
 /*
  * The rows of the live lists below known_to, for the tokens of an answer, and where some are folded for all; no error
- * where it cannot be done.
+ * where there is no room for it. BASE_E_FORMAT as kv_table_check.
  */
-static void gather(kv_visit *v, const model_rows_view *rows)
+static int gather(kv_visit *v, const model_rows_view *rows, base_err *err)
 {
     const kv_session *s = v->session;
     bool *which = calloc(s->n_lanes, sizeof *which);
+    int rc = 0;
     v->is_tried = true;
-    if (!which) return;
+    if (!which) return 0;
     find_scattered(v, which);
     const uint32_t n_blocks = kv_gather_blocks(rows, which, v->known_to);
     if (!v->gather) v->gather = kv_gather_new(&s->compute, v->cap / MODEL_ROWS_BLOCK + 2);
@@ -280,8 +286,9 @@ static void gather(kv_visit *v, const model_rows_view *rows)
     for (uint32_t lane = 0; lane < s->n_lanes && v->is_gathered; lane++) {
         lane_visit *l = &v->lanes[lane];
         if (!which[lane]) continue;
-        l->runs = kv_gather_lane(v->gather, rows, lane, v->known_to, &l->n_runs, &l->n_rows);
-        v->is_gathered = l->runs != NULL;
+        rc = kv__check_lane(s, rows, lane, err);
+        if (!rc) l->runs = kv_gather_lane(v->gather, rows, lane, v->known_to, &l->n_runs, &l->n_rows);
+        v->is_gathered = !rc && l->runs != NULL;
     }
     for (uint32_t lane = 0; lane < s->n_lanes && n_blocks && !v->is_gathered; lane++) {
         if (!which[lane]) continue;
@@ -289,6 +296,7 @@ static void gather(kv_visit *v, const model_rows_view *rows)
         v->lanes[lane].runs = NULL;
     }
     free(which);
+    return rc;
 }
 
 /* --- the batch ------------------------------------------------------------------------------------------ */
@@ -345,13 +353,23 @@ static int visit(void *user, uint32_t layer, model_visit *ret, base_err *err)
     return 0;
 }
 
-static void visited(void *user, const model_visit *of)
+/* What was read is looked at before anything follows from it: rows that a file holds may be damaged. */
+static int visited(void *user, const model_visit *of, base_err *err)
 {
     kv_visit *v = user;
-    for (uint32_t i = 0; i < v->session->compute.shape.n_head_kv * v->n; i++) {
-        for (uint32_t k = 0; k < of->n_chosen[i]; k++) v->counts[of->chosen[(size_t)i * of->most + k]]++;
+    const kv_session *s = v->session;
+    const uint32_t n_kv = s->compute.shape.n_head_kv, first = (uint32_t)(of->evicted - v->evicted);
+    int rc = 0;
+    for (uint32_t i = 0; i < n_kv * v->n && !rc; i++) {
+        const uint32_t lane = first + i / v->n, *chosen = of->chosen + (size_t)i * of->most;
+        for (uint32_t k = 0; k < of->n_chosen[i] && !rc; k++) {
+            v->counts[chosen[k]]++;
+            if (s->table.filed[chosen[k] / MODEL_ROWS_BLOCK])
+                rc = kv_table_check(&s->table, lane, chosen[k], chosen[k] + 1, err);
+        }
         v->sums.rows += of->n_chosen[i];
     }
+    return rc;
 }
 
 static bool anybody_out(const kv_visit *v)
@@ -379,7 +397,8 @@ static int begin(kv_session *s, const model_rows_view *rows, kv_origin origin, u
         rc = learn(v, rows, first, err);
     if (rc || !anybody_out(v)) return rc;
     v->n = n;
-    if (v->is_known && !v->is_tried && (n <= FEW || s->fold.n) && s->compute.gathers) gather(v, rows);
+    if (v->is_known && !v->is_tried && (n <= FEW || s->fold.n) && s->compute.gathers)
+        rc = gather(v, rows, err);
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) rc = list_lane(v, rows, lane, err);
     if (rc) return rc;
     v->view = *rows;
@@ -438,6 +457,18 @@ bool kv__visit_copies(const kv_session *s, uint32_t b)
 {
     return s->compute.gathers && kv__visitors(s) && !(s->parameters.decode > 0) &&
            (b + 1) * (MODEL_ROWS_BLOCK / MODEL_ROWS_GROUP) <= s->fold.n;
+}
+
+const uint8_t *kv__visit_sketch(kv_session *s, uint32_t b)
+{
+    const kv_visit *v = s->visit;
+    return v ? kv_table_sketch(&s->table, b, v->whole, s->n_whole) : NULL;
+}
+
+uint64_t kv__visit_mean(
+    const kv_session *s, uint32_t lane, uint32_t page, const uint16_t **ret_key, const uint16_t **ret_value)
+{
+    return s->visit ? kv_rest_get(s->visit->rest, lane, page, ret_key, ret_value) : 0;
 }
 
 uint64_t kv__visit_bytes(const kv_session *s)

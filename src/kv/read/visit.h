@@ -39,6 +39,10 @@ void kv__visit_replanned(kv_session *s); /* other rows are evicted now, or may b
 /* Block b is folded, so tokens read copies of its listed rows wherever it lies; and what the copies take. */
 bool kv__visit_copies(const kv_session *s, uint32_t b);
 uint64_t kv__visit_bytes(const kv_session *s);
+/* What is known of block b, for its digest: its sketch (NULL: none), and a page's mean as kv_rest_get. */
+const uint8_t *kv__visit_sketch(kv_session *s, uint32_t b);
+uint64_t kv__visit_mean(
+    const kv_session *s, uint32_t lane, uint32_t page, const uint16_t **ret_key, const uint16_t **ret_value);
 void kv__visit_free(kv_visit *v); /* NULL is fine */
 
 #endif

@@ -189,7 +189,7 @@ static int score_rows(
         .cancel = w->cancel,
     };
     *ret = rows;
-    return s->compute.score(s->compute.user, &score, err);
+    return kv__score(s, &score, err);
 }
 
 /*
@@ -238,6 +238,9 @@ static int score_signal(kv_session *s, work *w, base_err *err)
         }
         if (!n) return base_fail(err, BASE_E_STATE, "the signal's own keys are not in this session");
         const model_rows_view view = kv__view(s);
+        for (uint32_t i = 0; i < n * s->n_lanes && !rc; i++)
+            rc = kv_table_check(&s->table, i / n, tokens[i % n], tokens[i % n] + 1, err);
+        if (rc) return rc;
         float *keys = kv__keys_as_queries(&s->compute, &view, tokens, n);
         rc = keys ? score_rows(s, w, &(asking){keys, tokens, n}, heads, &w->keys, err)
                   : base_fail(err, BASE_E_NOMEM, "no memory for the keys of a repair");

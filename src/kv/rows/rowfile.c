@@ -173,6 +173,16 @@ uint64_t kv_rowfile_bytes(const kv_rowfile *f)
     return HEADER_BYTES + f->n_rows * f->row_bytes;
 }
 
+int kv_rowfile_descriptor(const kv_rowfile *f)
+{
+    return f->fd;
+}
+
+uint64_t kv_rowfile_place(const kv_rowfile *f, uint64_t n)
+{
+    return HEADER_BYTES + n * f->row_bytes;
+}
+
 void kv_rowfile_set_rows(kv_rowfile *f, uint64_t n)
 {
     f->n_rows = n;

@@ -46,6 +46,9 @@ int kv_rowfile_sync(kv_rowfile *f, base_err *err);
  */
 int kv_rowfile_trim(const char *folder, uint64_t max_bytes, uint64_t *ret_bytes, base_err *err);
 
+/* For a map of rows: its descriptor, and where row n begins in it. */
+int kv_rowfile_descriptor(const kv_rowfile *f);
+uint64_t kv_rowfile_place(const kv_rowfile *f, uint64_t n);
 /* n rows from row `from` on into rows. */
 int kv_rowfile_read(kv_rowfile *f, uint64_t from, uint32_t n, uint16_t *rows, base_err *err);
 

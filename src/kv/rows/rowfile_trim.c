@@ -38,15 +38,15 @@ static bool is_row_file(const char *path)
     return is;
 }
 
-/* What a row file takes with its states (disk/states.c). */
-static uint64_t bytes_with_states(const char *path, uint64_t n_bytes)
+/* A large file beside a row file: its states (disk/states.c), digests (disk/digest.c). */
+static uint64_t bytes_beside(const char *path, const char *ending)
 {
     struct stat st;
-    base_buf states = {0};
-    base_buf_printf(&states, "%s.states", path);
-    if (!lstat(states.data, &st) && S_ISREG(st.st_mode)) n_bytes += (uint64_t)st.st_size;
-    base_buf_free(&states);
-    return n_bytes;
+    base_buf beside = {0};
+    base_buf_printf(&beside, "%s%s", path, ending);
+    const bool is_there = !lstat(beside.data, &st) && S_ISREG(st.st_mode);
+    base_buf_free(&beside);
+    return is_there ? (uint64_t)st.st_size : 0;
 }
 
 static void walk(const char *folder, int depth, list *l)
@@ -60,7 +60,8 @@ static void walk(const char *folder, int depth, list *l)
             if (S_ISDIR(st.st_mode) && depth < DEEPEST) walk(path.data, depth + 1, l);
             if (S_ISREG(st.st_mode) && is_row_file(path.data)) {
                 base_grow(&l->items, &l->cap, l->n + 1, sizeof *l->items);
-                const uint64_t n_bytes = bytes_with_states(path.data, (uint64_t)st.st_size);
+                const uint64_t n_bytes = (uint64_t)st.st_size + bytes_beside(path.data, ".states") +
+                                         bytes_beside(path.data, ".digest");
                 l->items[l->n++] = (found){
                     .path = base_buf_take(&path),
                     .used_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
@@ -98,6 +99,7 @@ static bool remove_pair(const char *path)
     if (free_to_go) {
         remove_beside(path, ".manifest");
         remove_beside(path, ".states");
+        remove_beside(path, ".digest");
         unlink(path);
     }
     close(fd);

@@ -49,6 +49,8 @@ static void free_sketch(kv_block *b)
 
 static void free_rows(kv_block *b)
 {
+    kv_filed_close(b->filed);
+    b->filed = NULL;
     if (b->on_disk && b->rows) munmap(b->rows, b->n_bytes);
     if (!b->on_disk && b->rows && b->device.unpin) b->device.unpin(b->device.user, b->rows);
     if (!b->on_disk) base_huge_free(b->rows, b->n_bytes); /* whatever is mapped there */
@@ -84,6 +86,7 @@ void kv_table_fini(kv_table *t)
     free(t->blocks);
     free(t->rows);
     free(t->packed);
+    free(t->filed);
     free(t->stamps);
     unref_shelf(t->shelf);
     *t = (kv_table){.shape = t->shape, .device = t->device};
@@ -109,6 +112,9 @@ static int reserve(kv_table *t, uint32_t n_blocks, base_err *err)
     uint8_t **packed = realloc(t->packed, ((size_t)cap + 1) * sizeof *packed);
     if (!packed) return no_memory(t, err);
     t->packed = packed;
+    uint16_t **filed = realloc(t->filed, ((size_t)cap + 1) * sizeof *filed);
+    if (!filed) return no_memory(t, err);
+    t->filed = filed;
     uint64_t *stamps = realloc(t->stamps, ((size_t)cap + 1) * sizeof *stamps);
     if (!stamps) return no_memory(t, err);
     t->stamps = stamps;
@@ -126,6 +132,7 @@ void kv_table_show(kv_table *t, uint32_t b)
 {
     t->rows[b] = t->blocks[b]->rows;
     t->packed[b] = t->blocks[b]->packed;
+    t->filed[b] = t->blocks[b]->filed ? t->blocks[b]->filed->rows : NULL;
     t->stamps[b] = t->blocks[b]->stamp;
 }
 
@@ -153,25 +160,104 @@ bool kv_table_pack(kv_table *t, uint32_t b)
     return true;
 }
 
-/* A block of our own with the rows of another. */
-static kv_block *copy_block(const kv_table *t, const kv_block *from)
+size_t kv_row_bytes(const model_rows_shape *shape)
 {
-    kv_block *block = kv_block_new(&t->shape, &t->device);
-    if (block && from->packed)
-        model_rows8_unpack(&t->shape, from->packed, block->rows);
-    else if (block && from->rows)
-        memcpy(block->rows, from->rows, block->n_bytes);
-    return block;
+    return (size_t)model_rows_lanes(shape) * shape->head_dim * 2u * sizeof(uint16_t);
+}
+
+/* Key and value of one lane and slot lie this many elements into a block. */
+static size_t key_at(const model_rows_shape *shape, uint32_t lane, uint32_t slot)
+{
+    return ((size_t)lane * 2u * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK) * shape->head_dim;
+}
+
+/* n rows, one behind the other as in a row file, into the slots from `slot` on. */
+static void spread_rows(
+    const model_rows_shape *shape, uint16_t *block, uint32_t slot, uint32_t n, const uint16_t *rows)
+{
+    const size_t d = shape->head_dim, row = kv_row_bytes(shape) / sizeof *rows;
+    /* Lane by lane: what is written lies together, what is read is in the cache. */
+    for (uint32_t lane = 0; lane < model_rows_lanes(shape); lane++, rows += 2 * d) {
+        uint16_t *keys = block + key_at(shape, lane, slot), *values = keys + (size_t)MODEL_ROWS_BLOCK * d;
+        for (uint32_t i = 0; i < n; i++) memcpy(keys + i * d, rows + i * row, d * sizeof *keys);
+        for (uint32_t i = 0; i < n; i++) memcpy(values + i * d, rows + i * row + d, d * sizeof *values);
+    }
+}
+
+/* A block of our own with the rows of block b. */
+static int copy_block(const kv_table *t, uint32_t b, kv_block **ret, base_err *err)
+{
+    enum { TOGETHER = 32 };
+    const kv_block *from = t->blocks[b];
+    const size_t row = kv_row_bytes(&t->shape) / sizeof(uint16_t);
+    int rc = 0;
+    for (uint32_t lane = 0; from->filed && lane < model_rows_lanes(&t->shape) && !rc; lane++)
+        rc = kv_table_check(t, lane, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK, err);
+    kv_block *block = rc ? NULL : kv_block_new(&t->shape, &t->device);
+    if (!block) return rc ? rc : no_memory(t, err);
+    if (from->packed) model_rows8_unpack(&t->shape, from->packed, block->rows);
+    for (uint32_t i = 0; from->filed && i < MODEL_ROWS_BLOCK; i += TOGETHER)
+        spread_rows(&t->shape, block->rows, i, TOGETHER, from->filed->rows + i * row);
+    if (from->rows) memcpy(block->rows, from->rows, block->n_bytes);
+    *ret = block;
+    return 0;
+}
+
+/* Block b is one of our own, in memory as it was computed, from here on. */
+static int own_block(kv_table *t, uint32_t b, base_err *err)
+{
+    kv_block *block = NULL;
+    const int rc = copy_block(t, b, &block, err);
+    if (rc) return rc;
+    kv_block_unref(t->blocks[b]);
+    set_block(t, b, block);
+    return 0;
+}
+
+int kv_table_add_filed(kv_table *t, kv_filed *f, base_err *err)
+{
+    kv_block *block = calloc(1, sizeof *block);
+    const int rc = block ? reserve(t, t->n + 1, err) : no_memory(t, err);
+    if (rc) {
+        free(block);
+        kv_filed_close(f);
+        return rc;
+    }
+    *block = (kv_block){.refs = 1,
+        .n_bytes = model_rows_block_bytes(&t->shape),
+        .filed = f,
+        .on_disk = true,
+        .stamp = model_rows_new_stamp(),
+        .device = t->device};
+    set_block(t, t->n++, block);
+    return 0;
+}
+
+int kv_table_load(kv_table *t, uint32_t b, base_err *err)
+{
+    return t->blocks[b]->filed ? own_block(t, b, err) : 0;
+}
+
+int kv_table_check(const kv_table *t, uint32_t lane, uint32_t from, uint32_t to, base_err *err)
+{
+    for (uint32_t end; from < to; from = end) {
+        const uint32_t b = from / MODEL_ROWS_BLOCK, first = b * MODEL_ROWS_BLOCK;
+        end = first + MODEL_ROWS_BLOCK < to ? first + MODEL_ROWS_BLOCK : to;
+        kv_filed *f = t->blocks[b]->filed;
+        if (f && !kv_filed_check(f, lane, from - first, end - first))
+            return base_fail(err, BASE_E_FORMAT,
+                "rows of tokens %u to %u are damaged in the session's row file: open the session again, and its text is "
+                "computed anew",
+                from, end - 1);
+    }
+    return 0;
 }
 
 int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err)
 {
     for (uint32_t b = from / MODEL_ROWS_BLOCK; b < t->n && b * MODEL_ROWS_BLOCK < to; b++) {
-        if (!t->blocks[b]->packed) continue;
-        kv_block *block = copy_block(t, t->blocks[b]);
-        if (!block) return no_memory(t, err);
-        kv_block_unref(t->blocks[b]);
-        set_block(t, b, block);
+        const int rc = t->blocks[b]->packed ? own_block(t, b, err) : 0;
+        if (rc) return rc;
     }
     return 0;
 }
@@ -189,11 +275,15 @@ int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *er
             old->mapped = 0;  /* what is written is memory of its own again */
             continue;
         }
-        kv_block *block = old ? copy_block(t, old) : kv_block_new(&t->shape, &t->device);
+        if (old) {
+            rc = own_block(t, b, err);
+            if (rc) return rc;
+            continue;
+        }
+        kv_block *block = kv_block_new(&t->shape, &t->device);
         if (!block) return no_memory(t, err);
-        if (old) kv_block_unref(t->blocks[b]);
         set_block(t, b, block);
-        if (b >= t->n) t->n = b + 1;
+        t->n = b + 1;
     }
     return 0;
 }
@@ -212,17 +302,6 @@ int kv_table_share(kv_table *t, const kv_table *other, base_err *err)
     for (uint32_t b = 0; b < other->n; b++) set_block(t, b, kv_block_ref(other->blocks[b]));
     t->n = other->n;
     return 0;
-}
-
-size_t kv_row_bytes(const model_rows_shape *shape)
-{
-    return (size_t)model_rows_lanes(shape) * shape->head_dim * 2u * sizeof(uint16_t);
-}
-
-/* Key and value of one lane and slot lie this many elements into a block. */
-static size_t key_at(const model_rows_shape *shape, uint32_t lane, uint32_t slot)
-{
-    return ((size_t)lane * 2u * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK) * shape->head_dim;
 }
 
 int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err)
@@ -261,6 +340,12 @@ void kv_table_get_row(const kv_table *t, uint32_t slot, uint16_t *row)
 {
     const size_t d = t->shape.head_dim;
     const uint8_t *packed = t->packed[slot / MODEL_ROWS_BLOCK];
+    const uint16_t *filed = t->filed[slot / MODEL_ROWS_BLOCK];
+    if (filed) {
+        const size_t n_bytes = kv_row_bytes(&t->shape);
+        memcpy(row, filed + slot % MODEL_ROWS_BLOCK * (n_bytes / sizeof *row), n_bytes);
+        return;
+    }
     for (uint32_t lane = 0; packed && lane < model_rows_lanes(&t->shape); lane++, row += 2 * d) {
         model_rows8_keys(&t->shape, packed, lane, slot % MODEL_ROWS_BLOCK, 1, NULL, row);
         model_rows8_values(&t->shape, packed, lane, slot % MODEL_ROWS_BLOCK, 1, NULL, row + d);
@@ -279,15 +364,8 @@ void kv_table_put_row(kv_table *t, uint32_t slot, const uint16_t *row)
 
 void kv_table_put_rows(kv_table *t, uint32_t slot, uint32_t n, const uint16_t *rows)
 {
-    const size_t d = t->shape.head_dim, row = kv_row_bytes(&t->shape) / sizeof *rows;
     set_changed(t, slot / MODEL_ROWS_BLOCK);
-    /* Lane by lane: what is written lies together, what is read is in the cache. */
-    for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++, rows += 2 * d) {
-        uint16_t *keys = t->rows[slot / MODEL_ROWS_BLOCK] + key_at(&t->shape, lane, slot),
-                 *values = keys + (size_t)MODEL_ROWS_BLOCK * d;
-        for (uint32_t i = 0; i < n; i++) memcpy(keys + i * d, rows + i * row, d * sizeof *keys);
-        for (uint32_t i = 0; i < n; i++) memcpy(values + i * d, rows + i * row + d, d * sizeof *values);
-    }
+    spread_rows(&t->shape, t->rows[slot / MODEL_ROWS_BLOCK], slot, n, rows);
 }
 
 /* A shelf with room for one more sketch; NULL: no memory. */
@@ -311,6 +389,9 @@ const uint8_t *kv_table_sketch(kv_table *t, uint32_t b, const uint32_t *lanes, u
     kv_block *block = t->blocks[b];
     const size_t n_bytes = model_sketch_bytes(n, t->shape.head_dim);
     if (block->sketch) return block->sketch;
+    if (block->filed && kv_filed_sketch(block->filed)) return block->filed->sketch;
+    if (kv_table_load(t, b, NULL)) return NULL;
+    block = t->blocks[b];
     kv_shelf *shelf = find_shelf(t, n_bytes);
     if (!shelf) return NULL;
     shelf->refs++;

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "kv/rows/device.h"
+#include "kv/rows/filed.h"
 #include "model/ops/rows8.h"
 
 /* Sketches of several blocks, in large pages: a token reads all of them. Gone with the last of its blocks. */
@@ -25,8 +26,9 @@ typedef struct kv_shelf {
 typedef struct kv_block {
     uint32_t refs;
     size_t n_bytes;
-    uint16_t *rows;  /* NULL: given up for ever, unless they are packed */
-    bool on_disk;    /* rows are a read-only map of a file (tier.c) */
+    uint16_t *rows;  /* NULL: given up for ever, unless they are packed or filed */
+    kv_filed *filed; /* the rows lie in the row file; NULL: they do not */
+    bool on_disk;    /* rows are a read-only map of a file (tier.c), or filed */
     size_t mapped;   /* bytes of rows in memory that are a private map of a file instead (tier.c) */
     uint8_t *packed; /* the rows in 8 bits (model/ops/rows8.h); NULL: they are as they were computed */
     uint8_t *sketch; /* of its keys (model/ops/sketch.h); NULL: nobody asked since they were written */
@@ -37,7 +39,7 @@ typedef struct kv_block {
 
 static inline bool kv_block_has_rows(const kv_block *b)
 {
-    return b->rows || b->packed;
+    return b->rows || b->packed || b->filed;
 }
 
 /* Zeroed; NULL when memory is gone. device: NULL for none. */
@@ -54,6 +56,7 @@ typedef struct kv_table {
     /* what a model_rows_view wants: rows[b] == blocks[b]->rows, and one spare place behind the last */
     uint16_t **rows;
     uint8_t **packed; /* the same for blocks[b]->packed */
+    uint16_t **filed; /* the same for the rows of blocks[b]->filed */
     uint64_t *stamps; /* the same for blocks[b]->stamp */
     uint32_t n, cap;
     kv_device device;           /* of the blocks that it makes */
@@ -74,7 +77,17 @@ int kv_table_share(kv_table *t, const kv_table *other, base_err *err);
 /* Slots [from, to) get other's rows: by sharing blocks where no row of ours is lost, else by copying. */
 int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err);
 
-/* rows and packed say again what block b is. */
+/* One more block behind the others, whose rows lie in the row file. f is the block's from here on, whatever comes back. */
+int kv_table_add_filed(kv_table *t, kv_filed *f, base_err *err);
+/* Block b into memory of its own, if it is filed: all of it is looked at. BASE_E_FORMAT as kv_table_check. */
+int kv_table_load(kv_table *t, uint32_t b, base_err *err);
+/*
+ * Rows [from, to) of a lane are what was written, where they lie in the row file; a row is looked at once. BASE_E_FORMAT
+ * with a sentence when one is not: nothing may be read of it.
+ */
+int kv_table_check(const kv_table *t, uint32_t lane, uint32_t from, uint32_t to, base_err *err);
+
+/* rows, packed and filed say again what block b is. */
 void kv_table_show(kv_table *t, uint32_t b);
 /*
  * Block b, nobody else's, into 8 bits; false: it stays as it is (memory is gone, or a number in it is not
@@ -89,7 +102,7 @@ int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err);
  */
 const uint8_t *kv_table_sketch(kv_table *t, uint32_t b, const uint32_t *lanes, uint32_t n);
 
-/* One token's rows, token-major: [lane][key of head_dim | value of head_dim]. */
+/* One token's rows, token-major: [lane][key of head_dim | value of head_dim]. Of filed ones nothing is checked. */
 size_t kv_row_bytes(const model_rows_shape *shape);
 void kv_table_get_row(const kv_table *t, uint32_t slot, uint16_t *row);
 void kv_table_put_row(kv_table *t, uint32_t slot, const uint16_t *row); /* the slot is writable */

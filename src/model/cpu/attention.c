@@ -68,13 +68,14 @@ static void find_tile(cursor *c, const model_rows_view *v, uint32_t lane, uint32
         uint32_t from = ordinal < first ? first - ordinal : 0;
         const uint32_t n = run->n - from < TILE - ret->n ? run->n - from : TILE - ret->n;
         const bool is_packed = v->packed && v->packed[run->slot / MODEL_ROWS_BLOCK];
-        const size_t to_value = is_packed ? 0 : (size_t)MODEL_ROWS_BLOCK * v->shape.head_dim;
+        const size_t to_value = is_packed ? 0 : model_rows_to_value(v, run->slot),
+                     pitch = is_packed ? v->shape.head_dim : model_rows_pitch(v, run->slot);
         const uint16_t *key = find_keys(v, lane, run, from, n, ret);
         const bool is_turned = v->turned_from && run->slot >= v->turned_from;
         for (uint32_t k = 0; k < n && v->n_gaps; k++)
             ret->groups[ret->n + k] = is_turned ? NO_GROUP : (run->index + from + k) / MODEL_ROWS_GROUP;
         for (uint32_t k = 0; k < n; k++, ret->n++) {
-            ret->keys[ret->n] = key + (size_t)k * v->shape.head_dim;
+            ret->keys[ret->n] = key + k * pitch;
             ret->values[ret->n] = ret->keys[ret->n] + to_value;
         }
     }

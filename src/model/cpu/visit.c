@@ -439,7 +439,7 @@ static void attend_chosen(const visit_job *j, space *w, uint32_t lane, const uin
     const uint16_t *keys[MOST], *values[MOST];
     for (uint32_t i = 0; i < n; i++) {
         keys[i] = model_rows_key(v, lane, slots[i]);
-        values[i] = keys[i] + (size_t)MODEL_ROWS_BLOCK * d;
+        values[i] = keys[i] + model_rows_to_value(v, slots[i]);
     }
     for (uint32_t i = 0; i < n && turns; i++) {
         const uint32_t group = slots[i] / MODEL_ROWS_GROUP;

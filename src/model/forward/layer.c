@@ -190,8 +190,7 @@ static int attend_visited(
             .turns = whole->turns,
             .sums = lists.sums},
         err);
-    if (!rc) reader->visited(reader->user, &visit);
-    return rc;
+    return rc ? rc : reader->visited(reader->user, &visit, err);
 }
 
 static int attend(

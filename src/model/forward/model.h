@@ -108,14 +108,14 @@ typedef struct model_sections {
 /*
  * The second way: read rows that the live lists do not hold. `visit`, in place of the other two, says once a
  * layer which lists all tokens of the batch read, and which evicted rows each may choose from (ops.h, visit).
- * When the layer is through, `visited` is told who was chosen.
+ * When the layer is through, `visited` is told who was chosen; where it returns an error the batch ends with that.
  */
 typedef struct model_reader {
     void *user;
     int (*sections)(void *user, uint32_t layer, model_sections *ret, base_err *err);
     int (*choose)(void *user, uint32_t layer, uint32_t token, const model_rows_view **ret, base_err *err);
     int (*visit)(void *user, uint32_t layer, model_visit *ret, base_err *err);
-    void (*visited)(void *user, const model_visit *visit);
+    int (*visited)(void *user, const model_visit *visit, base_err *err);
 } model_reader;
 
 /*

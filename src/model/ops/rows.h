@@ -7,6 +7,8 @@
  *
  *     block: [lane][ K: slot 0..255 of head_dim | V: slot 0..255 of head_dim ]   (F16)
  *
+ * A block that lies in a row file (kv/rows/filed.h) has its rows one after the other instead, [slot][lane][K | V].
+ *
  * slot = block * MODEL_ROWS_BLOCK + place in the block. A live list is a sequence of runs, ascending by token
  * index; runs of one list never overlap. Ordinal o is the o-th row of the list; attention walks tiles of
  * MODEL_ROWS_TILE ordinals counted from 0 and merges them in ascending order. That, and one order of
@@ -60,6 +62,11 @@ typedef struct model_rows_view {
      */
     uint8_t *const *packed;
     /*
+     * [n_blocks] blocks whose rows lie one after the other, in read-only memory; NULL for those that do not; NULL: none
+     * does. Written are only rows of the others.
+     */
+    uint16_t *const *filed;
+    /*
      * [n_blocks] a number for what a block holds, that no other block and no other contents of this one ever
      * had or will have (model_rows_new_stamp); rows that the model writes do not change it. By it a backend
      * knows rows that it has copied. NULL: any row may have changed since the last call.
@@ -104,15 +111,36 @@ typedef struct model_visit {
     uint32_t *n_chosen; /* [n_head_kv][n] */
 } model_visit;
 
+static inline uint16_t *model_rows_filed(const model_rows_view *v, uint32_t slot)
+{
+    return v->filed ? v->filed[slot / MODEL_ROWS_BLOCK] : NULL;
+}
+
+/* From a slot's key to the next one's of its lane and block, and from a key to its value, in elements. */
+static inline size_t model_rows_pitch(const model_rows_view *v, uint32_t slot)
+{
+    return model_rows_filed(v, slot) ? (size_t)model_rows_lanes(&v->shape) * 2u * v->shape.head_dim
+                                     : v->shape.head_dim;
+}
+
+static inline size_t model_rows_to_value(const model_rows_view *v, uint32_t slot)
+{
+    return model_rows_filed(v, slot) ? v->shape.head_dim : (size_t)MODEL_ROWS_BLOCK * v->shape.head_dim;
+}
+
 static inline uint16_t *model_rows_key(const model_rows_view *v, uint32_t lane, uint32_t slot)
 {
+    uint16_t *filed = model_rows_filed(v, slot);
+    if (filed)
+        return filed + slot % MODEL_ROWS_BLOCK * model_rows_pitch(v, slot) +
+               (size_t)lane * 2u * v->shape.head_dim;
     return v->blocks[slot / MODEL_ROWS_BLOCK] +
            ((size_t)lane * 2u * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK) * v->shape.head_dim;
 }
 
 static inline uint16_t *model_rows_value(const model_rows_view *v, uint32_t lane, uint32_t slot)
 {
-    return model_rows_key(v, lane, slot) + (size_t)MODEL_ROWS_BLOCK * v->shape.head_dim;
+    return model_rows_key(v, lane, slot) + model_rows_to_value(v, slot);
 }
 
 #endif

@@ -1,0 +1,43 @@
+/* Rows that are read where they lie in the row file (rows/filed.h): what is damaged there is never computed with. */
+#include "kv/core/state.h"
+
+/* Tokens before this one are behind the lane's window for all that the list's newest batch reads, by whole tiles. */
+static uint32_t first_read(const kv_session *s, const model_lane_list *list, uint32_t lane)
+{
+    const uint32_t window = kv__window(s, lane), reach = window + KV_BATCH + MODEL_ROWS_TILE,
+                   end =
+                       list->n_runs ? list->runs[list->n_runs - 1].index + list->runs[list->n_runs - 1].n : 0;
+    return window && end > reach ? end - reach : 0;
+}
+
+int kv__check_lane(const kv_session *s, const model_rows_view *rows, uint32_t lane, base_err *err)
+{
+    const model_lane_list *list = &rows->lanes[lane];
+    const uint32_t first = first_read(s, list, lane);
+    int rc = 0;
+    for (uint32_t i = 0; i < list->n_runs && !rc; i++) {
+        const model_run *run = &list->runs[i];
+        const uint32_t b = run->slot / MODEL_ROWS_BLOCK;
+        if (b < s->table.n && s->table.filed[b] && run->index + run->n > first)
+            rc = kv_table_check(&s->table, lane, run->slot, run->slot + run->n, err);
+    }
+    return rc;
+}
+
+int kv__check_lists(kv_session *s, const model_rows_view *rows, base_err *err)
+{
+    const bool is_live = rows->lanes == s->lists.view;
+    int rc = 0;
+    if (is_live && s->checked == s->epoch + 1) return 0;
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) rc = kv__check_lane(s, rows, lane, err);
+    if (!rc && is_live) s->checked = s->epoch + 1;
+    return rc;
+}
+
+int kv__score(kv_session *s, const model_score *score, base_err *err)
+{
+    int rc = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
+        if (score->mass[lane]) rc = kv__check_lane(s, score->rows, lane, err);
+    return rc ? rc : s->compute.score(s->compute.user, score, err);
+}

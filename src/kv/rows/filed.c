@@ -1,0 +1,228 @@
+/* Blocks that lie in the row file; see filed.h. */
+#include "kv/rows/filed.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "model/ops/sketch.h"
+
+enum {
+    VERSION = 1,
+    ALIGN = 64,  /* of a record's parts */
+    PAGE = 4096, /* of a record */
+    WORDS = MODEL_ROWS_BLOCK / 64,
+};
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static uint32_t n_lanes(const kv_digest_shape *s)
+{
+    return model_rows_lanes(&s->rows);
+}
+
+static size_t lane_row_bytes(const kv_digest_shape *s)
+{
+    return s->rows.head_dim * 2u * sizeof(uint16_t);
+}
+
+/* --- the record ----------------------------------------------------------------------------------------- */
+
+static size_t sums_at(void)
+{
+    return round_up(sizeof(kv_digest_head), ALIGN);
+}
+
+static size_t sums_bytes(const kv_digest_shape *s)
+{
+    return (size_t)MODEL_ROWS_BLOCK * n_lanes(s) * sizeof(uint32_t);
+}
+
+static size_t sketch_at(const kv_digest_shape *s)
+{
+    return sums_at() + round_up(sums_bytes(s), ALIGN);
+}
+
+size_t kv_digest_means_at(const kv_digest_shape *s)
+{
+    return sketch_at(s) + round_up(model_sketch_bytes(s->n_sketched, s->rows.head_dim), ALIGN);
+}
+
+size_t kv_digest_mean_bytes(const kv_digest_shape *s)
+{
+    return sizeof(kv_digest_mean) + lane_row_bytes(s);
+}
+
+size_t kv_digest_mean_at(const kv_digest_shape *s, uint32_t page, uint32_t lane)
+{
+    return ((size_t)lane * KV_DIGEST_PAGES + page) * kv_digest_mean_bytes(s);
+}
+
+size_t kv_digest_bytes(const kv_digest_shape *s)
+{
+    return round_up(kv_digest_means_at(s) + kv_digest_mean_at(s, 0, n_lanes(s)), PAGE);
+}
+
+uint64_t kv_digest_identity(const kv_digest_shape *s, uint32_t kernel_version, const uint64_t *row_hashes)
+{
+    const uint32_t of[] = {
+        VERSION, kernel_version, s->rows.n_layer, s->rows.n_head_kv, s->rows.head_dim, s->n_sketched};
+    return base_hash64(row_hashes, MODEL_ROWS_BLOCK * sizeof *row_hashes, base_hash64(of, sizeof of, 0));
+}
+
+/* --- hashes --------------------------------------------------------------------------------------------- */
+
+static uint32_t fold_hash(uint64_t hash)
+{
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* By lanes, which are as many chains side by side. */
+static uint64_t hash_sketch(const kv_digest_shape *s, const uint8_t *sketch)
+{
+    uint64_t hash = 0, some[64];
+    const size_t size = model_sketch_lane_bytes(s->rows.head_dim);
+    for (uint32_t lane = 0, n; lane < s->n_sketched; lane += n) {
+        n = s->n_sketched - lane < 64 ? s->n_sketched - lane : 64;
+        base_hash64_each(sketch + lane * size, size, n, some);
+        hash = base_hash64(some, n * sizeof *some, hash);
+    }
+    return hash;
+}
+
+static uint64_t hash_mean(const kv_digest_shape *s, uint64_t identity, uint64_t rows, const uint16_t *both)
+{
+    return base_hash64(both, lane_row_bytes(s), base_hash64(&rows, sizeof rows, identity));
+}
+
+/* --- writing -------------------------------------------------------------------------------------------- */
+
+void kv_digest_write(
+    const kv_digest_shape *s, uint64_t identity, const uint16_t *rows, const uint8_t *sketch, uint8_t *to)
+{
+    kv_digest_head head = {.identity = identity};
+    uint32_t *sums = (uint32_t *)(void *)(to + sums_at());
+    uint64_t some[64];
+    const size_t n = (size_t)MODEL_ROWS_BLOCK * n_lanes(s), size = lane_row_bytes(s);
+    memset(to, 0, kv_digest_bytes(s));
+    for (size_t i = 0, k; i < n; i += k) {
+        k = n - i < 64 ? n - i : 64;
+        base_hash64_each((const uint8_t *)rows + i * size, size, k, some);
+        for (size_t j = 0; j < k; j++) sums[i + j] = fold_hash(some[j]);
+    }
+    head.sums_hash = base_hash64(sums, sums_bytes(s), identity);
+    memcpy(to + sketch_at(s), sketch, model_sketch_bytes(s->n_sketched, s->rows.head_dim));
+    head.sketch_hash = hash_sketch(s, sketch);
+    memcpy(to, &head, sizeof head);
+}
+
+void kv_digest_put_mean(const kv_digest_shape *s, uint64_t identity, uint64_t rows, const uint16_t *key,
+    const uint16_t *value, uint8_t *to)
+{
+    kv_digest_mean *mean = (kv_digest_mean *)(void *)to;
+    uint16_t *both = (uint16_t *)(void *)(mean + 1);
+    memcpy(both, key, s->rows.head_dim * sizeof *key);
+    memcpy(both + s->rows.head_dim, value, s->rows.head_dim * sizeof *value);
+    *mean = (kv_digest_mean){.rows = rows, .hash = hash_mean(s, identity, rows, both)};
+}
+
+/* --- reading -------------------------------------------------------------------------------------------- */
+
+/* n bytes of a file from `at` on; *ret_map: what kv_filed_close gives back. NULL: they are not there. */
+static uint8_t *map_part(int fd, uint64_t at, size_t n, void **ret_map, size_t *ret_n)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = at / page * page;
+    struct stat st;
+    if (fstat(fd, &st) || (uint64_t)st.st_size < at + n) return NULL;
+    void *map = mmap(NULL, (size_t)(at - from) + n, PROT_READ, MAP_SHARED, fd, (off_t)from);
+    if (map == MAP_FAILED) return NULL;
+    *ret_map = map;
+    *ret_n = (size_t)(at - from) + n;
+    return (uint8_t *)map + (at - from);
+}
+
+kv_filed *kv_filed_open(
+    const kv_digest_shape *shape, int rows, uint64_t at, int digest, uint32_t b, uint64_t identity)
+{
+    const size_t n_bytes = kv_digest_bytes(shape);
+    kv_filed *f = calloc(1, sizeof *f);
+    if (!f) return NULL;
+    f->shape = *shape;
+    f->identity = identity;
+    const uint8_t *record = map_part(digest, b * (uint64_t)n_bytes, n_bytes, &f->maps[1], &f->n_maps[1]);
+    kv_digest_head head = {0};
+    if (record) memcpy(&head, record, sizeof head);
+    if (!record || head.identity != identity ||
+        base_hash64(record + sums_at(), sums_bytes(shape), identity) != head.sums_hash)
+        goto fail;
+    f->sums = (const uint32_t *)(const void *)(record + sums_at());
+    f->sketch = record + sketch_at(shape);
+    f->sketch_hash = head.sketch_hash;
+    f->means = record + kv_digest_means_at(shape);
+    f->checked = calloc((size_t)n_lanes(shape) * WORDS, sizeof *f->checked);
+    f->rows = (uint16_t *)(void *)map_part(
+        rows, at, MODEL_ROWS_BLOCK * n_lanes(shape) * lane_row_bytes(shape), &f->maps[0], &f->n_maps[0]);
+    if (f->rows && f->checked) return f;
+fail:
+    kv_filed_close(f);
+    return NULL;
+}
+
+void kv_filed_close(kv_filed *f)
+{
+    if (!f) return;
+    for (int i = 0; i < 2; i++)
+        if (f->maps[i]) munmap(f->maps[i], f->n_maps[i]);
+    free(f->checked);
+    free(f);
+}
+
+/* Bits [from, to) of one word. */
+static uint64_t bits_between(uint32_t from, uint32_t to)
+{
+    return (to == 64 ? 0 : UINT64_C(1) << to) - (UINT64_C(1) << from);
+}
+
+bool kv_filed_check(kv_filed *f, uint32_t lane, uint32_t from, uint32_t to)
+{
+    const uint32_t n = n_lanes(&f->shape), d2 = f->shape.rows.head_dim * 2;
+    for (uint32_t at = from, end; at < to; at = end) {
+        end = at / 64 * 64 + 64 < to ? at / 64 * 64 + 64 : to;
+        uint64_t *known = &f->checked[(size_t)lane * WORDS + at / 64];
+        uint64_t left = bits_between(at % 64, (end - 1) % 64 + 1) & ~*known;
+        for (; left; left &= left - 1) {
+            const uint32_t row = at / 64 * 64 + (uint32_t)__builtin_ctzll(left);
+            const size_t place = (size_t)row * n + lane;
+            if (fold_hash(base_hash64(f->rows + place * d2, lane_row_bytes(&f->shape), 0)) !=
+                f->sums[place]) {
+                f->is_damaged = true;
+                return false;
+            }
+            *known |= left & -left;
+        }
+    }
+    return true;
+}
+
+const uint8_t *kv_filed_sketch(kv_filed *f)
+{
+    if (f->sketch && !f->is_sketch_sure) {
+        f->is_sketch_sure = hash_sketch(&f->shape, f->sketch) == f->sketch_hash;
+        if (!f->is_sketch_sure) f->sketch = NULL;
+    }
+    return f->sketch;
+}
+
+const uint16_t *kv_filed_mean(const kv_filed *f, uint32_t page, uint32_t lane, uint64_t rows)
+{
+    const kv_digest_mean *mean =
+        (const kv_digest_mean *)(const void *)(f->means + kv_digest_mean_at(&f->shape, page, lane));
+    const uint16_t *both = (const uint16_t *)(const void *)(mean + 1);
+    return mean->rows == rows && mean->hash == hash_mean(&f->shape, f->identity, rows, both) ? both : NULL;
+}

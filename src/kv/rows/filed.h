@@ -1,0 +1,85 @@
+/*
+ * A block whose rows are read where they lie in the row file, and its digest: what is dear to find out of rows that are
+ * all in the file, so that a session of any length is resumed without reading them (docs/kv.md, Files).
+ *
+ *     record of a digest file, one a block at block * kv_digest_bytes:
+ *         kv_digest_head | sums [256][lane] | sketch | means [lane][4 pages]
+ *
+ * All of it follows from the rows (and means from which of them are evicted), so nothing is lost with it. A record says
+ * whose it is by the hashes of the block's rows, and each part has a hash of its own: what does not fit is not there.
+ * Thread: the engine thread only.
+ */
+#ifndef KVIST_KV_FILED_H
+#define KVIST_KV_FILED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/ops/rows.h"
+
+enum { KV_DIGEST_PAGES = MODEL_ROWS_BLOCK / 64 }; /* of a block, as in read/rest.h */
+
+typedef struct kv_digest_shape {
+    model_rows_shape rows;
+    uint32_t n_sketched; /* lanes that a sketch has */
+} kv_digest_shape;
+
+typedef struct kv_digest_head {
+    uint64_t identity;  /* of the block's rows: kv_digest_identity */
+    uint64_t sums_hash; /* of the sums */
+    uint64_t sketch_hash;
+} kv_digest_head;
+
+/* The mean of a page's evicted rows in a lane; its key and value, [2][head_dim] in F16, lie behind it. */
+typedef struct kv_digest_mean {
+    uint64_t rows; /* bits: which they are; 0: there is none */
+    uint64_t hash; /* of rows, key and value */
+} kv_digest_mean;
+
+typedef struct kv_filed {
+    uint16_t *rows; /* [256][lane][K | V], read only */
+    const uint32_t *sums;
+    const uint8_t *sketch; /* NULL: it is not what was written */
+    const uint8_t *means;
+    uint64_t identity, sketch_hash;
+    bool is_sketch_sure;
+    bool is_damaged;   /* a row was not what was written */
+    uint64_t *checked; /* [lane][4] bits of rows that were */
+    kv_digest_shape shape;
+    void *maps[2];
+    size_t n_maps[2];
+} kv_filed;
+
+size_t kv_digest_bytes(const kv_digest_shape *shape); /* of a record: a multiple of 4,096 */
+size_t kv_digest_means_at(const kv_digest_shape *shape);
+size_t kv_digest_mean_bytes(const kv_digest_shape *shape);
+/* The place of a lane's mean among a record's. */
+size_t kv_digest_mean_at(const kv_digest_shape *shape, uint32_t page, uint32_t lane);
+/* row_hashes: of the block's 256 rows, as a manifest has them. */
+uint64_t kv_digest_identity(
+    const kv_digest_shape *shape, uint32_t kernel_version, const uint64_t *row_hashes);
+
+/* A record's bytes at `to`: sums and sketch; no mean is there yet. rows: [256] token-major, as in a row file. */
+void kv_digest_write(const kv_digest_shape *shape, uint64_t identity, const uint16_t *rows,
+    const uint8_t *sketch, uint8_t *to);
+/* One mean into its place. */
+void kv_digest_put_mean(const kv_digest_shape *shape, uint64_t identity, uint64_t rows, const uint16_t *key,
+    const uint16_t *value, uint8_t *to);
+
+/*
+ * Block b: its 256 rows lie in the file `rows` (a descriptor, as `digest`) from byte `at` on. NULL: the digest file has no
+ * record of these rows, or it is not whole; no error.
+ */
+kv_filed *kv_filed_open(
+    const kv_digest_shape *shape, int rows, uint64_t at, int digest, uint32_t b, uint64_t identity);
+void kv_filed_close(kv_filed *f); /* NULL is fine */
+
+/* Rows [from, to) of the block (0..256) in a lane are what was written: looked at once. False: some row is not. */
+bool kv_filed_check(kv_filed *f, uint32_t lane, uint32_t from, uint32_t to);
+/* NULL: it is not what was written. */
+const uint8_t *kv_filed_sketch(kv_filed *f);
+/* The key and, behind it, the value of the mean of these rows; NULL: it is not there. */
+const uint16_t *kv_filed_mean(const kv_filed *f, uint32_t page, uint32_t lane, uint64_t rows);
+
+#endif

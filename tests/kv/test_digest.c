@@ -1,0 +1,316 @@
+/*
+ * Folded sessions are resumed without their rows being read (disk/digest.c): the same bits as without a resume, whatever
+ * of the file of digests is missing or damaged, and a damaged row is found before anything follows from it.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fs.h"
+#include "kit.h"
+#include "kv/core/state.h"
+
+enum { CTX = 6000, BUDGET = 1200, HEADER = 128, ROW = FAKE_LANES * FAKE_DIM * 4 };
+
+static char folder[64], row_path[96], digest_path[128];
+
+static int make_folder(void **state)
+{
+    snprintf(folder, sizeof folder, "/tmp/kvist-digest-XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    snprintf(row_path, sizeof row_path, "%s/s.rows", folder);
+    snprintf(digest_path, sizeof digest_path, "%s.digest", row_path);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    return base_fs_remove(folder, NULL);
+}
+
+static int resume(fake_model *m, kv_session **ret, base_err *err)
+{
+    const kv_compute c = fake_compute(m, CTX);
+    const kv_options o = {.budget = BUDGET, .repair = -1, .row_file = row_path};
+    *ret = NULL;
+    return kv_session_resume_over(ret, &c, &o, NULL, err);
+}
+
+static kv_session *resumed(fake_model *m)
+{
+    kv_session *s;
+    base_err err = {0};
+    if (resume(m, &s, &err)) fail_msg("%s", err.msg);
+    return s;
+}
+
+static uint32_t count_filed(const kv_session *s)
+{
+    uint32_t n = 0;
+    for (uint32_t b = 0; b < s->table.n; b++) n += s->table.blocks[b]->filed != NULL;
+    return n;
+}
+
+/* A turn with a repair; the logits behind it. BASE_E_FORMAT where a row is damaged. */
+static int live(kv_session *s, uint32_t turn, float *logits, base_err *err)
+{
+    int32_t ids[700];
+    uint32_t n;
+    kit_make_ids(ids, 700, FAKE_VOCAB, 77 + turn);
+    const kv_segment asks = {.origin = KV_ORIGIN_USER, .turn = turn},
+                     result = {.origin = KV_ORIGIN_TOOL, .turn = turn},
+                     answer = {.origin = KV_ORIGIN_ANSWER, .turn = turn};
+    kv_session_set_turn(s, turn);
+    kv_session_ids(s, &n);
+    int rc = kv_session_append(s, &asks, ids, 30, NULL, NULL, NULL, err);
+    if (!rc) rc = kv_session_repair(s, n, n + 30, NULL, 0, NULL, err);
+    if (!rc) rc = kv_session_append(s, &result, ids + 30, 500, NULL, NULL, NULL, err);
+    for (uint32_t i = 0; i < 8 && !rc; i++)
+        rc = kv_session_append(s, &answer, ids + 530 + i, 1, logits, NULL, NULL, err);
+    return rc;
+}
+
+static void live_well(kv_session *s, uint32_t turn, float *logits)
+{
+    base_err err = {0};
+    if (live(s, turn, logits, &err)) fail_msg("%s", err.msg);
+}
+
+/* A session that is folded, saved as it stands. */
+static kv_session *make_session(fake_model *m)
+{
+    const kv_compute c = fake_compute(m, CTX);
+    const kv_options o = {.budget = BUDGET, .repair = -1, .row_file = row_path};
+    kv_session *s = NULL;
+    float logits[FAKE_VOCAB];
+    base_err err = {0};
+    if (kv_session_new_over(&s, &c, &o, NULL, &err)) fail_msg("%s", err.msg);
+    for (uint32_t turn = 1; s->n < 9000; turn++) live_well(s, turn, logits);
+    if (kv_session_save(s, &err)) fail_msg("%s", err.msg);
+    assert_true(s->fold.n * MODEL_ROWS_GROUP > 5000);
+    return s;
+}
+
+/* What the session would have said had it never been closed. */
+static void want_logits(kv_session *s, float *logits, uint64_t *schedule)
+{
+    live_well(s, 100, logits);
+    *schedule = kv_session_schedule_hash(s);
+}
+
+static void change_byte(const char *path, off_t at)
+{
+    uint8_t byte;
+    const int fd = open(path, O_RDWR);
+    assert_true(fd >= 0 && pread(fd, &byte, 1, at) == 1);
+    byte ^= 0x10;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+static void test_digest__a_resumed_session_goes_on_with_the_same_bits(void **state)
+{
+    fake_model m = {.lanes_differ = true};
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    uint64_t schedule;
+    kv_session *s = make_session(&m), *f = NULL;
+    assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
+    kv_session_free(s);
+    for (uint32_t turn = 100; turn < 104; turn++) { /* each closed and opened again */
+        s = resumed(&m);
+        assert_true(count_filed(s) > 15);
+        live_well(f, turn, want);
+        live_well(s, turn, got);
+        schedule = kv_session_schedule_hash(f);
+        kit_assert_same_logits(want, got);
+        assert_true(kv_session_schedule_hash(s) == schedule);
+        assert_int_equal(kv_session_save(s, NULL), 0);
+        kv_session_free(s);
+    }
+    kv_session_free(f);
+}
+
+/* Without the file, as sessions were saved before there was one, and where any part of it is damaged or missing. */
+static void test_digest__nothing_is_lost_with_it(void **state)
+{
+    fake_model m = {.lanes_differ = true};
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    uint64_t schedule;
+    struct stat st;
+    kv_session *s = make_session(&m);
+    want_logits(s, want, &schedule);
+    kv_session_free(s);
+    assert_int_equal(stat(digest_path, &st), 0);
+    const kv_digest_shape shape = {
+        {.n_layer = FAKE_LAYERS, .n_head_kv = FAKE_HEADS_KV, .head_dim = FAKE_DIM}, FAKE_LANES};
+    const size_t record = kv_digest_bytes(&shape);
+    assert_true((uint64_t)st.st_size > 15 * record && st.st_size % (off_t)record == 0);
+    for (int way = 0; way < 40; way++) {
+        const off_t at = (off_t)(way % 16 * record + (size_t)way * 331 % record);
+        if (way < 38) change_byte(digest_path, at);
+        if (way == 38) assert_int_equal(truncate(digest_path, st.st_size / 2 + 100), 0);
+        if (way == 39) assert_int_equal(unlink(digest_path), 0);
+        s = resumed(&m);
+        assert_true(way == 39 ? count_filed(s) == 0 : count_filed(s) > 0);
+        live_well(s, 100, got);
+        kit_assert_same_logits(want, got);
+        assert_true(kv_session_schedule_hash(s) == schedule);
+        kv_session_free(s);
+    }
+    s = resumed(&m); /* and the next save makes it again */
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    live_well(s, 100, got);
+    assert_int_equal(kv_session_truncate(s, s->n - 538, NULL), 0);
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    kv_session_free(s);
+    s = resumed(&m);
+    assert_true(count_filed(s) > 15);
+    kv_session_free(s);
+}
+
+/* The first row of a filed block that is active in a lane. */
+static uint32_t find_active(const kv_session *s, uint32_t lane, uint32_t b)
+{
+    const uint32_t t = (uint32_t)kv_bits_next(s->lists.lane[lane]->bits, b * MODEL_ROWS_BLOCK, s->n, true);
+    assert_true(t < s->n && s->table.filed[t / MODEL_ROWS_BLOCK]);
+    return t;
+}
+
+static void test_digest__a_damaged_row_is_found_when_it_is_read(void **state)
+{
+    for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
+        fake_model m = {.lanes_differ = true};
+        float logits[FAKE_VOCAB];
+        base_err err = {0};
+        kv_session_free(make_session(&m));
+        kv_session *s = resumed(&m), *f = NULL;
+        const uint32_t t = find_active(s, lane, 4 + 3 * lane), n = s->n;
+        change_byte(row_path, HEADER + (off_t)s->file_row[t] * ROW + (off_t)lane * FAKE_DIM * 4 + 9);
+        assert_int_equal(kv_session_fork(s, &f, NULL, &err), 0);
+        const uint64_t forwards = m.n_forward;
+        assert_int_equal(
+            live(f, 100, logits, &err), BASE_E_FORMAT); /* rows are shared, so is what is known of them */
+        assert_non_null(strstr(err.msg, "damaged"));
+        assert_int_equal(f->n, n);
+        kv_session_free(f);
+        assert_int_equal(live(s, 100, logits, &err), BASE_E_FORMAT);
+        assert_non_null(strstr(err.msg, "open the session again"));
+        assert_int_equal(s->n, n);
+        assert_true(m.n_forward == forwards); /* nothing was computed with it */
+        kv_session_free(s);
+        /* The next time everything is read, and what has to be computed anew is said at once. */
+        assert_int_equal(resume(&m, &s, &err), BASE_E_FORMAT);
+        assert_non_null(strstr(err.msg, "damaged"));
+        remove_folder(state);
+        assert_int_equal(make_folder(state), 0);
+    }
+}
+
+/* A session that is rewound into what lies in the row file takes that block into memory, and looks at all of it. */
+static void test_digest__a_rewind_looks_at_what_it_takes_into_memory(void **state)
+{
+    fake_model m = {.lanes_differ = true};
+    float want[2][FAKE_VOCAB], got[FAKE_VOCAB];
+    char aside[160];
+    base_err err = {0};
+    const uint32_t cut = 8 * MODEL_ROWS_BLOCK + 100;
+    snprintf(aside, sizeof aside, "%s.aside", digest_path);
+    kv_session_free(make_session(&m));
+    assert_int_equal(rename(digest_path, aside), 0);
+    kv_session *s = resumed(&m); /* as if there were no such file */
+    assert_int_equal(kv_session_truncate(s, cut, NULL), 0);
+    for (uint32_t i = 0; i < 2; i++) live_well(s, 100 + i, want[i]);
+    kv_session_free(s);
+    assert_int_equal(rename(aside, digest_path), 0);
+    s = resumed(&m);
+    assert_non_null(s->table.filed[8]);
+    assert_int_equal(kv_session_truncate(s, cut, NULL), 0);
+    live_well(s, 100, got);
+    assert_null(s->table.filed[8]);
+    assert_non_null(s->table.filed[7]);
+    kit_assert_same_logits(want[0], got);
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    kv_session_free(s);
+    s = resumed(&m); /* other rows at the same places of the sequence */
+    live_well(s, 101, got);
+    kit_assert_same_logits(want[1], got);
+    kv_session_free(s);
+
+    kv_session_free(make_session(&m));
+    s = resumed(&m);
+    change_byte(row_path, HEADER + (off_t)s->file_row[8 * MODEL_ROWS_BLOCK + 3] * ROW + 5);
+    assert_int_equal(kv_session_truncate(s, cut, NULL), 0);
+    assert_int_equal(live(s, 100, got, &err), BASE_E_FORMAT);
+    assert_int_equal(s->n, cut);
+    kv_session_free(s);
+}
+
+static void test_digest__a_row_file_cut_short_is_a_sentence(void **state)
+{
+    fake_model m = {.lanes_differ = true};
+    struct stat st;
+    base_err err = {0};
+    kv_session *s = make_session(&m);
+    kv_session_free(s);
+    assert_int_equal(stat(row_path, &st), 0);
+    assert_int_equal(truncate(row_path, st.st_size / 3), 0);
+    assert_int_equal(resume(&m, &s, &err), BASE_E_FORMAT);
+    assert_non_null(strstr(err.msg, "cut off"));
+}
+
+/* Compaction moves rows: blocks that lie where the file ends are taken into memory, and a fork keeps what it reads. */
+static void test_digest__compaction_moves_no_row_under_a_reader(void **state)
+{
+    fake_model m = {.lanes_differ = true};
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    kv_session *s = make_session(&m), *f = NULL, *memory = NULL;
+    assert_int_equal(kv_session_truncate(s, 1000, NULL), 0); /* a hole of 8,000 rows, and others behind it */
+    for (uint32_t turn = 30; s->n < 9000; turn++) live_well(s, turn, want);
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    assert_int_equal(kv_session_fork(s, &memory, NULL, NULL), 0);
+    kv_session_free(s);
+    s = resumed(&m);
+    const uint64_t before = kv_rowfile_rows(s->file);
+    assert_true(count_filed(s) > 15 && before > s->n + 5000);
+    assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
+    assert_int_equal(kv_session_compact(s, NULL), 0);
+    assert_true(kv_rowfile_rows(s->file) == before); /* the fork reads there */
+    kv_session_free(f);
+    assert_int_equal(kv_session_compact(s, NULL), 0);
+    assert_int_equal(kv_rowfile_rows(s->file), s->n);
+    live_well(memory, 100, want);
+    live_well(s, 100, got);
+    kit_assert_same_logits(want, got);
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    kv_session_free(s);
+    s = resumed(&m);
+    live_well(memory, 101, want);
+    live_well(s, 101, got);
+    kit_assert_same_logits(want, got);
+    kv_session_free(s);
+    kv_session_free(memory);
+}
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(test_digest__a_resumed_session_goes_on_with_the_same_bits),
+        WITH_FOLDER(test_digest__nothing_is_lost_with_it),
+        WITH_FOLDER(test_digest__a_damaged_row_is_found_when_it_is_read),
+        WITH_FOLDER(test_digest__a_rewind_looks_at_what_it_takes_into_memory),
+        WITH_FOLDER(test_digest__a_row_file_cut_short_is_a_sentence),
+        WITH_FOLDER(test_digest__compaction_moves_no_row_under_a_reader),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
