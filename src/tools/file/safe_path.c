@@ -102,66 +102,74 @@ static int refuse(base_err *err, const char *given, const char *format)
     return code;
 }
 
-int tool__path_clean(const tool_root *root, const char *given, char **ret, base_err *err)
+/* What a model writes around a path: blanks, a line's end, Markdown's marks. Quotes as git prints them are taken off. */
+static void put_bare(const char *given, size_t n, base_buf *raw)
 {
-    base_buf raw = {0}, clean = {0};
-    size_t n = strlen(given);
-    int code = BASE_OK;
-    const size_t most = 4 * TOOL_MAX_PATH + 2; /* quoted, with an escape for each byte */
-    if (n > most) return base_fail(err, BASE_E_USAGE, "this path has %zu bytes, more than any file's", n);
     while (n && (given[n - 1] == ' ' || given[n - 1] == '\n' || given[n - 1] == '`')) n--;
     while (n && (*given == ' ' || *given == '`')) given++, n--;
-    if (!tool__path_unquote(given, n, &raw)) {
-        base_buf_clear(&raw);
-        base_buf_add(&raw, given, n);
+    if (!tool__path_unquote(given, n, raw)) {
+        base_buf_clear(raw);
+        base_buf_add(raw, given, n);
     }
-    if (!raw.data) base_buf_puts(&raw, "");
-    if (raw.len > TOOL_MAX_PATH) {
-        code = base_fail(err, BASE_E_USAGE, "this path has %zu bytes, more than any file's", raw.len);
-        goto out;
+    if (!raw->data) base_buf_puts(raw, "");
+}
+
+/* *ret: behind the root, where an absolute path lies in it. */
+static int skip_root(const tool_root *root, const char *path, const char **ret, base_err *err)
+{
+    const size_t n = strlen(root->path);
+    *ret = path;
+    if (*path != '/') return BASE_OK;
+    if (!strcmp(root->path, "/")) return BASE_OK;
+    if (!strncmp(path, root->path, n) && (path[n] == '/' || path[n] == '\0')) {
+        *ret = path + n;
+        return BASE_OK;
     }
-    const char *p = raw.data;
-    size_t root_n = strlen(root->path);
-    if (root->is_bare) {
-        code =
-            base_fail(err, BASE_E_USAGE, "%s is a bare repository: it has no files to work on", root->path);
-        goto out;
-    }
-    if (*p == '/') {
-        bool inside = !strcmp(root->path, "/") ||
-                      (!strncmp(p, root->path, root_n) && (p[root_n] == '/' || p[root_n] == '\0'));
-        if (!inside) {
-            base_buf why = {0};
-            base_buf_printf(&why, "is outside of this tree; paths are relative to %.200s", root->path);
-            code = refuse(err, p, why.data);
-            base_buf_free(&why);
-            goto out;
-        }
-        if (root_n > 1) p += root_n;
-    }
-    while (*p) {
-        while (*p == '/') p++;
-        size_t part = strcspn(p, "/");
-        if (!part) break;
+    base_buf why = {0};
+    base_buf_printf(&why, "is outside of this tree; paths are relative to %.200s", root->path);
+    int code = refuse(err, path, why.data);
+    base_buf_free(&why);
+    return code;
+}
+
+/* The parts of p with one slash between, without "." and "..". raw: the whole, for the sentence. */
+static int put_parts(const char *p, const char *raw, base_buf *clean, base_err *err)
+{
+    for (;;) {
+        p += strspn(p, "/");
+        const size_t part = strcspn(p, "/");
+        if (!part) return BASE_OK;
         if (part == 2 && p[0] == '.' && p[1] == '.') {
-            if (!clean.len) {
-                code = refuse(err, raw.data, "leads out of this tree");
-                goto out;
-            }
-            while (clean.len && clean.data[clean.len - 1] != '/') clean.len--;
-            if (clean.len) clean.len--;
-            clean.data[clean.len] = '\0';
+            if (!clean->len) return refuse(err, raw, "leads out of this tree");
+            while (clean->len && clean->data[clean->len - 1] != '/') clean->len--;
+            if (clean->len) clean->len--;
+            clean->data[clean->len] = '\0';
         } else if (is_git_name(p, part)) {
-            code = refuse(err, raw.data, "lies under .git, which is git's own; the git tool reads it");
-            goto out;
+            return refuse(err, raw, "lies under .git, which is git's own; the git tool reads it");
         } else if (!(part == 1 && *p == '.')) {
-            if (clean.len) base_buf_putc(&clean, '/');
-            base_buf_add(&clean, p, part);
+            if (clean->len) base_buf_putc(clean, '/');
+            base_buf_add(clean, p, part);
         }
         p += part;
     }
-    *ret = base_buf_take(&clean);
-out:
+}
+
+int tool__path_clean(const tool_root *root, const char *given, char **ret, base_err *err)
+{
+    base_buf raw = {0}, clean = {0};
+    const char *inside = NULL;
+    const size_t n = strlen(given), most = 4 * TOOL_MAX_PATH + 2; /* quoted, with an escape for each byte */
+    if (n > most) return base_fail(err, BASE_E_USAGE, "this path has %zu bytes, more than any file's", n);
+    put_bare(given, n, &raw);
+    int code = BASE_OK;
+    if (raw.len > TOOL_MAX_PATH)
+        code = base_fail(err, BASE_E_USAGE, "this path has %zu bytes, more than any file's", raw.len);
+    else if (root->is_bare)
+        code =
+            base_fail(err, BASE_E_USAGE, "%s is a bare repository: it has no files to work on", root->path);
+    if (!code) code = skip_root(root, raw.data, &inside, err);
+    if (!code) code = put_parts(inside, raw.data, &clean, err);
+    if (!code) *ret = base_buf_take(&clean);
     base_buf_free(&raw);
     base_buf_free(&clean);
     return code;
