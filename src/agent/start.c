@@ -198,6 +198,55 @@ static int show_log(const agent_session *s, const agent_host *host, base_err *er
     return rc ? rc : all.rc;
 }
 
+/* Where its rows go. The folder comes with the log's row: there is none without a session in it. */
+static void name_folder(agent_session *s)
+{
+    base_buf rows = {0};
+    s->dir = agent_log_session_dir(s->log, s->id);
+    base_buf_printf(&rows, "%s/rows", s->dir);
+    s->row_file = base_buf_take(&rows);
+}
+
+static int open_tree(agent_session *s, const agent_session_options *o, tool_workspace **ret, base_err *err)
+{
+    const tool_workspace_options options = {.dir = o->dir,
+        .store = s->dir,
+        .allow_read = o->allow_read,
+        .ignore = o->ignore,
+        .recall = agent_recall_run,
+        .recall_user = &s->recall,
+        .outside = mcp_has_servers(s->servers) ? &mcp_outside : NULL,
+        .outside_user = s->servers};
+    return tool_workspace_open(ret, &options, err);
+}
+
+/* notes: for the session's first lines; why_not: why rows of its last time are not there. Both borrowed. */
+static agent_options options_of(
+    agent_session *s, const agent_session_options *o, const char *notes, const base_err *why_not)
+{
+    agent_options ret = {.mode = o->mode,
+        .id = s->id,
+        .resume = goes_on(o),
+        .log = s->log,
+        .recall = &s->recall,
+        .servers = s->servers,
+        .keep_budget = o->keep_budget,
+        .why_not = why_not,
+        .context_tokens = o->context_tokens,
+        .max_steps = o->max_steps,
+        .max_tokens = o->max_tokens,
+        .max_thought = o->max_thought,
+        .stop = o->stop,
+        .schema = o->schema,
+        .schema_text = o->schema_text,
+        .settings = o->settings,
+        .notes = notes,
+        .ability = o->ability,
+        .tries = o->tries};
+    memcpy(ret.configured, o->configured, sizeof ret.configured);
+    return ret;
+}
+
 int agent_session_open(agent_session **ret, const agent_session_options *o, const agent_host *host,
     atomic_bool *cancel, base_err *err)
 {
@@ -207,28 +256,12 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
     base_err why_not = {0};
     int rc = o->ephemeral ? 0 : agent_log_open(&s->log, NULL, false, err);
     if (!rc) rc = choose_id(s, o, err);
-    if (!rc && s->log) {
-        base_buf rows = {0};
-        s->dir = agent_log_session_dir(s->log, s->id);
-        base_buf_printf(&rows, "%s/rows", s->dir);
-        s->row_file =
-            base_buf_take(&rows); /* its folder comes with the log's row: none without a session in it */
-    }
+    if (!rc && s->log) name_folder(s);
     base_buf notes = {0};
     if (o->notes) base_buf_puts(&notes, o->notes);
     if (!rc) open_servers(s, &notes);
     /* The tree first: a wrong folder is told before a model loads for seconds. */
-    if (!rc)
-        rc = tool_workspace_open(&w,
-            &(tool_workspace_options){.dir = o->dir,
-                .store = s->dir,
-                .allow_read = o->allow_read,
-                .ignore = o->ignore,
-                .recall = agent_recall_run,
-                .recall_user = &s->recall,
-                .outside = mcp_has_servers(s->servers) ? &mcp_outside : NULL,
-                .outside_user = s->servers},
-            err);
+    if (!rc) rc = open_tree(s, o, &w, err);
     if (!rc && o->show_log && goes_on(o) && s->log && host && host->event) rc = show_log(s, host, err);
     if (!rc && host && host->named) host->named(host->user, s->id);
     if (!rc) rc = open_engine(s, o, cancel, &e, &why_not, err);
@@ -238,26 +271,7 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
         if (s->dir && !goes_on(o)) base_fs_remove(s->dir, NULL);
     } else {
         if (o->progress) o->progress(o->progress_user, 0, "reading the fixed prompt");
-        agent_options options = {.mode = o->mode,
-            .id = s->id,
-            .resume = goes_on(o),
-            .log = s->log,
-            .recall = &s->recall,
-            .servers = s->servers,
-            .keep_budget = o->keep_budget,
-            .why_not = &why_not,
-            .context_tokens = o->context_tokens,
-            .max_steps = o->max_steps,
-            .max_tokens = o->max_tokens,
-            .max_thought = o->max_thought,
-            .stop = o->stop,
-            .schema = o->schema,
-            .schema_text = o->schema_text,
-            .settings = o->settings,
-            .notes = notes.data,
-            .ability = o->ability,
-            .tries = o->tries};
-        memcpy(options.configured, o->configured, sizeof options.configured);
+        const agent_options options = options_of(s, o, notes.data, &why_not);
         rc = agent_open(&s->agent, e, w, &options, host, cancel, err);
     }
     base_buf_free(&notes);
