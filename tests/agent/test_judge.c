@@ -40,6 +40,28 @@ static void test_judge__a_compiler_s_no_goes_back_and_is_mended(void **state)
     free_host(&h);
 }
 
+/* What was not chosen is tried before anything else is sampled. */
+static void test_judge__the_next_best_change_is_tried_first(void **state)
+{
+    NEEDS("branches");
+    host h = new_host();
+    agent_session *s = open_in(&h, C_FILE,
+        "likely 2 * x\nlikely mul(2\n" REWRITE_TWICE(
+            "mul(2, x)") "answer <<X\nstatic int twice(int x)\n{\n    return 2 * x;\n}\n```\nX\n"
+                         "answer No.\nanswer No.\nanswer No.\n"
+                         "answer Doubled.\nanswer Doubled.\n", /* one of them may be sampled while the first candidate is judged */
+        AGENT_MODE_ALL, false);
+    submit(s, &h, "/tries 6");
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    assert_true(told(&h, "candidate 1 is taken"));
+    assert_true(told(&h, "\"number\":1,\"of\":6,\"status\":\"passed\""));
+    char *text = get_file("twice.c");
+    assert_non_null(strstr(text, "return 2 * x;"));
+    free(text);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 #define BOX(more)     "struct box {\n    int n;\n" more "};\n"
 #define BOX_USE(more) "#include \"box.h\"\nint twice(struct box *b)\n{\n" more "    return b->n + b->n;\n}\n"
 
@@ -667,6 +689,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_judge__a_compiler_s_no_goes_back_and_is_mended),
+        TEST_CASE(test_judge__the_next_best_change_is_tried_first),
         TEST_CASE(test_judge__a_field_that_is_missing_is_begun),
         TEST_CASE(test_judge__a_field_is_found_in_what_compilers_say),
         TEST_CASE(test_judge__what_fails_without_the_change_too_is_not_counted),

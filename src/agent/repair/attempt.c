@@ -28,6 +28,7 @@ void agent__fix_free(agent *a)
     free(a->fix.path);
     free(a->fix.name);
     free(a->fix.field);
+    for (uint32_t i = 0; i < a->fix.n_kept; i++) free(a->fix.kept[i]);
     a->fix = (agent_fix){0};
 }
 

@@ -112,6 +112,7 @@ typedef struct agent_doubts agent_doubts;
  * This turn's request, when it names a failing test: the harness runs it, takes failed attempts back and asks
  * again (attempt.c).
  */
+enum { AGENT_MAX_KEPT = 4 };
 typedef struct agent_fix {
     bool wanted, passed;
     bool no_test; /* the person would not have it run, or what runs it is not installed */
@@ -125,6 +126,9 @@ typedef struct agent_fix {
     bool returned_early; /* an attempt was begun with a condition in front of the body */
     char *field;         /* that this definition, a type, lacks; NULL: none is known */
     agent_attempt attempt;
+    /* Answers to this request that were not chosen, the next best first (heap): they are tried before others are sampled. */
+    char *kept[AGENT_MAX_KEPT];
+    uint32_t n_kept, next_kept;
     agent_doubts *doubts; /* of the definition that is being repaired; NULL: not looked for yet */
 } agent_fix;
 

@@ -260,6 +260,22 @@ static int weigh_all(agent *a, choice *c, uint32_t *ret_best, base_err *err)
     return rc;
 }
 
+/* Those that were not taken, by weight: where a test fails the taken one, it judges them next (tries.c). */
+static void keep_others(agent *a, choice *c, uint32_t best)
+{
+    agent_fix *f = &a->fix;
+    bool done[MOST] = {false};
+    done[best] = true;
+    for (;;) {
+        uint32_t next = MOST;
+        for (uint32_t i = 0; i < c->n; i++)
+            if (!done[i] && !c->all[i].word && (next == MOST || c->weights[i] > c->weights[next])) next = i;
+        if (next == MOST || f->n_kept == AGENT_MAX_KEPT) return;
+        f->kept[f->n_kept++] = base_xstrdup(c->all[next].read.text.data);
+        done[next] = true;
+    }
+}
+
 int agent__choose(agent *a, const agent_opening *opening, model_ids *ret_ids, base_err *err)
 {
     choice c = {.began = base_clock_ns()};
@@ -271,6 +287,7 @@ int agent__choose(agent *a, const agent_opening *opening, model_ids *ret_ids, ba
         agent__notice(a, "up to %d answers: the one whose change the request fits best is taken", MOST);
         rc = go_on_without(a, sample_further(a, &c, &s, err), err);
         if (!rc && c.n > 1) rc = go_on_without(a, weigh_all(a, &c, &best, err), err);
+        if (!rc && best != UINT32_MAX) keep_others(a, &c, best);
         agent__commit(a);
     }
     const agent_candidate *taken = &c.all[best == UINT32_MAX ? 0 : best];

@@ -62,6 +62,18 @@ static bool has_passed(const void *user)
     return c->running && atomic_load(&c->is_done) && !c->rc && c->result.status == TOOL_OK;
 }
 
+/* One that was written before anything was tried, as the answer that it would have been. */
+static bool take_kept(agent *a, candidate *c, base_err *err, int *ret_rc)
+{
+    agent_fix *f = &a->fix;
+    if (f->next_kept == f->n_kept) return false;
+    const char *text = f->kept[f->next_kept++];
+    agent__reader_begin(a, &c->made.read);
+    base_buf_puts(&c->made.read.text, text);
+    *ret_rc = a->engine->ops->encode(a->engine, text, strlen(text), &c->made.ids, err);
+    return true;
+}
+
 /* `testing` (may be NULL): the candidate before it, whose test runs meanwhile. */
 static int sample(agent *a, candidate *c, const candidate *testing, base_err *err)
 {
@@ -217,7 +229,7 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
         }
         c->made.number = i + 1;
         c->made.started_ns = base_clock_ns();
-        rc = sample(a, c, testing, err);
+        if (!take_kept(a, c, err, &rc)) rc = sample(a, c, testing, err);
         if (testing && judge(a, testing, n)) best = testing; /* it was tested while this one was sampled */
         testing = NULL;
         if (rc || best) break;
