@@ -32,6 +32,11 @@ typedef struct choice {
     uint64_t began;
 } choice;
 
+static bool has_time(const choice *c)
+{
+    return (base_clock_ns() - c->began) / 1000000000 < ENOUGH_S;
+}
+
 bool agent__choosing_is_due(const agent *a)
 {
     const agent_asked *x = &a->asked;
@@ -172,7 +177,7 @@ static int sample_further(agent *a, choice *c, const subject *s, base_err *err)
     const bool is_fork = !rc;
     if (!rc) rc = o->truncate(a->engine, 0, err);
     if (!rc) rc = o->append(a->engine, &segment, plain.ids, (uint32_t)plain.n, err);
-    while (!rc && c->n < MOST && (base_clock_ns() - c->began) / 1000000000 < ENOUGH_S) {
+    while (!rc && c->n < MOST && has_time(c)) {
         agent_candidate *next = &c->all[c->n];
         next->number = c->n + 1;
         next->started_ns = base_clock_ns();
@@ -282,7 +287,7 @@ int agent__choose(agent *a, const agent_opening *opening, model_ids *ret_ids, ba
     subject s = {0};
     uint32_t best = UINT32_MAX;
     int rc = sample_first(a, &c, opening, err);
-    if (!rc && find_subject(a, &c.all[0], &s)) {
+    if (!rc && has_time(&c) && find_subject(a, &c.all[0], &s)) {
         a->asked.has_chosen = true;
         agent__notice(a, "up to %d answers: the one whose change the request fits best is taken", MOST);
         rc = go_on_without(a, sample_further(a, &c, &s, err), err);
