@@ -4,6 +4,7 @@
  */
 #include <sys/stat.h>
 
+#include "agent/operation/operation.h"
 #include "stage.h"
 
 static bool has_pytest(void)
@@ -82,8 +83,68 @@ static void test_new_test__it_fails_where_its_subject_is_broken(void **state)
 
 static void test_new_test__one_that_notices_nothing_is_told(void **state)
 {
-    check_notices(
-        EVEN, "3) or True", "in is_odd: it may test nothing", "The new test does not notice a fault");
+    wish w = EVEN;
+    w.tries = 0;
+    check_notices(w, "3) or True", "in is_odd: it may test nothing", "The new test does not notice a fault");
+}
+
+/* In copies of the tree, before anything is written: one that notices no fault gives way to one that does. */
+static void test_new_test__one_that_notices_nothing_gives_way(void **state)
+{
+    NEEDS("branches");
+    wish w = EVEN;
+    w.script = ANSWER("3) or True") ANSWER("hm\n5)") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_odd():\n    assert is_odd(5)\n");
+    assert_true(told(&h, "\"number\":1,\"of\":6,\"status\":\"passed, and notices no fault\""));
+    assert_true(told(&h, "\"number\":2,\"of\":6,\"status\":\"passed\""));
+    assert_true(told(&h, "in is_odd the test file fails, as it should"));
+    free_host(&h);
+}
+
+static void test_new_test__one_that_does_not_parse_gives_way(void **state)
+{
+    NEEDS("branches");
+    wish w = EVEN;
+    w.script = ANSWER("3 == ") ANSWER("hm\n5)") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_odd():\n    assert is_odd(5)\n");
+    assert_true(told(&h, "\"number\":2,\"of\":6,\"status\":\"passed\""));
+    free_host(&h);
+}
+
+static void test_new_test__faults_are_small_and_of_each_kind(void **state)
+{
+    static const struct {
+        const char *language, *body, *faults[3]; /* the body with each */
+    } cases[] = {
+        {"python", "return data.strip().lower()", {"return data.strip()"}},
+        {"python", "return enc(data).replace(b'=', b'')", {"return enc(data)"}},
+        {"python", "if not a: # a == b\n    return 1",
+            {"if a: # a == b\n    return 1", "if not a: # a == b\n    return 2"}},
+        {"c", "if (a == 'x' && b > 10) return \"no\";",
+            {"if (a != 'x' && b > 10) return \"no\";", "if (a == 'x' && b > 11) return \"no\";",
+                "if (a == 'x' && b <= 10) return \"no\";"}},
+        {"rust", "s.len()", {NULL}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agent_mutant all[3];
+        base_buf text = {0};
+        base_buf_printf(&text, " %s ", cases[i].body);
+        const size_t n = agent__mutants(cases[i].language, &text, 1, text.len - 1, all, 3);
+        for (size_t k = 0; k < 3; k++) {
+            base_buf broken = {0};
+            if (k < n) agent__put_mutant(&text, &all[k], &broken);
+            if (k >= n && !cases[i].faults[k]) continue;
+            if (k >= n || !cases[i].faults[k] || strlen(cases[i].faults[k]) + 2 != broken.len ||
+                memcmp(broken.data + 1, cases[i].faults[k], broken.len - 2) != 0)
+                fail_msg("%s: %s, not %s", cases[i].body, broken.data ? broken.data : "nothing",
+                    cases[i].faults[k] ? cases[i].faults[k] : "nothing");
+            base_buf_free(&broken);
+        }
+        agent__mutants_free(all, n);
+        base_buf_free(&text);
+    }
 }
 
 /* A word of a docstring is no operator: with that turned nothing is broken. */
@@ -437,6 +498,7 @@ static void test_new_test__a_copy_of_its_neighbour_is_refused(void **state)
     wish w = EVEN;
     w.request = "Add another test for is_even";
     w.script = ANSWER("4)") ANSWER("6)") ADDED;
+    w.tries = 0;
     if (!has_pytest()) skip();
     host h = ask_for(&w, "def test_is_even_2():\n    assert is_even(6)\n");
     assert_true(told(&h, "Refused: test_is_even_2 is the text of test_is_even once more."));
@@ -536,10 +598,42 @@ static void test_new_test__it_gives_a_list_where_one_is_wanted(void **state)
     w.script = ANSWER("'b']) == 2") ADDED;
     host h = ask_for(&w, "def test_shout():\n    assert shout(['b']) == 2\n");
     free_host(&h);
+    w.code = "def shout(s: bytes) -> bytes:\n    return s + b'!'\n\n\ndef low(s):\n    return s.lower()\n";
+    w.script = ANSWER("a') == b'a!'") ADDED;
+    h = ask_for(&w, "def test_shout():\n    assert shout(b'a') == b'a!'\n");
+    free_host(&h);
     w.code = "def shout(s):\n    return len(s) + 1\n\n\ndef low(s):\n    return s.lower()\n";
     w.script = ANSWER("12) == 13") ANSWER("1]) == 2") ANSWER("1]) == 2") ADDED;
     h = ask_for(&w, "def test_shout():\n    assert shout([1]) == 2\n");
     free_host(&h);
+}
+
+/* What a function of Rust gives says how it is asserted. */
+static void test_new_test__of_rust_it_asserts_what_is_given(void **state)
+{
+    static const struct {
+        const char *gives, *request, *begins;
+    } cases[] = {{"bool { s.is_empty() }", "Add a test for parse", "assert!(super::parse("},
+        {"Result<u8, ()> { Err(()) }", "Add a test that parse gives an error for an empty text",
+            "assert!(super::parse("},
+        {"u8 { 1 }", "Add a test for parse", "assert_eq!(super::parse("}};
+    NEEDS_GRAMMAR;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf code = {0};
+        base_buf_printf(&code,
+            "pub fn parse(s: &str) -> %s\n\n#[cfg(test)]\nmod test {\n    #[test]\n    fn one() {\n"
+            "        assert_eq!(1, 1);\n    }\n}\n",
+            cases[i].gives);
+        put_file("parse.rs", code.data);
+        agent_session *s = open_session(&h, ANSWER("x") ADDED, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        if (!told(&h, cases[i].begins)) fail_msg("%s not in %s", cases[i].begins, h.json.data);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&code);
+    }
 }
 
 /* A name that means nothing there is what a small model writes for "some title". */
@@ -557,11 +651,11 @@ static void test_new_test__a_candidate_s_expectation_is_put_right(void **state)
 {
     NEEDS("branches");
     wish w = SHOUT;
-    w.script = ANSWER("12) == 'a12'") ANSWER("hm\nb') == 'b'") ANSWER("hm\nc') == 'ac'") ADDED;
+    w.script = ANSWER("12) == 'a12'") ANSWER("hm\nb') == 'b'") ADDED;
     w.tries = 4;
     if (!has_pytest()) skip();
     host h = ask_for(&w, "assert shout('b') == 'ab'\n");
-    assert_true(told(&h, "\"number\":1,\"of\":4,\"status\":\"failed for a value that it expects\""));
+    assert_true(told(&h, "\"number\":2,\"of\":4,\"status\":\"failed for a value that it expects\""));
     assert_true(told(&h, "It expects what the code gives now"));
     assert_true(told(&h, "\"state\":\"changed\""));
     free_host(&h);
@@ -595,6 +689,9 @@ int main(void)
     };
     const struct CMUnitTest once[] = {
         TEST_CASE(test_new_test__of_what_the_turn_changed),
+        TEST_CASE(test_new_test__one_that_notices_nothing_gives_way),
+        TEST_CASE(test_new_test__one_that_does_not_parse_gives_way),
+        cmocka_unit_test(test_new_test__faults_are_small_and_of_each_kind),
         TEST_CASE(test_new_test__it_waits_for_the_error),
         TEST_CASE(test_new_test__of_a_member_that_is_called_like_an_operation),
         TEST_CASE(test_new_test__of_c_runs_with_the_others),
@@ -615,6 +712,7 @@ int main(void)
         TEST_CASE(test_new_test__it_expects_what_the_code_gives),
         TEST_CASE(test_new_test__it_gives_a_list_where_one_is_wanted),
         TEST_CASE(test_new_test__it_gives_a_literal_for_a_name_of_nothing),
+        TEST_CASE(test_new_test__of_rust_it_asserts_what_is_given),
         TEST_CASE(test_new_test__a_candidate_s_expectation_is_put_right),
         TEST_CASE(test_new_test__what_the_request_expects_stays),
     };

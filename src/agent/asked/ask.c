@@ -175,5 +175,6 @@ void agent__asked_free(agent *a)
     free(t->begins);
     free(t->rows);
     free(t->head);
+    free(t->fault);
     *x = (agent_asked){0};
 }

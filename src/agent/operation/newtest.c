@@ -290,6 +290,22 @@ static const char *opening_of_value(const agent *a, const code_place *p)
     return opens;
 }
 
+/* Rust: does what it gives stand in an assert!: a bool, or a Result of which an error is asked for? */
+static bool is_asserted_alone(const agent *a, const code_place *p)
+{
+    base_buf text = {0};
+    bool is_so = false;
+    if (base_ends_with(p->path, ".rs") &&
+        !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len) {
+        const char *from = text.data + p->from, *brace = memchr(from, '{', p->to - p->from);
+        const char *arrow = brace ? memmem(from, (size_t)(brace - from), "-> ", 3) : NULL;
+        is_so = arrow && (!strncmp(arrow + 3, "bool ", 5) ||
+                             (!strncmp(arrow + 3, "Result<", 7) && agent__asks_for_error(a->request)));
+    }
+    base_buf_free(&text);
+    return is_so;
+}
+
 /*
  * "self.assertEqual(set_title(" for a function of Python: a small model that begins a test without its subject
  * copies the example. NULL: not known.
@@ -302,17 +318,24 @@ static char *assertion_like(const agent *a, const base_buf *file, const char *ex
     uint32_t n_places = code_index_define(tool_workspace_index(a->workspace), subject, &places);
     bool is_function = n_places && !strcmp(places[0].what, "function") && !*places[0].parent;
     const char *opens = is_function ? opening_of_value(a, &places[0]) : "";
+    const bool is_alone = is_function && is_asserted_alone(a, &places[0]);
     code_places_free(places, n_places);
     base_buf out = {0}, path = {0};
     const bool raises = is_function && base_ends_with(subject_path, ".py") &&
                         agent__put_raises(a->request, (base_str){example, n}, &out);
     for (size_t i = 0; is_function && !raises && i < sizeof forms / sizeof *forms && !out.len; i++)
         if (memmem(example, n, forms[i], strlen(forms[i]))) base_buf_puts(&out, forms[i]);
+    if (!out.len && is_alone) base_buf_puts(&out, "assert_eq!(");
     if (!out.len) return NULL;
+    const bool is_rust = !strncmp(out.data, "assert_eq!(", 11);
+    if (is_rust && is_alone) {
+        base_buf_clear(&out);
+        base_buf_puts(&out, "assert!(");
+    }
     put_module(file, subject, subject_path, &out);
     /* A module of Rust that does not bring it in. */
     base_buf_printf(&path, "super::%s", subject);
-    if (!strncmp(out.data, "assert_eq!", 10) && !memmem(file->data, file->len, "super::*", 8) &&
+    if (is_rust && base_ends_with(subject_path, ".rs") && !memmem(file->data, file->len, "super::*", 8) &&
         !memmem(file->data, file->len, path.data, path.len))
         base_buf_puts(&out, "super::");
     base_buf_printf(&out, "%s(%s", subject, raises ? "" : opens); /* the error may be for another type */
@@ -504,12 +527,13 @@ void agent__sharpen_new_test(agent *a, const char *output)
     agent_new_test *t = &a->asked.new_test;
     if (!t->assertion || t->has_value || t->is_file || t->rows) return;
     const bool is_python = base_ends_with(t->path, ".py");
-    const bool is_list = is_python && agent__wants_list(output);
-    if (!is_list && !agent__wants_string(output) &&
+    const bool is_list = is_python && agent__wants_list(output),
+               is_bytes = is_python && agent__wants_bytes(output);
+    if (!is_list && !is_bytes && !agent__wants_string(output) &&
         !agent__is_given_nothing(output, code_last_name(t->subject)))
         return;
     base_buf sharper = {0};
-    base_buf_printf(&sharper, "%s%s", t->assertion, is_list ? "[" : is_python ? "'" : "\"");
+    base_buf_printf(&sharper, "%s%s", t->assertion, is_list ? "[" : is_bytes ? "b'" : is_python ? "'" : "\"");
     free(t->assertion);
     t->assertion = base_buf_take(&sharper);
     t->has_value = true;

@@ -1,7 +1,7 @@
 /*
  * Is what was written for "add a test for X" a test of X? One that does not write X, or is its neighbour's text under
- * another name, is refused once. One that passes must fail when its subject is broken: one operator is turned in a copy of
- * the tree and the test runs there; where it does not notice, the person is told.
+ * another name, is refused once. One that passes must fail when its subject is broken: in a copy of the
+ * tree small faults are put into it (newtest_mutants.c), and the test runs there; where it notices none, the person is told.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -75,32 +75,46 @@ char *agent__why_no_test(const agent *a, const base_json *arguments, base_str te
 
 /* --- behind it ------------------------------------------------------------------------------------------ */
 
-/* One operator of the body turned into another, in no comment; false: it has none that is known. */
-static bool break_body(const char *language, base_buf *text, size_t from, size_t to, base_buf *what)
+/* What a new test is of, in the text of its file: bytes [from, to). */
+typedef struct subject {
+    char *path;
+    base_buf text;
+    size_t from, to;
+} subject;
+
+static void subject_free(subject *s)
 {
-    static const char *const turns[][2] = {{" == ", " != "}, {" != ", " == "}, {" >= ", " < "},
-        {" <= ", " > "}, {" > ", " <= "}, {" < ", " >= "}, {" + ", " - "}, {" - ", " + "}, {" and ", " or "},
-        {" && ", " || "}, {" || ", " && "}, {" % ", " + "}, {" * ", " + "}, {" is None", " is not None"},
-        {" not in ", " in "}, {"return True", "return False"}, {"return False", "return True"},
-        {"return true", "return false"}, {"return false", "return true"}};
-    char *plain = code_blank_comments(language, text->data, text->len);
-    bool is_broken = false;
-    for (size_t i = 0; !is_broken && i < sizeof turns / sizeof *turns; i++) {
-        size_t n = strlen(turns[i][0]);
-        const char *at = memmem(plain + from, to - from, turns[i][0], n);
-        if (!at) continue;
-        size_t byte = (size_t)(at - plain);
-        base_buf out = {0};
-        base_buf_add(&out, text->data, byte);
-        base_buf_puts(&out, turns[i][1]);
-        base_buf_add(&out, text->data + byte + n, text->len - byte - n);
-        base_buf_free(text);
-        *text = out;
-        base_buf_printf(what, "\"%s\" for \"%s\"", turns[i][1], turns[i][0]);
-        is_broken = true;
+    free(s->path);
+    base_buf_free(&s->text);
+}
+
+/* with: the text of the new test's file, where the subject may stand too; NULL: as it is in the tree. false: not found. */
+static bool read_subject(const agent *a, const base_buf *with, subject *ret)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    code_place *places = NULL;
+    uint32_t at;
+    *ret = (subject){0};
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), t->subject, &places);
+    for (uint32_t i = 0; i < n && !ret->path; i++)
+        if (agent__is_code_place(&places[i])) ret->path = base_xstrdup(places[i].path);
+    code_places_free(places, n);
+    if (!ret->path) return false;
+    if (with && !strcmp(ret->path, t->path))
+        base_buf_add(&ret->text, with->data, with->len);
+    else if (tool_workspace_read(a->workspace, ret->path, MAX_FILE, &ret->text, NULL))
+        return false;
+    if (!ret->text.data) return false;
+    code_file *f =
+        code_parse(tool_workspace_grammars(a->workspace), ret->path, ret->text.data, ret->text.len);
+    const bool found = code_find_definition(f, t->subject, &at, 1) >= 1;
+    if (found) {
+        const code_definition *d = &f->definitions[at];
+        ret->from = d->body_to > d->body_from ? d->body_from : d->from;
+        ret->to = d->to;
     }
-    free(plain);
-    return is_broken;
+    code_file_free(f);
+    return found && ret->to <= ret->text.len;
 }
 
 typedef struct {
@@ -108,20 +122,52 @@ typedef struct {
     bool names; /* and what it prints names the new test */
 } copy_verdict;
 
-/* Runs the new test's file in a copy of the tree in which its subject is broken (text; NULL: as it is). */
-static int run_in_copy(
-    agent *a, const char *path, const base_buf *text, const char *name, copy_verdict *verdict, base_err *err)
+/* Runs the new test's file in the copy, where a file has this text. */
+static int run_with(agent *a, tool_scratch *s, const char *path, const base_buf *text, const char *name,
+    copy_verdict *verdict, base_err *err)
 {
-    tool_scratch *scratch = NULL;
     tool_result result = {.exit_code = -1};
-    tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
-    int rc = tool_scratch_make(a->workspace, a->test.in_copy, &scratch, a->cancel, err);
-    if (!rc && text) rc = tool_scratch_put(scratch, path, text->data, text->len, err);
-    if (!rc) rc = tool_scratch_run(scratch, a->test.command, &limits, &result, err);
+    const tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
+    int rc = tool_scratch_put(s, path, text->data, text->len, err);
+    if (!rc) rc = tool_scratch_run(s, a->test.command, &limits, &result, err);
     verdict->fails = !rc && result.status != TOOL_OK;
     verdict->names = !rc && result.text.data && strstr(result.text.data, name);
     tool_result_free(&result);
-    tool_scratch_free(scratch);
+    return rc;
+}
+
+int agent__notice_faults(agent *a, tool_scratch *s, const base_buf *with, agent_noticed *ret, base_err *err)
+{
+    enum { MOST = 3 };
+    agent_mutant all[MOST];
+    subject sub;
+    int rc = 0;
+    *ret = (agent_noticed){0};
+    const bool found = read_subject(a, with, &sub);
+    const char *language = found ? code_language(sub.path, sub.text.data, sub.text.len) : NULL;
+    const size_t n = found ? agent__mutants(language, &sub.text, sub.from, sub.to, all, MOST) : 0;
+    for (size_t i = 0; i < n && !rc; i++) {
+        base_buf text = {0}, told = {0};
+        copy_verdict broken = {0}, whole = {0};
+        agent__put_mutant(&sub.text, &all[i], &text);
+        agent__tell_mutant(&sub.text, &all[i], &told);
+        rc = run_with(a, s, sub.path, &text, a->asked.new_test.name, &broken, err);
+        /* Something else may fail in a copy, which says nothing: then it fails there unbroken too. */
+        if (!rc && broken.fails && !broken.names && !ret->n)
+            rc = run_with(a, s, sub.path, &sub.text, a->asked.new_test.name, &whole, err);
+        if (!rc && whole.fails)
+            rc = base_fail(err, BASE_E_STATE, "its test file fails in a copy of the tree as it is");
+        ret->of++;
+        if (!ret->told || (broken.fails && !ret->n)) {
+            free(ret->told);
+            ret->told = base_xstrdup(told.data);
+        }
+        ret->n += broken.fails;
+        base_buf_free(&text);
+        base_buf_free(&told);
+    }
+    agent__mutants_free(all, n);
+    subject_free(&sub);
     return rc;
 }
 
@@ -149,37 +195,31 @@ static bool mentions_subject(const agent *a, const agent_new_test *t)
 void agent__try_new_test(agent *a)
 {
     agent_new_test *t = &a->asked.new_test;
-    code_place *places = NULL;
-    base_buf text = {0}, what = {0};
+    agent_noticed noticed = {0};
+    tool_scratch *scratch = NULL;
     base_err why = {0};
     if (!t->subject || !a->test.command || !a->fix.passed || a->denied) return;
-    uint32_t n = code_index_define(tool_workspace_index(a->workspace), t->subject, &places);
-    const code_place *p = NULL;
-    for (uint32_t i = 0; i < n && !p; i++)
-        if (agent__is_code_place(&places[i])) p = &places[i];
-    copy_verdict broken = {0}, whole = {0};
     if (!mentions_subject(a, t)) {
         t->is_blind = true;
         agent__notice(a, "the new test does not write %s: it tests something else", t->subject);
-    } else if (p && !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len &&
-               break_body(code_language(p->path, text.data, text.len), &text, p->from, p->to, &what)) {
-        int rc = run_in_copy(a, p->path, &text, t->name, &broken, &why);
-        /* Something else may fail in a copy, which says nothing: then it fails there unbroken too. */
-        if (!rc && broken.fails && !broken.names) rc = run_in_copy(a, p->path, NULL, t->name, &whole, &why);
-        if (!rc && whole.fails)
-            rc = base_fail(&why, BASE_E_STATE, "its test file fails in a copy of the tree as it is");
-        if (rc)
-            agent__notice(
-                a, "whether the new test notices a broken %s could not be tried: %s", t->subject, why.msg);
-        else if (broken.fails)
-            agent__notice(a, "with %s in %s the test file fails, as it should", what.data, t->subject);
-        else {
-            t->is_blind = true;
-            agent__notice(
-                a, "the new test does not notice %s in %s: it may test nothing", what.data, t->subject);
-        }
+        return;
     }
-    code_places_free(places, n);
-    base_buf_free(&text);
-    base_buf_free(&what);
+    int rc = 0;
+    if (t->fault && !t->n_put_right) /* it stands as the candidate did */
+        noticed = (agent_noticed){t->notices, 1, base_xstrdup(t->fault)};
+    else
+        rc = tool_scratch_make(a->workspace, a->test.in_copy, &scratch, a->cancel, &why);
+    if (!rc && !noticed.of) rc = agent__notice_faults(a, scratch, NULL, &noticed, &why);
+    tool_scratch_free(scratch);
+    if (rc)
+        agent__notice(
+            a, "whether the new test notices a broken %s could not be tried: %s", t->subject, why.msg);
+    else if (noticed.n)
+        agent__notice(a, "with %s in %s the test file fails, as it should", noticed.told, t->subject);
+    else if (noticed.of) {
+        t->is_blind = true;
+        agent__notice(
+            a, "the new test does not notice %s in %s: it may test nothing", noticed.told, t->subject);
+    }
+    free(noticed.told);
 }

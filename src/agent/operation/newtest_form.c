@@ -158,9 +158,10 @@ const char *agent__opening_of_type(base_str type, bool is_python)
 {
     static const struct {
         const char *type, *opens, *python;
-    } openings[] = {{"str", "\"", "'"}, {"&str", "\"", "'"}, {"string", "\"", "'"}, {"list", "", "["},
-        {"List", "", "["}, {"Sequence", "", "["}, {"Iterable", "", "["}, {"Collection", "", "["},
-        {"Sized", "", "["}, {"dict", "", "{"}, {"Dict", "", "{"}, {"Mapping", "", "{"}};
+    } openings[] = {{"str", "\"", "'"}, {"bytes", "", "b'"}, {"&str", "\"", "'"}, {"string", "\"", "'"},
+        {"list", "", "["}, {"List", "", "["}, {"Sequence", "", "["}, {"Iterable", "", "["},
+        {"Collection", "", "["}, {"Sized", "", "["}, {"dict", "", "{"}, {"Dict", "", "{"},
+        {"Mapping", "", "{"}};
     size_t n = 0; /* "List" of "List[int]" */
     while (n < type.len && !isspace((unsigned char)type.ptr[n]) && type.ptr[n] != '[') n++;
     for (size_t i = 0; i < sizeof openings / sizeof *openings; i++)
@@ -172,6 +173,12 @@ const char *agent__opening_of_type(base_str type, bool is_python)
 bool agent__wants_list(const char *output)
 {
     return output && (strstr(output, "' has no len()") || strstr(output, "' object is not iterable"));
+}
+
+bool agent__wants_bytes(const char *output)
+{
+    return output &&
+           (strstr(output, "bytes-like object is required") || strstr(output, "can't concat str to bytes"));
 }
 
 bool agent__wants_string(const char *output)

@@ -93,6 +93,16 @@ static char *script_path(const agent *a, const char *beside, const char *subject
     return NULL;
 }
 
+/* "expect(x).toBe(1)", and no ".expect(200)" of a request. */
+static bool expects_values(const char *text, size_t n)
+{
+    static const char call[] = "expect(";
+    for (const char *at = text, *end = text + n; (at = memmem(at, (size_t)(end - at), call, sizeof call - 1));
+         at++)
+        if (at == text || isspace((unsigned char)at[-1]) || strchr("(;{", at[-1])) return true;
+    return false;
+}
+
 /* With the imports of the nearest file of tests, whose last test is shown. */
 static int append_own_file(
     agent *a, const char *path, const base_buf *text, const char *subject, const char *request, base_err *err)
@@ -113,7 +123,7 @@ static int append_own_file(
             rc = agent__append_lines(
                 a, &(agent_lines){path, "", text, from, to, line, line_end}, behind.data, request, err);
         const bool is_test = memmem(text->data + from, to - from, "test(", 5) != NULL;
-        const bool expects = memmem(text->data + from, to - from, "expect(", 7) != NULL;
+        const bool expects = expects_values(text->data + from, to - from);
         base_buf_printf(&imports, "\n%s('%s', () => {\n  ", is_test ? "test" : "it", subject);
         if (expects)
             base_buf_puts(&imports, "expect(");

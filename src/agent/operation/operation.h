@@ -9,6 +9,7 @@
 #include "agent/words/operation_words.h"
 #include "agent/words/request_words.h"
 #include "tools/refactor/parameters.h"
+#include "tools/run/scratch.h"
 
 /* --- operation.c --- */
 /*
@@ -163,6 +164,29 @@ bool agent__open_script_test(agent *a, agent_opening *opening);
 char *agent__why_no_test(const agent *a, const base_json *arguments, base_str text);
 /* A new test that passes has to fail where its subject is broken: tells whether it does. */
 void agent__try_new_test(agent *a);
+/* How many of the faults that were put into the subject a new test noticed. told (heap): the first of those, else of all. */
+typedef struct agent_noticed {
+    uint32_t n, of;
+    char *told;
+} agent_noticed;
+/*
+ * In a copy of the tree in which it passes, with the text of its file (NULL: as the tree has it). of 0: no fault is known.
+ * BASE_E_STATE: its file fails there anyway.
+ */
+int agent__notice_faults(agent *a, tool_scratch *s, const base_buf *with, agent_noticed *ret, base_err *err);
+
+/* --- newtest_mutants.c --- */
+/* Bytes [at, at + n) of a text become another one. */
+typedef struct agent_mutant {
+    size_t at, n;
+    char *text;
+} agent_mutant;
+/* Up to `most` faults in a definition's bytes, one of each kind first; how many. Pure. */
+size_t agent__mutants(
+    const char *language, const base_buf *text, size_t from, size_t to, agent_mutant *ret, size_t most);
+void agent__mutants_free(agent_mutant *all, size_t n);
+void agent__put_mutant(const base_buf *text, const agent_mutant *m, base_buf *out);
+void agent__tell_mutant(const base_buf *text, const agent_mutant *m, base_buf *out);
 
 /* --- newtest_near.c --- */
 /* Is it a test, by what its language has as one? */
@@ -202,7 +226,8 @@ void agent__put_usual_assertion(const base_buf *text, const char *request, base_
 bool agent__put_raises(const char *request, base_str example, base_buf *out);
 /* Did the call fail since what it was given is no string? `output` may be NULL. */
 bool agent__wants_string(const char *output);
-/* The same of a list, by Python's runner. */
+/* The same of bytes, and of a list, by Python's runner. */
+bool agent__wants_bytes(const char *output);
 bool agent__wants_list(const char *output);
 /* How a value of that type begins: "[" for Python's List[int]; "": not known. */
 const char *agent__opening_of_type(base_str type, bool is_python);

@@ -166,6 +166,8 @@ typedef struct agent_new_test {
     bool begun;      /* the harness has begun its call */
     bool is_refused; /* once: it did not test its subject */
     bool is_blind;   /* it passes where its subject is broken */
+    char *fault;     /* of its subject, that was tried in a copy before it was written; NULL: none was */
+    bool notices;    /* that one, or another */
     uint32_t n_put_right; /* literals in it that are what the code gave, not what the model wrote */
 } agent_new_test;
 

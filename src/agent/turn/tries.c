@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/judge/judge.h"
 #include "agent/operation/operation.h"
 #include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"
@@ -26,6 +27,7 @@ enum {
     TEST_BYTES = 2400,
     FOUND_S = 45,    /* for candidates where the request names no failing test */
     FOUND_LEAST = 4, /* of them, on a machine on which that is too short */
+    NEW_LEAST = 2,   /* of a new test, of which nothing is written meanwhile */
     FOUND_MOST_S = 180
 };
 static const float warm = 0.8f; /* as docs/results.md, "Does it repair programs?", was measured */
@@ -33,6 +35,8 @@ static const float warm = 0.8f; /* as docs/results.md, "Does it repair programs?
 typedef struct candidate {
     agent_candidate made;
     const char *word; /* why it was not tried; NULL: it was */
+    bool passed;
+    agent_noticed noticed; /* a new test that passed: of its subject's faults */
     /* Its trial. */
     tool_scratch *scratch;
     tool_limits limits;
@@ -50,7 +54,15 @@ static void candidate_free(candidate *c)
     tool_scratch_free(c->scratch);
     tool_result_free(&c->result);
     agent__candidate_free(&c->made);
+    free(c->noticed.told);
     *c = (candidate){0};
+}
+
+/* The test is tried before anything of it stands in the tree. */
+static bool begins_with_test(const agent *a)
+{
+    const char *path = a->asked.new_test.path;
+    return path && (!a->fix.path || strcmp(a->fix.path, path) != 0);
 }
 
 /* --- sampling ------------------------------------------------------------------------------------------- */
@@ -83,8 +95,12 @@ static int sample(agent *a, candidate *c, const candidate *testing, base_err *er
     const agent_enough enough = {has_passed, testing};
     int rc = 0;
     /* A failing test that a request names is explained first; what fails behind a change was just written. */
-    if (number > 1 || (a->fix.path && !a->fix.wanted)) rc = agent__open_further(a, number > 1, &opening, err);
-    const bool is_same_again = number == 1 && !(a->asked.new_test.path && a->fix.path);
+    const bool is_first_test = number == 1 && begins_with_test(a);
+    /* The first text of a new test is what the model would have written anyway: it is begun at once. */
+    c->made.begins_with_call = is_first_test;
+    if (number > 1 || a->asked.new_test.path || (a->fix.path && !a->fix.wanted))
+        rc = agent__open_further(a, number > 1, &opening, err);
+    const bool is_same_again = number == 1 && (!a->asked.new_test.path || is_first_test);
     if (!is_same_again && !opening.is_doubt) {
         s.temperature = warm;
         s.top_p = 0.95f;
@@ -130,7 +146,7 @@ static bool is_known_change(const candidate *all, const candidate *c)
 
 static bool is_new_test(const agent *a, const char *path)
 {
-    return a->asked.new_test.path && !strcmp(a->asked.new_test.path, path);
+    return path && a->asked.new_test.path && !strcmp(a->asked.new_test.path, path);
 }
 
 /* A new test that fails for nothing but a value which the code gives otherwise: taken, it is put right (expect.c). */
@@ -160,15 +176,26 @@ static int try_change(agent *a, const candidate *all, candidate *c, base_err *er
     return c->word ? 0 : start_test(a, c, err);
 }
 
+/* A new test that passes and notices no fault of its subject is taken where no other one does. */
+static bool is_blind(agent *a, candidate *c)
+{
+    base_err why = {0};
+    if (!is_new_test(a, c->made.path) || a->test.words || !a->asked.new_test.subject) return false;
+    if (agent__notice_faults(a, c->scratch, &c->made.text, &c->noticed, &why)) return false;
+    return c->noticed.of && !c->noticed.n;
+}
+
 /* Waits for its test and tells how it went; true: it is taken. */
 static bool judge(agent *a, candidate *c, uint32_t of)
 {
     if (c->running) pthread_join(c->thread, NULL);
     c->running = false;
-    bool passed = !c->word && !c->rc && c->result.status == TOOL_OK;
-    const bool is_near = !passed && expects_another_value(a, c);
+    c->passed = !c->word && !c->rc && c->result.status == TOOL_OK;
+    const bool passed = c->passed, blind = passed && is_blind(a, c),
+               is_near = !passed && expects_another_value(a, c);
     const char *status = c->word   ? c->word
                          : c->rc   ? c->err.msg
+                         : blind   ? "passed, and notices no fault"
                          : passed  ? "passed"
                          : is_near ? "failed for a value that it expects"
                                    : tool_status_word(c->result.status);
@@ -189,10 +216,18 @@ static bool judge(agent *a, candidate *c, uint32_t of)
     agent__commit(a);
     tool_scratch_free(c->scratch);
     c->scratch = NULL;
-    return passed || is_near;
+    if (!passed && !c->word && is_new_test(a, c->made.path)) agent__sharpen_new_test(a, c->result.text.data);
+    return (passed && !blind) || is_near;
 }
 
 /* --- all of them ---------------------------------------------------------------------------------------- */
+
+/* The first new test fails, and its file does without it, too: what runs it is missing, say. Then none is judged. */
+static bool cannot_be_judged(agent *a, const candidate *c)
+{
+    return c->made.number == 1 && begins_with_test(a) && !c->word && !c->passed &&
+           agent__fails_without(a, a->test.command, NULL);
+}
 
 uint32_t agent__tries(const agent *a)
 {
@@ -201,10 +236,18 @@ uint32_t agent__tries(const agent *a)
     return a->settings.tries < AGENT_MOST_TRIES ? a->settings.tries : AGENT_MOST_TRIES;
 }
 
+/* A new test is tried in copies before it is written: where nobody is asked about commands. */
+static bool begins_with_copies(const agent *a)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    return t->path && !t->begun && !a->fix.attempts && a->settings.mode == AGENT_MODE_ALL && !a->info.strong;
+}
+
 bool agent__tries_are_due(const agent *a)
 {
-    return agent__tries(a) > 1 && a->test.command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
-           agent__can_begin_calls(a) && !a->fix.tried && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
+    return agent__tries(a) > 1 && a->test.command && !a->fix.no_test &&
+           ((a->fix.failing && !a->fix.passed) || begins_with_copies(a)) && agent__can_begin_calls(a) &&
+           !a->fix.tried && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
            (a->engine->can & ENGINE_BRANCH);
 }
 
@@ -220,7 +263,7 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
         candidate *c = &all[i];
         const uint64_t spent_s = (base_clock_ns() - began) / 1000000000;
         if (i && !a->fix.wanted && !a->test.has_values &&
-            spent_s >= (i < FOUND_LEAST ? FOUND_MOST_S : FOUND_S)) {
+            spent_s >= (i < (begins_with_test(a) ? NEW_LEAST : FOUND_LEAST) ? FOUND_MOST_S : FOUND_S)) {
             agent__notice(a,
                 "no further candidates: %llu s are spent (a request that "
                 "names its test, or gives values, gets all of them)",
@@ -234,10 +277,12 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
         testing = NULL;
         if (rc || best) break;
         rc = try_change(a, all, c, err);
-        if (!rc && !c->word)
+        if (!rc && !c->word && !a->asked.new_test.path)
             testing = c;
-        else if (!rc)
-            judge(a, c, n);
+        else if (!rc && judge(a, c, n)) /* whether a new test notices faults is known behind its run */
+            best = c;
+        else if (!rc && cannot_be_judged(a, c))
+            break;
     }
     if (testing && judge(a, testing, n) && !rc) best = testing;
     if (rc && rc != BASE_E_CANCELLED &&
@@ -245,6 +290,18 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
         agent__notice(a, "no candidates: %s", err ? err->msg : "");
         if (err) *err = (base_err){0};
         rc = 0;
+    }
+    for (uint32_t i = 0; i < n && !best && a->asked.new_test.path; i++)
+        if (all[i].passed) best = &all[i];
+    /* None: the first that is a test says in the tree why not, and nothing is written a second time. */
+    for (uint32_t i = 0; i < n && !best && a->asked.new_test.path; i++)
+        if (all[i].made.headline && is_new_test(a, all[i].made.path)) best = &all[i];
+    if (!best) a->asked.new_test.begun = false;
+    if (best && best->noticed.told) {
+        free(a->asked.new_test.fault);
+        a->asked.new_test.fault = best->noticed.told;
+        a->asked.new_test.notices = best->noticed.n > 0;
+        best->noticed.told = NULL;
     }
     for (size_t i = 0; !rc && best && i < best->made.ids.n; i++)
         model_ids_add(ret_ids, best->made.ids.ids[i]);

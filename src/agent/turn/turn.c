@@ -199,6 +199,7 @@ static int open_answer(agent *a, const char *request, uint32_t steps, agent_open
     if (!rc && (steps == a->asked.n_operations || agent__has_operation_left(a)) && !opening->call.len)
         agent__open_operation(a, request, opening);
     if (!rc && !opening->call.len) agent__open_document(a, opening);
+    if (!rc && !opening->call.len && a->asked.new_test.path && agent__tries_are_due(a)) return rc;
     if (!rc && !opening->call.len) agent__open_new_test(a, opening);
     if (!rc && !opening->call.len) agent__open_addition(a, request, opening);
     if (!rc && !opening->call.len) agent__open_export(a, request, opening);
