@@ -97,7 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         base_buf_putc(&arguments, '}');
         call(w, "rewrite", &arguments, part[2], how & 2 ? part[3] : NULL, texts, paths);
     } else {
-        put_member(&arguments, "operation", operations[how & 3]);
+        const bool is_private = (how & 3) == 3 && !*part[2]; /* a signature without a parameter */
+        put_member(&arguments, "operation", is_private ? "private" : operations[how & 3]);
         put_member(&arguments, "to", how & 64 ? paths[1] : part[1]);
         put_member(&arguments, "parameter", part[2]);
         put_member(&arguments, "value", part[3]);
