@@ -382,7 +382,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     if (!is_written_out(w, call, path, &f.text, &new_text, name, result)) goto out;
     import_names(w, path, call->payload, &f.text, &new_text, &note);
     tool__give_fixtures(w, path, &new_text, name, &note);
-    if (!tool__bind(w, path, &f.text, &new_text, call->request, &note, result)) goto out;
+    if (!tool__bind(w, path, &f.text, &new_text, call->request, NULL, 0, &note, result)) goto out;
     find_lines(w, path, name, &new_text, &line, &line_end);
     tool_change *also = followed_prototype(w, path, &f.text, &new_text, name);
     if (also) {
@@ -573,7 +573,8 @@ static int prepare_addition(
     if (is_good) import_names(w, aim->path, call->payload, &f.text, &new_text, &notes);
     for (size_t i = 0; is_good && i < aim->n; i++)
         tool__give_fixtures(w, aim->path, &new_text, aim->names[i], &notes);
-    is_good = is_good && tool__bind(w, aim->path, &f.text, &new_text, call->request, &notes, result);
+    is_good = is_good &&
+              tool__bind(w, aim->path, &f.text, &new_text, call->request, aim->names, aim->n, &notes, result);
     if (is_good) {
         base_buf_puts(&head, " to ");
         tool__path_show(&head, aim->path);

@@ -96,6 +96,8 @@ static void test_rewrite__takes_back_names_that_nothing_binds(void **state)
             "uses fixture,", "test_g"},
         {"test_a.py", "test_f", "def test_f(fixture):\n    assert fixture\n", "add a test", TOOL_OK, "added",
             "fixture"},
+        {"test_b.py", "T.test_h", "def test_h(self):\n    assert g(Title) == 1\n", "add a test of g",
+            TOOL_FAILED, "uses Title,", "from a import f\n"},
         {"a.test.js", "f", "function f() {\n  expect(1);\n}\n", "let f expect", TOOL_OK, "rewrote f",
             "expect(1)"},
     };
@@ -103,6 +105,7 @@ static void test_rewrite__takes_back_names_that_nothing_binds(void **state)
     tree_make(&t, false);
     tree_put(&t, "a.py", "def g(a, limit=3):\n    return a\n\n\ndef f(a):\n    b = a\n    return g(a)\n");
     tree_put(&t, "test_a.py", "def test_g():\n    assert True\n");
+    tree_put(&t, "test_b.py", "from a import f\n\n\nclass T:\n    def test_g(self):\n        assert f(1)\n");
     tree_put(&t, "a.test.js", "import {g} from './a.js';\nfunction f() {\n  g();\n}\n");
     tree_open(&t);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) check(&t, &calls[i]);

@@ -190,6 +190,9 @@ int agent__candidate_preview(agent *a, agent_candidate *c, base_err *err)
             c->path = base_xstrdup(path);
             c->change = base_hash64(text.ptr, text.len, base_hash64(path, strlen(path), 3));
             base_buf_add(&c->text, text.ptr, text.len);
+        } else if (!rc && result.text.len && call.payload && a->asked.new_test.path) {
+            base_buf_add(&result.text, call.payload, call.payload_n); /* why it was refused, and of what */
+            agent__sharpen_new_test(a, result.text.data);
         }
     }
     agent_call_free(&call);

@@ -224,8 +224,16 @@ static bool gives_names(const char *path)
     return language && strcmp(language, "python") != 0;
 }
 
+static bool writes_all(const base_buf *text, char *const *names, size_t n)
+{
+    bool writes = true;
+    for (size_t i = 0; i < n; i++)
+        writes = writes && code_has_identifier(text->data, text->len, code_last_name(names[i]));
+    return writes;
+}
+
 bool tool__bind(tool_workspace *w, const char *path, const base_buf *old_text, base_buf *new_text,
-    const char *request, base_buf *note, tool_result *result)
+    const char *request, char *const *added, size_t n, base_buf *note, tool_result *result)
 {
     enum { MOST = 8 }; /* names behind the first of a kind are found one round later */
     if (gives_names(path) || !old_text->len) return true;
@@ -246,8 +254,8 @@ bool tool__bind(tool_workspace *w, const char *path, const base_buf *old_text, b
         text = next;
         left = find_new(w, path, &text, &before, request);
     }
-    is_good =
-        is_good && !is_same(&text, old_text) && tool__syntax_holds(w->grammars, path, old_text, &text, &why);
+    is_good = is_good && !is_same(&text, old_text) && writes_all(&text, added, n) &&
+              tool__syntax_holds(w->grammars, path, old_text, &text, &why);
     if (is_good) {
         base_buf_printf(
             note, "Nothing defines or imports %s here: lines with that stay as they were. ", list.data);

@@ -11,9 +11,9 @@
 /*
  * Where new_text uses names that it does not bind, that old_text did not use so and that the request does not say, the lines
  * of it that changed around them are taken back, and `note` says so. false: nothing would be left of the change, or what is
- * left is no program: the result refuses. request: NULL: not known.
+ * left is no program, or no longer writes one of the n names that are added: the result refuses. request: NULL: not known.
  */
 bool tool__bind(tool_workspace *w, const char *path, const base_buf *old_text, base_buf *new_text,
-    const char *request, base_buf *note, tool_result *result);
+    const char *request, char *const *added, size_t n, base_buf *note, tool_result *result);
 
 #endif
