@@ -348,6 +348,7 @@ static void test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_mode
     } cases[] = {
         {"Move twice from signer.py to coder.py.", "", "coder.py", "def twice(n):"},
         {"Move `twice` into coder.py", "", "coder.py", "def twice(n):"},
+        {"Move twice from signer.py to a new file coder.py and import it.", "", "coder.py", "def twice(n):"},
         {"Rename twice to doubled everywhere", "", "signer.py", "def doubled(n):"},
         {"Rename the function twice in signer.py to `doubled`", "", "signer.py", "def doubled(n):"},
         {"The name of twice says too little. Rename it to doubled.", "", "signer.py", "def doubled(n):"},

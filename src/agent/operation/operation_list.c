@@ -49,7 +49,11 @@ char *agent__read_destination(const char *behind, size_t at, bool is_file)
     static const char *const goes_on[] = {
         "in", "everywhere", "across", "and", "throughout", "please", "also", "as", "since", "because", NULL};
     agent_word w, next;
+    static const char *const kinds[] = {"a", "the", "new", "file", "module", "its", "own", NULL};
     at += strspn(behind + at, " `\"'");
+    while (is_file && agent__next_word(behind, at, &w) && w.from == at &&
+           agent__is_any_word(behind, w, kinds) && behind[w.to] == ' ') /* "to a new file paths.py" */
+        at = w.to + strspn(behind + w.to, " `\"'");
     if (is_file) {
         const bool is_one = agent__next_mention(behind, at, &w) && w.from == at && w.to > w.from &&
                             memchr(behind + w.from, '.', w.to - w.from);
