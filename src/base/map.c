@@ -117,11 +117,16 @@ const uint8_t *base_map_bytes(const base_map *m)
     return m->bytes;
 }
 
+bool base_map_is_cut(const base_map *m)
+{
+    return m->guard && atomic_load(&m->guard->lost);
+}
+
 int base_map_check(const base_map *m, const char *path, base_err *err)
 {
     struct stat st;
     if (fstat(m->fd, &st) != 0) return base_fail_sys(err, "%s cannot be examined", path);
-    if (m->guard && atomic_load(&m->guard->lost))
+    if (base_map_is_cut(m))
         return base_fail(err, BASE_E_STATE,
             "%s became shorter while it was in use; start again with the whole file", path);
     if (st.st_size != m->size || st.st_mtim.tv_sec != m->changed.tv_sec ||

@@ -9,6 +9,7 @@
 #ifndef KVIST_BASE_MAP_H
 #define KVIST_BASE_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,9 @@ int base_map_new(base_map **ret, int fd, size_t n, base_err *err);
 void base_map_free(base_map *m); /* NULL is fine */
 
 const uint8_t *base_map_bytes(const base_map *m);
+
+/* Bytes that the file no longer had were read so far: they were zeros. Cheap. */
+bool base_map_is_cut(const base_map *m);
 
 /*
  * BASE_E_STATE when the file is no longer what was mapped: its size, its time of change, or bytes that were

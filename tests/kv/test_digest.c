@@ -267,6 +267,25 @@ static void test_digest__a_row_file_cut_short_is_a_sentence(void **state)
     assert_non_null(strstr(err.msg, "cut off"));
 }
 
+/* Cut while the session is open: what would be read there is gone, and that is said instead of a signal. */
+static void test_digest__a_row_file_cut_under_an_open_session_is_a_sentence(void **state)
+{
+    fake_model m = {.lanes_differ = true};
+    float logits[FAKE_VOCAB];
+    base_err err = {0};
+    kv_session *s = make_session(&m);
+    kv_session_free(s);
+    s = resumed(&m);
+    assert_true(count_filed(s) > 15);
+    assert_int_equal(truncate(row_path, 4096), 0);
+    int rc = 0;
+    for (uint32_t turn = 100; turn < 104 && !rc; turn++) rc = live(s, turn, logits, &err);
+    assert_int_equal(rc, BASE_E_FORMAT);
+    assert_non_null(strstr(err.msg, "row file"));
+    kv_session_free(s);
+    assert_int_equal(resume(&m, &s, &err), BASE_E_FORMAT);
+}
+
 /* Compaction moves rows: blocks that lie where the file ends are taken into memory, and a fork keeps what it reads. */
 static void test_digest__compaction_moves_no_row_under_a_reader(void **state)
 {
@@ -310,6 +329,7 @@ int main(void)
         WITH_FOLDER(test_digest__a_damaged_row_is_found_when_it_is_read),
         WITH_FOLDER(test_digest__a_rewind_looks_at_what_it_takes_into_memory),
         WITH_FOLDER(test_digest__a_row_file_cut_short_is_a_sentence),
+        WITH_FOLDER(test_digest__a_row_file_cut_under_an_open_session_is_a_sentence),
         WITH_FOLDER(test_digest__compaction_moves_no_row_under_a_reader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,10 +34,24 @@ int kv__check_lists(kv_session *s, const model_rows_view *rows, base_err *err)
     return rc;
 }
 
+int kv__check_uncut(const kv_session *s, base_err *err)
+{
+    for (uint32_t b = 0; b < s->table.n; b++) {
+        kv_filed *f = s->table.blocks[b]->filed;
+        if (!f || !kv_filed_files_are_cut(f->files)) continue;
+        f->is_damaged = true;
+        return base_fail(err, BASE_E_FORMAT,
+            "the session's row file became shorter while it was in use: open the session again, and what is missing is "
+            "computed anew");
+    }
+    return 0;
+}
+
 int kv__score(kv_session *s, const model_score *score, base_err *err)
 {
     int rc = 0;
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
         if (score->mass[lane]) rc = kv__check_lane(s, score->rows, lane, err);
-    return rc ? rc : s->compute.score(s->compute.user, score, err);
+    if (!rc) rc = s->compute.score(s->compute.user, score, err);
+    return rc ? rc : kv__check_uncut(s, err);
 }

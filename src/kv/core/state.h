@@ -214,6 +214,8 @@ void kv__bring(const kv_session *s);
 int kv__check_lane(const kv_session *s, const model_rows_view *rows, uint32_t lane, base_err *err);
 /* Of all lanes. Of the live lists nothing is looked at twice between two changes of them. */
 int kv__check_lists(kv_session *s, const model_rows_view *rows, base_err *err);
+/* Nothing of what was read since was missing in the files by then. BASE_E_FORMAT with a sentence: it is not to be believed. */
+int kv__check_uncut(const kv_session *s, base_err *err);
 /* compute.score, of rows that were looked at. */
 int kv__score(kv_session *s, const model_score *score, base_err *err);
 

@@ -71,17 +71,19 @@ int kv__digest_find(kv_session *s, base_err *err)
 {
     const kv_digest_shape shape = shape_of(s);
     const int fd = open_file(s, O_RDONLY);
+    kv_filed_files *files = fd >= 0 ? kv_filed_files_open(kv_rowfile_descriptor(s->file), fd) : NULL;
     const uint32_t n_blocks = (s->n + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK;
     int rc = 0;
     for (uint32_t b = 0; b < n_blocks && !rc; b++) {
         const uint32_t from = b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
         kv_filed *f = NULL;
-        if (fd >= 0 && is_filed_whole(s, b))
-            f = kv_filed_open(&shape, kv_rowfile_descriptor(s->file),
-                kv_rowfile_place(s->file, s->file_row[from]), fd, b, identity_of(s, &shape, b));
+        if (files && is_filed_whole(s, b))
+            f = kv_filed_open(
+                &shape, files, kv_rowfile_place(s->file, s->file_row[from]), b, identity_of(s, &shape, b));
         rc = f ? kv_table_add_filed(&s->table, f, err)
                : kv_table_make_writable(&s->table, from, to < s->n ? to : s->n, err);
     }
+    kv_filed_files_close(files);
     if (fd >= 0) close(fd);
     return rc;
 }

@@ -201,6 +201,7 @@ static int compute_group(kv_session *s, work *w, const kv_lists *lists, uint32_t
     };
     int rc = kv__check_lists(s, &rows, err);
     if (!rc) rc = s->compute.forward(s->compute.user, &batch, err);
+    if (!rc) rc = kv__check_uncut(s, err);
     if (!rc && n_places) fill_captured(s, tokens, &capture, cut);
     return rc;
 }

@@ -10,11 +10,11 @@
 /* What is read ahead for the batch ends with it. */
 static int compute(kv_session *s, model_batch *batch, base_err *err)
 {
-    const int rc = kv__check_lists(s, batch->rows, err);
+    int rc = kv__check_lists(s, batch->rows, err);
     if (rc) return rc;
-    const int computed = s->compute.forward(s->compute.user, batch, err);
+    rc = s->compute.forward(s->compute.user, batch, err);
     kv__reading_rest(s);
-    return computed;
+    return rc ? rc : kv__check_uncut(s, err);
 }
 
 static int call(kv_session *s, model_batch *batch, kv_state *in, kv_state **ret, base_err *err)

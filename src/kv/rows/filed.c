@@ -3,11 +3,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 #include "model/ops/sketch.h"
 
 enum {
@@ -134,51 +133,85 @@ void kv_digest_put_mean(const kv_digest_shape *s, uint64_t identity, uint64_t ro
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* n bytes of a file from `at` on; *ret_map: what kv_filed_close gives back. NULL: they are not there. */
-static uint8_t *map_part(int fd, uint64_t at, size_t n, void **ret_map, size_t *ret_n)
+enum { ROWS, DIGEST, N_FILES };
+
+struct kv_filed_files {
+    base_map *maps[N_FILES];
+    uint64_t sizes[N_FILES];
+    uint32_t n_users; /* blocks, and who opened them */
+};
+
+kv_filed_files *kv_filed_files_open(int rows, int digest)
 {
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = at / page * page;
-    struct stat st;
-    if (fstat(fd, &st) || (uint64_t)st.st_size < at + n) return NULL;
-    void *map = mmap(NULL, (size_t)(at - from) + n, PROT_READ, MAP_SHARED, fd, (off_t)from);
-    if (map == MAP_FAILED) return NULL;
-    *ret_map = map;
-    *ret_n = (size_t)(at - from) + n;
-    return (uint8_t *)map + (at - from);
+    const int fds[N_FILES] = {[ROWS] = rows, [DIGEST] = digest};
+    kv_filed_files *f = calloc(1, sizeof *f);
+    if (!f) return NULL;
+    f->n_users = 1;
+    for (int i = 0; i < N_FILES; i++) {
+        struct stat st;
+        if (fstat(fds[i], &st) || st.st_size <= 0 ||
+            base_map_new(&f->maps[i], fds[i], (size_t)st.st_size, NULL)) {
+            kv_filed_files_close(f);
+            return NULL;
+        }
+        f->sizes[i] = (uint64_t)st.st_size;
+    }
+    return f;
+}
+
+void kv_filed_files_close(kv_filed_files *f)
+{
+    if (!f || --f->n_users) return;
+    for (int i = 0; i < N_FILES; i++) base_map_free(f->maps[i]);
+    free(f);
+}
+
+bool kv_filed_files_are_cut(const kv_filed_files *f)
+{
+    return base_map_is_cut(f->maps[ROWS]) || base_map_is_cut(f->maps[DIGEST]);
+}
+
+/* n bytes of one of the files from `at` on; NULL: they were not there when it was mapped. */
+static const uint8_t *part_of(const kv_filed_files *f, int file, uint64_t at, size_t n)
+{
+    return at > f->sizes[file] || n > f->sizes[file] - at ? NULL : base_map_bytes(f->maps[file]) + at;
 }
 
 kv_filed *kv_filed_open(
-    const kv_digest_shape *shape, int rows, uint64_t at, int digest, uint32_t b, uint64_t identity)
+    const kv_digest_shape *shape, kv_filed_files *files, uint64_t at, uint32_t b, uint64_t identity)
 {
     const size_t n_bytes = kv_digest_bytes(shape);
-    kv_filed *f = calloc(1, sizeof *f);
-    if (!f) return NULL;
-    f->shape = *shape;
-    f->identity = identity;
-    const uint8_t *record = map_part(digest, b * (uint64_t)n_bytes, n_bytes, &f->maps[1], &f->n_maps[1]);
+    const uint8_t *record = part_of(files, DIGEST, b * (uint64_t)n_bytes, n_bytes),
+                  *rows = part_of(files, ROWS, at, MODEL_ROWS_BLOCK * n_lanes(shape) * lane_row_bytes(shape));
     kv_digest_head head = {0};
     if (record) memcpy(&head, record, sizeof head);
-    if (!record || head.identity != identity ||
+    if (!record || !rows || head.identity != identity ||
         base_hash64(record + sums_at(), sums_bytes(shape), identity) != head.sums_hash)
-        goto fail;
-    f->sums = (const uint32_t *)(const void *)(record + sums_at());
-    f->sketch = record + sketch_at(shape);
-    f->sketch_hash = head.sketch_hash;
-    f->means = record + kv_digest_means_at(shape);
-    f->checked = calloc((size_t)n_lanes(shape) * WORDS, sizeof *f->checked);
-    f->rows = (uint16_t *)(void *)map_part(
-        rows, at, MODEL_ROWS_BLOCK * n_lanes(shape) * lane_row_bytes(shape), &f->maps[0], &f->n_maps[0]);
-    if (f->rows && f->checked) return f;
-fail:
-    kv_filed_close(f);
-    return NULL;
+        return NULL;
+    kv_filed *f = calloc(1, sizeof *f);
+    uint64_t *checked = calloc((size_t)n_lanes(shape) * WORDS, sizeof *checked);
+    if (!f || !checked) {
+        free(f);
+        free(checked);
+        return NULL;
+    }
+    files->n_users++;
+    *f = (kv_filed){.files = files,
+        .rows = (uint16_t *)(uintptr_t)rows,
+        .sums = (const uint32_t *)(const void *)(record + sums_at()),
+        .sketch = record + sketch_at(shape),
+        .means = record + kv_digest_means_at(shape),
+        .identity = identity,
+        .sketch_hash = head.sketch_hash,
+        .checked = checked,
+        .shape = *shape};
+    return f;
 }
 
 void kv_filed_close(kv_filed *f)
 {
     if (!f) return;
-    for (int i = 0; i < 2; i++)
-        if (f->maps[i]) munmap(f->maps[i], f->n_maps[i]);
+    kv_filed_files_close(f->files);
     free(f->checked);
     free(f);
 }
@@ -207,7 +240,8 @@ bool kv_filed_check(kv_filed *f, uint32_t lane, uint32_t from, uint32_t to)
             *known |= left & -left;
         }
     }
-    return true;
+    f->is_damaged |= kv_filed_files_are_cut(f->files);
+    return !f->is_damaged;
 }
 
 const uint8_t *kv_filed_sketch(kv_filed *f)
@@ -216,7 +250,7 @@ const uint8_t *kv_filed_sketch(kv_filed *f)
         f->is_sketch_sure = hash_sketch(&f->shape, f->sketch) == f->sketch_hash;
         if (!f->is_sketch_sure) f->sketch = NULL;
     }
-    return f->sketch;
+    return kv_filed_files_are_cut(f->files) ? NULL : f->sketch;
 }
 
 const uint16_t *kv_filed_mean(const kv_filed *f, uint32_t page, uint32_t lane, uint64_t rows)

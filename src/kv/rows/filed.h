@@ -37,7 +37,19 @@ typedef struct kv_digest_mean {
     uint64_t hash; /* of rows, key and value */
 } kv_digest_mean;
 
+/*
+ * A session's row file and digest file, mapped once for all of its blocks. Bytes that somebody cuts off are zeros from then on
+ * (base/map.h), so the rows there are damaged ones.
+ */
+typedef struct kv_filed_files kv_filed_files;
+/* Descriptors, which stay the caller's. NULL: they cannot be mapped, or one is empty; no error. */
+kv_filed_files *kv_filed_files_open(int rows, int digest);
+/* Bytes of them were read that somebody had cut off: what was computed since may be wrong. */
+bool kv_filed_files_are_cut(const kv_filed_files *f);
+void kv_filed_files_close(kv_filed_files *f); /* the maps stay until their last block goes; NULL is fine */
+
 typedef struct kv_filed {
+    kv_filed_files *files;
     uint16_t *rows; /* [256][lane][K | V], read only */
     const uint32_t *sums;
     const uint8_t *sketch; /* NULL: it is not what was written */
@@ -47,8 +59,6 @@ typedef struct kv_filed {
     bool is_damaged;   /* a row was not what was written */
     uint64_t *checked; /* [lane][4] bits of rows that were */
     kv_digest_shape shape;
-    void *maps[2];
-    size_t n_maps[2];
 } kv_filed;
 
 size_t kv_digest_bytes(const kv_digest_shape *shape); /* of a record: a multiple of 4,096 */
@@ -68,11 +78,11 @@ void kv_digest_put_mean(const kv_digest_shape *shape, uint64_t identity, uint64_
     const uint16_t *value, uint8_t *to);
 
 /*
- * Block b: its 256 rows lie in the file `rows` (a descriptor, as `digest`) from byte `at` on. NULL: the digest file has no
- * record of these rows, or it is not whole; no error.
+ * Block b: its 256 rows lie in the row file from byte `at` on. NULL: the digest file has no record of these rows, or it is not
+ * whole; no error.
  */
 kv_filed *kv_filed_open(
-    const kv_digest_shape *shape, int rows, uint64_t at, int digest, uint32_t b, uint64_t identity);
+    const kv_digest_shape *shape, kv_filed_files *files, uint64_t at, uint32_t b, uint64_t identity);
 void kv_filed_close(kv_filed *f); /* NULL is fine */
 
 /* Rows [from, to) of the block (0..256) in a lane are what was written: looked at once. False: some row is not. */
