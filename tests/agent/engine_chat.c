@@ -153,8 +153,9 @@ static int chat_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id
 {
     chat *c = as_chat(e);
     if (c->cancel && atomic_load(c->cancel)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
-    if (!c->answer.n) {
+    if (c->answer_at == c->answer.n) { /* behind the end of one comes another one */
         send(c);
+        c->answer.n = c->answer_at = 0;
         const char *text = script_answer(&c->script);
         if (!text) return base_fail(err, BASE_E_STATE, "the endpoint has no further answer");
         standin_encode(e, text, strlen(text), &c->answer, NULL);
