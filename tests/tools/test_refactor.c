@@ -369,6 +369,31 @@ static void test_refactor__an_order_keeps_what_each_parameter_gets(void **state)
     tree_remove(&t);
 }
 
+/* What all calls give for a parameter, where it is one literal, is what the body has without it. */
+static void test_refactor__signature_puts_what_all_calls_give_into_the_body(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "c.js",
+        "function cut(s, by) {\n  return s.split(by).length + by.length\n}\n\n"
+        "function far(a, limit) {\n  return a > limit\n}\n\n"
+        "cut('a', '.')\ncut('b', '.')\nfar(1, 2)\nfar(1, 3)\n");
+    tree_put(&t, "d.py",
+        "def mean(a, round_to):\n    return round(a, round_to)\n\n\nmean(1, round_to=2)\nmean(3, 2)\n");
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"cut\",\"parameter\":\"by\"}", TOOL_OK));
+    expect(&t, "c.js",
+        "function cut(s) {\n  return s.split('.').length + '.'.length\n}\n\n"
+        "function far(a, limit) {\n  return a > limit\n}\n\n"
+        "cut('a')\ncut('b')\nfar(1, 2)\nfar(1, 3)\n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"far\",\"parameter\":\"limit\"}", TOOL_REFUSED,
+        "c.js:6 still uses limit");
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"mean\",\"parameter\":\"round_to\"}", TOOL_OK));
+    expect(&t, "d.py", "def mean(a):\n    return round(a, 2)\n\n\nmean(1)\nmean(3)\n");
+    tree_remove(&t);
+}
+
 /* A default of a literal is what the body has when its parameter goes; who gave another value is told. */
 
 static void test_refactor__signature_puts_the_default_into_the_body(void **state)
@@ -663,6 +688,7 @@ int main(void)
         cmocka_unit_test(test_refactor__signature_changes_every_call),
         cmocka_unit_test(test_refactor__what_uses_an_alias_says_its_name),
         cmocka_unit_test(test_refactor__an_order_keeps_what_each_parameter_gets),
+        cmocka_unit_test(test_refactor__signature_puts_what_all_calls_give_into_the_body),
         cmocka_unit_test(test_refactor__signature_puts_the_default_into_the_body),
         cmocka_unit_test(test_refactor__signature_declares_as_the_language_does),
         cmocka_unit_test(test_refactor__signature_parts_go_s_groups),

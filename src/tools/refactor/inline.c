@@ -10,8 +10,9 @@
 #include "base/mem.h"
 
 /* Does this place only read the parameter? A literal can stand there then. */
-static bool is_plain_read(const base_buf *text, uint32_t from, uint32_t to)
+static bool is_plain_read(const base_buf *text, uint32_t from, uint32_t to, const char *value)
 {
+    const bool is_string = strchr("\"'`", *value) != NULL; /* of which a member may be read: ','.length */
     static const char *const before[] = {
         "for", "as", "del", "global", "nonlocal", "let", "var", "const", "mut"};
     const char *s = text->data;
@@ -21,7 +22,8 @@ static bool is_plain_read(const base_buf *text, uint32_t from, uint32_t to)
     const char a = next < text->len ? s[next] : '\0', b = next + 1 < text->len ? s[next + 1] : '\0';
     if (a == '=' && b != '=') return false;
     if (b == '=' && a && strchr("+-*/%&|^:", a)) return false;
-    if ((a == '+' && b == '+') || (a == '-' && b == '-') || (a && strchr("[(.", a))) return false;
+    if ((a == '+' && b == '+') || (a == '-' && b == '-') || (a && strchr(is_string ? "(" : "[(.", a)))
+        return false;
     if (last > 1 &&
         ((s[last - 1] == '+' && s[last - 2] == '+') || (s[last - 1] == '-' && s[last - 2] == '-')))
         return false;
@@ -62,7 +64,7 @@ uint32_t refactor__inline_parameter(
         base_buf s = {0};
         if (use->is_shorthand) base_buf_printf(&s, "%s: ", name);
         base_buf_puts(&s, value ? value : "");
-        if (!value || !is_plain_read(text, use->from, to)) line = use->line;
+        if (!value || !is_plain_read(text, use->from, to, value)) line = use->line;
         if (!line) refactor__edit(edits, use->from, to, s.data);
         base_buf_free(&s);
         n++;

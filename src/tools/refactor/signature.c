@@ -16,7 +16,7 @@ typedef enum change_kind { ADD, REMOVE, ORDER } change_kind;
 typedef struct change {
     change_kind kind;
     base_buf declared; /* ADD: as the definition has it; ORDER: a parameter's new default */
-    /* ADD: what callers give, NULL: nothing; REMOVE: what the body has instead, NULL: it may not */
+    /* ADD: what callers give, NULL: nothing; REMOVE: what the body has instead, NULL: it may not have it */
     char *value;
     const char *order_words; /* ORDER: as the request says it */
     size_t at;               /* 0-based among those that a caller sees; ORDER: which gets a default */
@@ -142,6 +142,57 @@ static bool gives(const base_buf *text, code_item item, const change *c)
     return n == strlen(c->value) && !memcmp(at, c->value, n);
 }
 
+/* Which argument of the call's list is the parameter's; SIZE_MAX: the call gives none. */
+static size_t argument_at(const refactor *x, const refactor_place *p, const refactor_list *l, const change *c)
+{
+    const refactor_file *f = &x->files[p->file];
+    const base_buf *text = &f->file.text;
+    const bool is_python = !strcmp(f->uses->file->language, "python");
+    const size_t before = is_python ? refactor__first_keyword(text, l) : l->n,
+                 keyword = is_python ? refactor__keyword_at(text, l, c->name) : SIZE_MAX,
+                 at = refactor__object_arguments(x, p) + c->at;
+    return keyword != SIZE_MAX ? keyword : at < before ? at : SIZE_MAX;
+}
+
+/* Something else than the definition, an import, or a name in a string. */
+static bool is_use_in_code(const code_use *u)
+{
+    return u->import == UINT32_MAX && !u->is_exported && u->role != CODE_USE_STRING &&
+           u->definition == UINT32_MAX;
+}
+
+/* "f is only ever called with a dot": what all calls give for the parameter, where that is one literal. The caller frees. */
+static char *value_of_all_calls(const refactor *x, const change *c)
+{
+    char *value = NULL;
+    bool is_one = true;
+    for (size_t i = 0; i < x->n_places && is_one; i++) {
+        const refactor_place *p = &x->places[i];
+        refactor_list l;
+        if (!is_use_in_code(p->use)) continue;
+        is_one = p->verdict == REFACTOR_SURE && p->use->is_call && refactor__read_list(x, p, &l);
+        if (!is_one) break;
+        const base_buf *text = &x->files[p->file].file.text;
+        const size_t at = refactor__has_spread(text, &l) ? SIZE_MAX : argument_at(x, p, &l, c);
+        is_one = at != SIZE_MAX;
+        if (is_one) {
+            size_t n = l.items[at].to - l.items[at].from;
+            const char *given = text->data + l.items[at].from, *behind = refactor__default_of(given, n, &n);
+            char *literal = base_xstrndup(behind ? behind : given, n);
+            is_one = refactor__is_literal(literal) && (!value || !strcmp(value, literal));
+            if (!value && is_one) {
+                value = literal;
+                literal = NULL;
+            }
+            free(literal);
+        }
+        free(l.items);
+    }
+    if (is_one) return value;
+    free(value);
+    return NULL;
+}
+
 /* false: this call cannot be changed for certain. */
 static bool edit_call(const refactor *x, const refactor_place *p, change *c, refactor_edits *edits)
 {
@@ -175,8 +226,7 @@ static bool edit_call(const refactor *x, const refactor_place *p, change *c, ref
         }
         base_buf_free(&named);
     } else if (is_good && c->kind == REMOVE) {
-        const size_t keyword = is_python ? refactor__keyword_at(text, &l, c->name) : SIZE_MAX;
-        const size_t at = keyword != SIZE_MAX ? keyword : skip + c->at < before ? skip + c->at : SIZE_MAX;
+        const size_t at = argument_at(x, p, &l, c);
         if (at != SIZE_MAX) {
             c->gives_other = c->value && !gives(text, l.items[at], c);
             remove_item(f, &l, at, false, edits);
@@ -448,6 +498,7 @@ bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *r
         change_free(&c, own != NULL);
         return false;
     }
+    if (c.kind == REMOVE && !c.value) c.value = value_of_all_calls(x, &c);
     refactor_edits *edits = base_xcalloc(x->n_files + 1, sizeof *edits);
     base_buf left = {0}, other = {0}, say = {0};
     size_t n_left = 0, n_calls = 0, n_other = 0;
