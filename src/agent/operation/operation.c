@@ -25,7 +25,7 @@ static const struct operation {
     enum { NOTHING, A_SYMBOL, A_NAME, A_WRITTEN_NAME } needs;
 } operations[] = {
     {"rename", {"rename", NULL}, "new name", NOTHING},
-    {"rename", {"call it", "name it", NULL}, "new name", A_NAME},
+    {"rename", {"call it", "name it", "call them", "name them", NULL}, "new name", A_NAME},
     /* "it should be called once" names nothing */
     {"rename", {"it should be called", "it should be named", "it must be called", NULL}, "new name",
         A_WRITTEN_NAME},

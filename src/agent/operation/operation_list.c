@@ -143,11 +143,56 @@ static size_t read_new_name(const char *request, size_t at, char **ret)
     return *ret && agent__next_word(request, w.to, &name) ? name.to + strspn(request + name.to, "`\"'()") : 0;
 }
 
+/* Behind "call them" where it orders new names for several; 0: nothing does. *ret_from: where the phrase begins. */
+static size_t behind_call_them(const char *request, size_t *ret_from)
+{
+    static const char *const phrases[] = {"call them", "name them", "rename them to", "should be called",
+        "should be named", "should be renamed to", NULL};
+    for (const char *const *phrase = phrases; *phrase; phrase++) {
+        const size_t to = agent__find_phrase(request, 0, *phrase);
+        *ret_from = to ? to - strlen(*phrase) : 0;
+        if (to) return to;
+    }
+    return 0;
+}
+
+/* "a and b are hard to read. Call them c and d.": each gets the name at its place in the list behind. How many; 0: none. */
+static uint32_t read_pairs(const agent *a, const char *request, agent_listed *ret, uint32_t most)
+{
+    size_t from, at = behind_call_them(request, &from);
+    agent_word w = {0};
+    uint32_t n = 0, n_new = 0;
+    while (at && n < most && agent__next_word(request, w.to, &w) && w.to <= from) {
+        char *name = agent__is_defined_word(a, request, w) ? agent__copy_word(request, w) : NULL;
+        bool is_known = !name;
+        for (uint32_t i = 0; i < n && name; i++) is_known |= !strcmp(ret[i].name, name);
+        if (is_known)
+            free(name);
+        else
+            ret[n++] = (agent_listed){.operation = "rename", .name = agent__with_its_type(a, request, name)};
+    }
+    for (w.to = at; n_new < n && agent__next_word(request, w.to, &w);) {
+        static const char *const between[] = {"and", "respectively", NULL};
+        if (agent__is_any_word(request, w, between)) continue;
+        ret[n_new++].to = agent__copy_word(request, w);
+    }
+    bool is_good = n > 1 && n_new == n;
+    while (is_good && agent__next_word(request, w.to, &w)) /* nothing else is asked for */
+        is_good = agent__is_any_word(request, w, (const char *const[]){"respectively", "please", NULL});
+    if (is_good) return n;
+    for (uint32_t i = 0; i < n; i++) {
+        free(ret[i].name);
+        free(ret[i].to);
+    }
+    return 0;
+}
+
 uint32_t agent__read_several(const agent *a, const char *request, agent_listed *ret, uint32_t most)
 {
     const char *operation = NULL;
     agent_word w = {0};
-    uint32_t n = 0, n_known = 0;
+    uint32_t n = read_pairs(a, request, ret, most), n_known = 0;
+    if (n) return n;
     while (n < most && agent__next_word(request, w.to, &w)) {
         const char *next = ordered(request, w);
         agent_word name = {w.from, w.from};

@@ -109,7 +109,7 @@ bool agent_asks_for_change(const char *request)
     static const char *const changes[] = {"add", "renam", "mov", "delet", "remov", "drop", "chang", "mak",
         "let", "give", "refus", "support", "fix", "implement", "replac", "turn", "write", "creat", "introduc",
         "export", "cover", "provid", "allow", "reject", "insert", "extend", "return", "rewrite", "call it",
-        "flip", "swap", "exchang", "reorder", "inline"};
+        "call them", "name them", "flip", "swap", "exchang", "reorder", "inline"};
     const char *from = agent__first_word(request), *end = from + strlen(from);
     bool is_polite = from > request + strspn(request, " \t\n");
     while (end > from && strchr(" \t\n", end[-1])) end--;
