@@ -41,3 +41,13 @@ void refactor__edits_apply(refactor_edits *e, const base_buf *text, base_buf *re
     }
     if (text->len > at) base_buf_add(ret, text->data + at, text->len - at);
 }
+
+void refactor__edits_take(refactor_edits *e, const char *path, const tool_file *file, tool_changes *ret)
+{
+    base_buf text = {0};
+    if (e->n) {
+        refactor__edits_apply(e, &file->text, &text);
+        tool__changes_add(ret, path, file, &text);
+    }
+    refactor__edits_free(e);
+}

@@ -330,7 +330,6 @@ static void python_imports(mover *m, tool_changes *ret)
     for (size_t k = 0; k < m->x->n_files; k++) {
         const refactor_file *f = &m->x->files[k];
         refactor_edits edits = {0};
-        base_buf text = {0};
         if (f == m->from || !strcmp(f->path, m->to)) continue;
         for (size_t i = 0; i < m->x->n_places; i++) {
             const refactor_place *p = &m->x->places[i];
@@ -363,11 +362,7 @@ static void python_imports(mover *m, tool_changes *ret)
             base_buf_free(&line);
             free(module);
         }
-        if (edits.n) {
-            refactor__edits_apply(&edits, &f->file.text, &text);
-            tool__changes_add(ret, f->path, &f->file, &text);
-        }
-        refactor__edits_free(&edits);
+        refactor__edits_take(&edits, f->path, &f->file, ret);
     }
 }
 

@@ -212,12 +212,10 @@ bool refactor__private(refactor *x, const refactor_request *q, tool_changes *ret
     const size_t own = (size_t)(t->in - x->files);
     const bool is_good = is_c ? hide_in_c(x, edits) : hide_by_word(x, language, &edits[own]);
     for (size_t i = 0; i < x->n_files; i++) {
-        base_buf text = {0};
-        if (is_good && edits[i].n) {
-            refactor__edits_apply(&edits[i], &x->files[i].file.text, &text);
-            tool__changes_add(ret, x->files[i].path, &x->files[i].file, &text);
-        }
-        refactor__edits_free(&edits[i]);
+        if (is_good)
+            refactor__edits_take(&edits[i], x->files[i].path, &x->files[i].file, ret);
+        else
+            refactor__edits_free(&edits[i]);
     }
     free(edits);
     if (!is_good) return false;

@@ -217,6 +217,8 @@ void refactor__edit(refactor_edits *e, uint32_t from, uint32_t to, const char *t
 void refactor__edits_free(refactor_edits *e);
 /* Edits must not overlap; they are sorted here. */
 void refactor__edits_apply(refactor_edits *e, const base_buf *text, base_buf *ret);
+/* The file's text with these edits becomes one of the changes, where there are any; the edits are freed. */
+void refactor__edits_take(refactor_edits *e, const char *path, const tool_file *file, tool_changes *ret);
 
 /* ---- parameters.c ---- */
 

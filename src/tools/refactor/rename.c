@@ -141,15 +141,10 @@ static void make_changes(const refactor *x, const char *to, tool_changes *ret)
 {
     for (size_t i = 0; i < x->n_files; i++) {
         refactor_edits edits = {0};
-        base_buf text = {0};
         for (size_t k = 0; k < x->n_places; k++)
             if (x->places[k].file == i && x->places[k].verdict == REFACTOR_SURE)
                 edit_place(x, &x->places[k], to, &edits);
-        if (edits.n) {
-            refactor__edits_apply(&edits, &x->files[i].file.text, &text);
-            tool__changes_add(ret, x->files[i].path, &x->files[i].file, &text);
-        }
-        refactor__edits_free(&edits);
+        refactor__edits_take(&edits, x->files[i].path, &x->files[i].file, ret);
     }
 }
 
@@ -160,7 +155,6 @@ static size_t rename_in_documents(refactor *x, const char *to, tool_changes *ret
     for (size_t i = 0; i < x->n_documents; i++) {
         refactor_document *d = &x->documents[i];
         refactor_edits edits = {0};
-        base_buf text = {0};
         size_t n_left = 0;
         for (size_t k = 0; k < d->n_places; k++) {
             const bool is_meant =
@@ -172,11 +166,7 @@ static size_t rename_in_documents(refactor *x, const char *to, tool_changes *ret
         }
         n += edits.n;
         d->n_places = n_left;
-        if (edits.n) {
-            refactor__edits_apply(&edits, &d->file.text, &text);
-            tool__changes_add(ret, d->path, &d->file, &text);
-        }
-        refactor__edits_free(&edits);
+        refactor__edits_take(&edits, d->path, &d->file, ret);
     }
     return n;
 }

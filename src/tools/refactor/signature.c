@@ -517,12 +517,10 @@ bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *r
     }
     const bool is_good = c.kind != REMOVE || edit_body(x, &c, edits);
     for (size_t i = 0; i < x->n_files; i++) {
-        base_buf text = {0};
-        if (is_good && edits[i].n) {
-            refactor__edits_apply(&edits[i], &x->files[i].file.text, &text);
-            tool__changes_add(ret, x->files[i].path, &x->files[i].file, &text);
-        }
-        refactor__edits_free(&edits[i]);
+        if (is_good)
+            refactor__edits_take(&edits[i], x->files[i].path, &x->files[i].file, ret);
+        else
+            refactor__edits_free(&edits[i]);
     }
     free(edits);
     if (n_left) base_buf_printf(&left, "%s.\n", n_left > MAX_LISTED ? ", ..." : "");
