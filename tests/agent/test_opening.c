@@ -430,6 +430,27 @@ static void test_opening__a_parameter_of_several_functions_is_renamed_in_each(vo
     free_host(&h);
 }
 
+/* A parameter of more functions than a request can list: of none of them, and of nothing else. */
+static void test_opening__a_parameter_of_too_many_functions_stays(void **state)
+{
+    NEEDS_GRAMMAR;
+    base_buf text = {0};
+    for (int i = 0; i <= AGENT_MAX_WISHES; i++)
+        base_buf_printf(&text, "def join%d(words, sep):\n    return sep.join(words)\n\n\n", i);
+    host h = new_host();
+    put_file("words.py", text.data);
+    agent_session *s = open_session(&h,
+        "answer <tools>{\"name\": \"refactor\", \"arguments\": {\"operation\": \"rename\", \"name\": "
+        "\"join1\", \"to\": \"glue\"}}</tools>\nanswer No.\nanswer No.\nanswer No.\n",
+        AGENT_MODE_EDITS, NULL, false);
+    submit(s, &h, "Rename sep to glue");
+    assert_file("words.py", text.data);
+    assert_true(told(&h, "the request renames sep, not join1"));
+    agent_session_close(s);
+    free_host(&h);
+    base_buf_free(&text);
+}
+
 /* A variable is no definition: its function is written again, and no renaming of another one is made for it. */
 static void test_opening__what_is_no_definition_renames_no_other(void **state)
 {
@@ -694,6 +715,7 @@ int main(void)
         TEST_CASE(test_opening__of_long_functions_a_short_one_is_taken),
         TEST_CASE(test_opening__a_request_about_parameters_is_a_call),
         TEST_CASE(test_opening__a_parameter_of_several_functions_is_renamed_in_each),
+        TEST_CASE(test_opening__a_parameter_of_too_many_functions_stays),
         TEST_CASE(test_opening__what_is_no_definition_renames_no_other),
         TEST_CASE(test_opening__several_moves_go_to_one_file),
         TEST_CASE(test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_model),

@@ -133,6 +133,14 @@ void agent__ask(agent *a, const char *request)
     agent_addition_words_free(&addition);
 }
 
+void agent__listed_free(agent_listed *l)
+{
+    free(l->name);
+    free(l->to);
+    free(l->path);
+    *l = (agent_listed){0};
+}
+
 void agent__forget_meant(agent *a)
 {
     agent_asked *x = &a->asked;
@@ -158,11 +166,7 @@ void agent__asked_free(agent *a)
     free(x->went);
     base_buf_free(&x->done);
     free(x->document);
-    for (uint32_t i = 0; i < x->n_listed; i++) {
-        free(x->listed[i].name);
-        free(x->listed[i].to);
-        free(x->listed[i].path);
-    }
+    for (uint32_t i = 0; i < x->n_listed; i++) agent__listed_free(&x->listed[i]);
     agent__forget_meant(a);
     free(x->test_of);
     agent_new_test *t = &x->new_test;

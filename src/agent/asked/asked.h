@@ -75,6 +75,7 @@ void agent__aim_at(agent *a, const char *path, const char *name);
 bool agent__asks_for_behaviour(const agent *a);
 /* The last line of a turn that was asked for a change. */
 void agent__tell_outcome(agent *a);
+void agent__listed_free(agent_listed *l);
 void agent__refusal_free(agent_refusal *x);
 /* "The rename of a to b was refused: ...": the tool's words. */
 void agent__put_refusal(const agent_refusal *x, base_buf *out);

@@ -65,18 +65,16 @@ static bool names_symbol(const agent *a, const char *behind)
 static char *find_undefined(const agent *a, const char *behind)
 {
     static const char *const links[] = {"to", "into", "as", NULL};
-    agent_listed first = {0};
+    agent_listed functions[AGENT_MAX_WISHES];
     agent_word w, link;
     if (!agent__next_word(behind, 0, &w) || agent__is_defined_word(a, behind, w) ||
         !agent__next_word(behind, w.to + strspn(behind + w.to, "`\"'"), &link) ||
         !agent__is_any_word(behind, link, links))
         return NULL;
     char *name = agent__copy_word(behind, w);
-    const bool is_it = code_index_mentions(tool_workspace_index(a->workspace), name) &&
-                       !agent__list_parameter_everywhere(a, behind, &first, 1);
-    free(first.name);
-    free(first.to);
-    free(first.path);
+    const uint32_t n = agent__list_parameter_everywhere(a, behind, functions, AGENT_MAX_WISHES);
+    for (uint32_t i = 0; i < n; i++) agent__listed_free(&functions[i]);
+    const bool is_it = !n && code_index_mentions(tool_workspace_index(a->workspace), name);
     if (is_it) return name;
     free(name);
     return NULL;

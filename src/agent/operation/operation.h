@@ -61,7 +61,7 @@ void agent__wish_use_of_parameter(agent *a, const base_json *arguments);
 /* --- parameter_all.c --- */
 /*
  * "a to b" behind a verb that renames, where the tree defines no a: the functions that have a parameter of that name, up to
- * `most`, each to be renamed (heap); how many.
+ * `most`, each to be renamed (heap); how many. 0 too where there are more.
  */
 uint32_t agent__list_parameter_everywhere(
     const agent *a, const char *behind, agent_listed *ret, uint32_t most);

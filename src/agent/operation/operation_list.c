@@ -180,10 +180,7 @@ static uint32_t read_pairs(const agent *a, const char *request, agent_listed *re
     while (is_good && agent__next_word(request, w.to, &w)) /* nothing else is asked for */
         is_good = agent__is_any_word(request, w, (const char *const[]){"respectively", "please", NULL});
     if (is_good) return n;
-    for (uint32_t i = 0; i < n; i++) {
-        free(ret[i].name);
-        free(ret[i].to);
-    }
+    for (uint32_t i = 0; i < n; i++) agent__listed_free(&ret[i]);
     return 0;
 }
 
@@ -217,10 +214,6 @@ uint32_t agent__read_several(const agent *a, const char *request, agent_listed *
         w.to = behind_place(request, end, &is_file);
     }
     share_files(ret, n);
-    for (; n && (n < 2 || !n_known); n--) {
-        free(ret[n - 1].name);
-        free(ret[n - 1].to);
-        free(ret[n - 1].path);
-    }
+    for (; n && (n < 2 || !n_known); n--) agent__listed_free(&ret[n - 1]);
     return n;
 }

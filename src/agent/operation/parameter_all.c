@@ -1,6 +1,6 @@
 /*
  * "Rename save_order to keep_order": what is to be renamed is no definition of the tree, but functions have a parameter of
- * that name. It is renamed in each of them, since the request names none.
+ * that name. It is renamed in each of them, since the request names none; in none where they are too many.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -66,11 +66,21 @@ uint32_t agent__list_parameter_everywhere(
         !agent__is_any_word(behind, link, links))
         return 0;
     char *said = agent__copy_word(behind, name), *to = agent__read_destination(behind, link.to, false);
-    functions x = {.a = a, .parameter = said, .to = to, .found = ret, .most = most};
+    /* One more shows that there are too many: some of them would be renamed, and others not. */
+    agent_listed *found = base_xcalloc(most + 1, sizeof *found);
+    functions x = {.a = a, .parameter = said, .to = to, .found = found, .most = most + 1};
     char **paths = to ? code_index_paths(tool_workspace_index(a->workspace)) : NULL;
-    for (size_t i = 0; paths && paths[i] && x.n < most; i++) add_functions_of(&x, paths[i]);
+    for (size_t i = 0; paths && paths[i] && x.n < x.most; i++) add_functions_of(&x, paths[i]);
     code_index_paths_free(paths);
+    const bool fits = x.n <= most;
+    for (uint32_t i = 0; i < x.n; i++) {
+        if (fits)
+            ret[i] = found[i];
+        else
+            agent__listed_free(&found[i]);
+    }
+    free(found);
     free(said);
     free(to);
-    return x.n;
+    return fits ? x.n : 0;
 }
