@@ -21,35 +21,51 @@
 
 enum { CTX = 6000, BUDGET = 1200, HEADER = 128, ROW = FAKE_LANES * FAKE_DIM * 4 };
 
+static fake_model fake = {.lanes_differ = true};
+/* A folded session is made and saved once: its files, which each test gets a copy of, and what it is in memory. */
+static char saved_folder[64];
+static kv_session *never_closed;
 static char folder[64], row_path[96], digest_path[128];
 
-static int make_folder(void **state)
+static int make_folder(char *path)
 {
-    snprintf(folder, sizeof folder, "/tmp/kvist-digest-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
-    snprintf(row_path, sizeof row_path, "%s/s.rows", folder);
-    snprintf(digest_path, sizeof digest_path, "%s.digest", row_path);
-    return 0;
+    snprintf(path, sizeof folder, "/tmp/kvist-digest-XXXXXX");
+    return mkdtemp(path) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static void name_files(const char *in)
+{
+    snprintf(row_path, sizeof row_path, "%s/s.rows", in);
+    snprintf(digest_path, sizeof digest_path, "%s.digest", row_path);
+}
+
+static int copy_saved(void **state)
+{
+    char copy[160];
+    if (make_folder(folder)) return -1;
+    snprintf(copy, sizeof copy, "cp %s/* %s/", saved_folder, folder);
+    name_files(folder);
+    return system(copy);
+}
+
+static int remove_copy(void **state)
 {
     return base_fs_remove(folder, NULL);
 }
 
-static int resume(fake_model *m, kv_session **ret, base_err *err)
+static int resume(kv_session **ret, base_err *err)
 {
-    const kv_compute c = fake_compute(m, CTX);
+    const kv_compute c = fake_compute(&fake, CTX);
     const kv_options o = {.budget = BUDGET, .repair = -1, .row_file = row_path};
     *ret = NULL;
     return kv_session_resume_over(ret, &c, &o, NULL, err);
 }
 
-static kv_session *resumed(fake_model *m)
+static kv_session *resumed(void)
 {
     kv_session *s;
     base_err err = {0};
-    if (resume(m, &s, &err)) fail_msg("%s", err.msg);
+    if (resume(&s, &err)) fail_msg("%s", err.msg);
     return s;
 }
 
@@ -86,9 +102,9 @@ static void live_well(kv_session *s, uint32_t turn, float *logits)
 }
 
 /* A session that is folded, saved as it stands. */
-static kv_session *make_session(fake_model *m)
+static kv_session *make_session(void)
 {
-    const kv_compute c = fake_compute(m, CTX);
+    const kv_compute c = fake_compute(&fake, CTX);
     const kv_options o = {.budget = BUDGET, .repair = -1, .row_file = row_path};
     kv_session *s = NULL;
     float logits[FAKE_VOCAB];
@@ -100,11 +116,27 @@ static kv_session *make_session(fake_model *m)
     return s;
 }
 
-/* What the session would have said had it never been closed. */
-static void want_logits(kv_session *s, float *logits, uint64_t *schedule)
+static kv_session *forked(kv_session *s)
 {
-    live_well(s, 100, logits);
-    *schedule = kv_session_schedule_hash(s);
+    kv_session *f = NULL;
+    assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
+    return f;
+}
+
+static int save_session(void **state)
+{
+    if (make_folder(saved_folder)) return -1;
+    name_files(saved_folder);
+    kv_session *s = make_session();
+    never_closed = forked(s);
+    kv_session_free(s);
+    return 0;
+}
+
+static int forget_session(void **state)
+{
+    kv_session_free(never_closed);
+    return base_fs_remove(saved_folder, NULL);
 }
 
 static void change_byte(const char *path, off_t at)
@@ -119,14 +151,11 @@ static void change_byte(const char *path, off_t at)
 
 static void test_digest__a_resumed_session_goes_on_with_the_same_bits(void **state)
 {
-    fake_model m = {.lanes_differ = true};
     float want[FAKE_VOCAB], got[FAKE_VOCAB];
     uint64_t schedule;
-    kv_session *s = make_session(&m), *f = NULL;
-    assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
-    kv_session_free(s);
+    kv_session *s, *f = forked(never_closed);
     for (uint32_t turn = 100; turn < 104; turn++) { /* each closed and opened again */
-        s = resumed(&m);
+        s = resumed();
         assert_true(count_filed(s) > 15);
         live_well(f, turn, want);
         live_well(s, turn, got);
@@ -142,37 +171,42 @@ static void test_digest__a_resumed_session_goes_on_with_the_same_bits(void **sta
 /* Without the file, as sessions were saved before there was one, and where any part of it is damaged or missing. */
 static void test_digest__nothing_is_lost_with_it(void **state)
 {
-    fake_model m = {.lanes_differ = true};
     float want[FAKE_VOCAB], got[FAKE_VOCAB];
-    uint64_t schedule;
     struct stat st;
-    kv_session *s = make_session(&m);
-    want_logits(s, want, &schedule);
+    kv_session *s = forked(never_closed);
+    live_well(s, 100, want);
+    const uint64_t schedule = kv_session_schedule_hash(s);
     kv_session_free(s);
     assert_int_equal(stat(digest_path, &st), 0);
     const kv_digest_shape shape = {
         {.n_layer = FAKE_LAYERS, .n_head_kv = FAKE_HEADS_KV, .head_dim = FAKE_DIM}, FAKE_LANES};
     const size_t record = kv_digest_bytes(&shape);
     assert_true((uint64_t)st.st_size > 15 * record && st.st_size % (off_t)record == 0);
-    for (int way = 0; way < 40; way++) {
-        const off_t at = (off_t)(way % 16 * record + (size_t)way * 331 % record);
-        if (way < 38) change_byte(digest_path, at);
-        if (way == 38) assert_int_equal(truncate(digest_path, st.st_size / 2 + 100), 0);
-        if (way == 39) assert_int_equal(unlink(digest_path), 0);
-        s = resumed(&m);
-        assert_true(way == 39 ? count_filed(s) == 0 : count_filed(s) > 0);
+    enum { PLACES = 40, AT_ONCE = 4, CUT = PLACES / AT_ONCE, NO_FILE, WAYS };
+    for (uint32_t way = 0; way < WAYS; way++) {
+        off_t damaged[AT_ONCE]; /* each in another record */
+        for (uint32_t i = 0; i < AT_ONCE; i++) {
+            const size_t place = way * AT_ONCE + i;
+            damaged[i] = (off_t)(place % 16 * record + place * 331 % record);
+        }
+        for (uint32_t i = 0; i < AT_ONCE && way < CUT; i++) change_byte(digest_path, damaged[i]);
+        if (way == CUT) assert_int_equal(truncate(digest_path, st.st_size / 2 + 100), 0);
+        if (way == NO_FILE) assert_int_equal(unlink(digest_path), 0);
+        s = resumed();
+        assert_true(way == NO_FILE ? count_filed(s) == 0 : count_filed(s) > 0);
         live_well(s, 100, got);
         kit_assert_same_logits(want, got);
         assert_true(kv_session_schedule_hash(s) == schedule);
         kv_session_free(s);
+        for (uint32_t i = 0; i < AT_ONCE && way < CUT; i++) change_byte(digest_path, damaged[i]); /* back */
     }
-    s = resumed(&m); /* and the next save makes it again */
+    s = resumed(); /* and the next save makes it again */
     assert_int_equal(kv_session_save(s, NULL), 0);
     live_well(s, 100, got);
     assert_int_equal(kv_session_truncate(s, s->n - 538, NULL), 0);
     assert_int_equal(kv_session_save(s, NULL), 0);
     kv_session_free(s);
-    s = resumed(&m);
+    s = resumed();
     assert_true(count_filed(s) > 15);
     kv_session_free(s);
 }
@@ -188,15 +222,13 @@ static uint32_t find_active(const kv_session *s, uint32_t lane, uint32_t b)
 static void test_digest__a_damaged_row_is_found_when_it_is_read(void **state)
 {
     for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
-        fake_model m = {.lanes_differ = true};
         float logits[FAKE_VOCAB];
         base_err err = {0};
-        kv_session_free(make_session(&m));
-        kv_session *s = resumed(&m), *f = NULL;
+        kv_session *s = resumed(), *f = NULL;
         const uint32_t t = find_active(s, lane, 4 + 3 * lane), n = s->n;
         change_byte(row_path, HEADER + (off_t)s->file_row[t] * ROW + (off_t)lane * FAKE_DIM * 4 + 9);
         assert_int_equal(kv_session_fork(s, &f, NULL, &err), 0);
-        const uint64_t forwards = m.n_forward;
+        const uint64_t forwards = fake.n_forward;
         assert_int_equal(
             live(f, 100, logits, &err), BASE_E_FORMAT); /* rows are shared, so is what is known of them */
         assert_non_null(strstr(err.msg, "damaged"));
@@ -205,33 +237,31 @@ static void test_digest__a_damaged_row_is_found_when_it_is_read(void **state)
         assert_int_equal(live(s, 100, logits, &err), BASE_E_FORMAT);
         assert_non_null(strstr(err.msg, "open the session again"));
         assert_int_equal(s->n, n);
-        assert_true(m.n_forward == forwards); /* nothing was computed with it */
+        assert_true(fake.n_forward == forwards); /* nothing was computed with it */
         kv_session_free(s);
         /* The next time everything is read, and what has to be computed anew is said at once. */
-        assert_int_equal(resume(&m, &s, &err), BASE_E_FORMAT);
+        assert_int_equal(resume(&s, &err), BASE_E_FORMAT);
         assert_non_null(strstr(err.msg, "damaged"));
-        remove_folder(state);
-        assert_int_equal(make_folder(state), 0);
+        remove_copy(state);
+        assert_int_equal(copy_saved(state), 0);
     }
 }
 
 /* A session that is rewound into what lies in the row file takes that block into memory, and looks at all of it. */
 static void test_digest__a_rewind_looks_at_what_it_takes_into_memory(void **state)
 {
-    fake_model m = {.lanes_differ = true};
     float want[2][FAKE_VOCAB], got[FAKE_VOCAB];
     char aside[160];
     base_err err = {0};
     const uint32_t cut = 8 * MODEL_ROWS_BLOCK + 100;
     snprintf(aside, sizeof aside, "%s.aside", digest_path);
-    kv_session_free(make_session(&m));
     assert_int_equal(rename(digest_path, aside), 0);
-    kv_session *s = resumed(&m); /* as if there were no such file */
+    kv_session *s = resumed(); /* as if there were no such file */
     assert_int_equal(kv_session_truncate(s, cut, NULL), 0);
     for (uint32_t i = 0; i < 2; i++) live_well(s, 100 + i, want[i]);
     kv_session_free(s);
     assert_int_equal(rename(aside, digest_path), 0);
-    s = resumed(&m);
+    s = resumed();
     assert_non_null(s->table.filed[8]);
     assert_int_equal(kv_session_truncate(s, cut, NULL), 0);
     live_well(s, 100, got);
@@ -240,13 +270,14 @@ static void test_digest__a_rewind_looks_at_what_it_takes_into_memory(void **stat
     kit_assert_same_logits(want[0], got);
     assert_int_equal(kv_session_save(s, NULL), 0);
     kv_session_free(s);
-    s = resumed(&m); /* other rows at the same places of the sequence */
+    s = resumed(); /* other rows at the same places of the sequence */
     live_well(s, 101, got);
     kit_assert_same_logits(want[1], got);
     kv_session_free(s);
 
-    kv_session_free(make_session(&m));
-    s = resumed(&m);
+    remove_copy(state);
+    assert_int_equal(copy_saved(state), 0);
+    s = resumed();
     change_byte(row_path, HEADER + (off_t)s->file_row[8 * MODEL_ROWS_BLOCK + 3] * ROW + 5);
     assert_int_equal(kv_session_truncate(s, cut, NULL), 0);
     assert_int_equal(live(s, 100, got, &err), BASE_E_FORMAT);
@@ -256,26 +287,21 @@ static void test_digest__a_rewind_looks_at_what_it_takes_into_memory(void **stat
 
 static void test_digest__a_row_file_cut_short_is_a_sentence(void **state)
 {
-    fake_model m = {.lanes_differ = true};
     struct stat st;
     base_err err = {0};
-    kv_session *s = make_session(&m);
-    kv_session_free(s);
+    kv_session *s;
     assert_int_equal(stat(row_path, &st), 0);
     assert_int_equal(truncate(row_path, st.st_size / 3), 0);
-    assert_int_equal(resume(&m, &s, &err), BASE_E_FORMAT);
+    assert_int_equal(resume(&s, &err), BASE_E_FORMAT);
     assert_non_null(strstr(err.msg, "cut off"));
 }
 
 /* Cut while the session is open: what would be read there is gone, and that is said instead of a signal. */
 static void test_digest__a_row_file_cut_under_an_open_session_is_a_sentence(void **state)
 {
-    fake_model m = {.lanes_differ = true};
     float logits[FAKE_VOCAB];
     base_err err = {0};
-    kv_session *s = make_session(&m);
-    kv_session_free(s);
-    s = resumed(&m);
+    kv_session *s = resumed();
     assert_true(count_filed(s) > 15);
     assert_int_equal(truncate(row_path, 4096), 0);
     int rc = 0;
@@ -283,21 +309,21 @@ static void test_digest__a_row_file_cut_under_an_open_session_is_a_sentence(void
     assert_int_equal(rc, BASE_E_FORMAT);
     assert_non_null(strstr(err.msg, "row file"));
     kv_session_free(s);
-    assert_int_equal(resume(&m, &s, &err), BASE_E_FORMAT);
+    assert_int_equal(resume(&s, &err), BASE_E_FORMAT);
 }
 
 /* Compaction moves rows: blocks that lie where the file ends are taken into memory, and a fork keeps what it reads. */
 static void test_digest__compaction_moves_no_row_under_a_reader(void **state)
 {
-    fake_model m = {.lanes_differ = true};
     float want[FAKE_VOCAB], got[FAKE_VOCAB];
-    kv_session *s = make_session(&m), *f = NULL, *memory = NULL;
+    assert_int_equal(unlink(row_path), 0);
+    kv_session *s = make_session(), *f = NULL, *memory;
     assert_int_equal(kv_session_truncate(s, 1000, NULL), 0); /* a hole of 8,000 rows, and others behind it */
     for (uint32_t turn = 30; s->n < 9000; turn++) live_well(s, turn, want);
     assert_int_equal(kv_session_save(s, NULL), 0);
-    assert_int_equal(kv_session_fork(s, &memory, NULL, NULL), 0);
+    memory = forked(s);
     kv_session_free(s);
-    s = resumed(&m);
+    s = resumed();
     const uint64_t before = kv_rowfile_rows(s->file);
     assert_true(count_filed(s) > 15 && before > s->n + 5000);
     assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
@@ -311,7 +337,7 @@ static void test_digest__compaction_moves_no_row_under_a_reader(void **state)
     kit_assert_same_logits(want, got);
     assert_int_equal(kv_session_save(s, NULL), 0);
     kv_session_free(s);
-    s = resumed(&m);
+    s = resumed();
     live_well(memory, 101, want);
     live_well(s, 101, got);
     kit_assert_same_logits(want, got);
@@ -319,18 +345,18 @@ static void test_digest__compaction_moves_no_row_under_a_reader(void **state)
     kv_session_free(memory);
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define WITH_COPY(test) cmocka_unit_test_setup_teardown(test, copy_saved, remove_copy)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(test_digest__a_resumed_session_goes_on_with_the_same_bits),
-        WITH_FOLDER(test_digest__nothing_is_lost_with_it),
-        WITH_FOLDER(test_digest__a_damaged_row_is_found_when_it_is_read),
-        WITH_FOLDER(test_digest__a_rewind_looks_at_what_it_takes_into_memory),
-        WITH_FOLDER(test_digest__a_row_file_cut_short_is_a_sentence),
-        WITH_FOLDER(test_digest__a_row_file_cut_under_an_open_session_is_a_sentence),
-        WITH_FOLDER(test_digest__compaction_moves_no_row_under_a_reader),
+        WITH_COPY(test_digest__a_resumed_session_goes_on_with_the_same_bits),
+        WITH_COPY(test_digest__nothing_is_lost_with_it),
+        WITH_COPY(test_digest__a_damaged_row_is_found_when_it_is_read),
+        WITH_COPY(test_digest__a_rewind_looks_at_what_it_takes_into_memory),
+        WITH_COPY(test_digest__a_row_file_cut_short_is_a_sentence),
+        WITH_COPY(test_digest__a_row_file_cut_under_an_open_session_is_a_sentence),
+        WITH_COPY(test_digest__compaction_moves_no_row_under_a_reader),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, save_session, forget_session);
 }
