@@ -645,6 +645,36 @@ static void test_rename__paths_in_strings_and_settings_follow(void **state)
     tree_remove(&t);
 }
 
+/* A string that gives an attribute its name means what the object in front has; a type's own text says the type's name. */
+static void test_rename__names_of_attributes_and_a_type_s_own_text_follow(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "pkg/__init__.py", "");
+    tree_put(&t, "pkg/zone.py",
+        "BASE_OFFSET = 1\n\n\nclass FixedZone:\n    def name_of(self):\n        return 'FixedZone'\n\n"
+        "    def __repr__(self):\n        return \"<FixedZone %r>\" % self.name_of()\n");
+    tree_put(&t, "pkg/other.py", "BASE_OFFSET = 2\n");
+    tree_put(&t, "test_zone.py",
+        "from pkg import other, zone\nfrom pkg.zone import FixedZone\n\n\ndef test(patch):\n"
+        "    patch.setattr(zone, \"BASE_OFFSET\", 3)\n    setattr(other, 'BASE_OFFSET', 3)\n"
+        "    getattr(zone, 'BASE_OFFSET_2', 'BASE_OFFSET')\n    patch.object(\n        FixedZone, 'name_of')\n"
+        "    patch.object(zone, 'name_of')\n");
+    tree_open(&t);
+    renames(&t, "pkg/zone.py:BASE_OFFSET", "FIRST_OFFSET", NULL);
+    renames(&t, "FixedZone.name_of", "label_of", NULL);
+    renames(&t, "FixedZone", "StillZone", "1 place in comments and strings left");
+    expect(&t, "pkg/zone.py",
+        "FIRST_OFFSET = 1\n\n\nclass StillZone:\n    def label_of(self):\n        return 'FixedZone'\n\n"
+        "    def __repr__(self):\n        return \"<StillZone %r>\" % self.label_of()\n");
+    expect(&t, "test_zone.py",
+        "from pkg import other, zone\nfrom pkg.zone import StillZone\n\n\ndef test(patch):\n"
+        "    patch.setattr(zone, \"FIRST_OFFSET\", 3)\n    setattr(other, 'BASE_OFFSET', 3)\n"
+        "    getattr(zone, 'BASE_OFFSET_2', 'BASE_OFFSET')\n    patch.object(\n        StillZone, 'label_of')\n"
+        "    patch.object(zone, 'name_of')\n");
+    tree_remove(&t);
+}
+
 static void test_rename__tells_which_documents_write_the_old_name(void **state)
 {
     tree t;
@@ -860,6 +890,7 @@ int main(void)
         cmocka_unit_test(test_rename__arguments_of_a_constructor_are_no_fields),
         cmocka_unit_test(test_rename__refuses_what_cannot_be),
         cmocka_unit_test(test_rename__paths_in_strings_and_settings_follow),
+        cmocka_unit_test(test_rename__names_of_attributes_and_a_type_s_own_text_follow),
         cmocka_unit_test(test_rename__tells_which_documents_write_the_old_name),
         cmocka_unit_test(test_rename__changes_its_own_comment_and_documents_on_request),
         cmocka_unit_test(test_rename__c_tells_macros_and_unnamed_structs_apart),

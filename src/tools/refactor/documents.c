@@ -68,6 +68,19 @@ static bool is_telling(const refactor *x)
     return is_only_a_name(x->name) && (!x->to || is_only_a_name(x->to));
 }
 
+/* "<Client %s>" in Client.__repr__: what the type's own method says of it. */
+static bool is_in_own_text(const refactor *x, const refactor_file *f, const code_use *u)
+{
+    static const char *const methods[] = {
+        "__repr__", "__str__", "toString", "inspect", "String", "GoString", "fmt"};
+    if (u->role != CODE_USE_STRING || u->inside == UINT32_MAX || !x->target.is_type || !is_telling(x))
+        return false;
+    const code_definition *d = &f->uses->file->definitions[u->inside];
+    bool is_such = false;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) is_such |= !strcmp(d->name, methods[i]);
+    return is_such && !strcmp(d->parent, x->target.name);
+}
+
 bool refactor__is_in_own_words(const refactor *x, const refactor_file *f, const code_use *u)
 {
     const code_definition *d = x->target.definition;
@@ -75,6 +88,7 @@ bool refactor__is_in_own_words(const refactor *x, const refactor_file *f, const 
     const size_t n = strlen(x->name);
     uint32_t from, to;
     if (!x->to || !d || f != x->target.in || x->target.binding != UINT32_MAX) return false;
+    if (is_in_own_text(x, f, u)) return true;
     refactor__definition_extent(text, d->from, d->to, &from, &to);
     bool is_own = u->role == CODE_USE_COMMENT && u->from >= from && u->from < d->name_from;
     if (u->role == CODE_USE_STRING && d->body_to && u->from > d->body_from && u->from < d->body_to) {

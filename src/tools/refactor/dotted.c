@@ -1,6 +1,6 @@
 /*
- * Names in texts that a program looks up: mock.patch("pkg.net.fetch"), "pkg.net:fetch" of an entry point. They mean a definition
- * where the path in front of them does.
+ * Names in texts that a program looks up: mock.patch("pkg.net.fetch"), "pkg.net:fetch" of an entry point, setattr(net, "fetch", f).
+ * They mean a definition where the path or the object in front of them does.
  */
 #include "tools/refactor/resolve_work.h"
 
@@ -44,4 +44,27 @@ bool refactor__is_looked_up(refactor *x, const base_buf *text, uint32_t at)
     const bool is_it = !strstr(path, "..") && gives_target(x, path);
     free(path);
     return is_it;
+}
+
+char *refactor__attribute_object(const base_buf *text, uint32_t at, size_t n)
+{
+    static const char *const functions[] = {"getattr", "setattr", "hasattr", "delattr", "object"};
+    const char *s = text->data;
+    size_t i = at;
+    if (!i || !strchr("\"'", s[i - 1]) || at + n >= text->len || s[at + n] != s[i - 1]) return NULL;
+    i--; /* the quote */
+    while (i && isspace((unsigned char)s[i - 1])) i--;
+    if (!i || s[--i] != ',') return NULL;
+    size_t to = i, from = to;
+    while (from && (code_is_name_byte(s[from - 1]) || s[from - 1] == '.')) from--;
+    i = from;
+    while (i && isspace((unsigned char)s[i - 1])) i--;
+    if (from == to || !i || s[--i] != '(') return NULL;
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
+        const size_t len = strlen(functions[k]);
+        if (i >= len && !memcmp(s + i - len, functions[k], len) &&
+            (i == len || !code_is_name_byte(s[i - len - 1])))
+            return base_xstrndup(s + from, to - from);
+    }
+    return NULL;
 }

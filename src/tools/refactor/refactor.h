@@ -102,7 +102,7 @@ void refactor__free(refactor *x);
 
 /* The first place of the whole word at or behind byte `from`; SIZE_MAX: none. */
 size_t refactor__find_word(const base_buf *text, const char *word, size_t from);
-/* Is a word of a comment or string what the target's own comment or docstring calls it? */
+/* Is a word of a comment or string what the target's own comment, docstring or text ("<Client %s>" in its __repr__) calls it? */
 bool refactor__is_in_own_words(const refactor *x, const refactor_file *f, const code_use *u);
 /* Keeps *file where it writes the name as code; false: it does not, and the file stays the caller's. */
 bool refactor__note_document(refactor *x, const char *path, tool_file *file);

@@ -194,10 +194,9 @@ static bool comes_from_holder(const refactor *x, const refactor_file *f, const c
     return path && !strcmp(path, x->target.in->path);
 }
 
-/* Python: package.module.name, by the import of what stands in front. */
-static refactor_decision decide_dotted(refactor *x, const refactor_file *f, const code_use *u)
+/* Python: does package.module, as an import of the file gives it, hold the target under its name? */
+static bool holds_target(refactor *x, const refactor_file *f, const char *whole)
 {
-    char *whole = qualified_name(f, u->from ? u->from - 1 : 0, u->from ? u->from - 1 : 0);
     const code_import *m = NULL;
     size_t n = strlen(whole);
     while (n) { /* the longest beginning that an import names */
@@ -208,19 +207,38 @@ static refactor_decision decide_dotted(refactor *x, const refactor_file *f, cons
         while (n && whole[--n] != '.') {
         }
     }
-    bool is_it = false;
-    if (m) {
-        base_buf module = {0};
-        base_buf_puts(&module, m->module);
-        if (*m->name) /* from package import module */
-            base_buf_printf(
-                &module, "%s%s", module.len && module.data[module.len - 1] == '.' ? "" : ".", m->name);
-        base_buf_puts(&module, whole + n); /* of "import package" what stands behind it */
-        is_it = refactor__comes_from(x, refactor__module_path(x, f, module.data), x->target.name, 0);
-        base_buf_free(&module);
-    }
+    if (!m) return false;
+    base_buf module = {0};
+    base_buf_puts(&module, m->module);
+    if (*m->name) /* from package import module */
+        base_buf_printf(
+            &module, "%s%s", module.len && module.data[module.len - 1] == '.' ? "" : ".", m->name);
+    base_buf_puts(&module, whole + n); /* of "import package" what stands behind it */
+    const bool is_it = refactor__comes_from(x, refactor__module_path(x, f, module.data), x->target.name, 0);
+    base_buf_free(&module);
+    return is_it;
+}
+
+/* package.module.name */
+static refactor_decision decide_dotted(refactor *x, const refactor_file *f, const code_use *u)
+{
+    char *whole = qualified_name(f, u->from ? u->from - 1 : 0, u->from ? u->from - 1 : 0);
+    const bool is_it = holds_target(x, f, whole);
     free(whole);
     return is_it ? sure : other;
+}
+
+/* setattr(module, "name", ...), patch.object(Type, "name"): is the string the target's name? */
+static bool is_attribute(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    char *object = t->binding == UINT32_MAX && same_language(f, "python")
+                       ? refactor__attribute_object(&f->file.text, u->from, strlen(t->name))
+                       : NULL;
+    const bool is_it =
+        object && (t->is_member ? !strcmp(code_last_name(object), t->parent) : holds_target(x, f, object));
+    free(object);
+    return is_it;
 }
 
 /* module.name, Outer.Name, path::name */
@@ -408,6 +426,7 @@ static refactor_decision decide_any(refactor *x, const refactor_file *f, const c
         if (u->role == CODE_USE_COMMENT && t->binding == UINT32_MAX && !t->is_member && is_jsdoc_type(f, u))
             return top_in_js(x, f, u);
         if (u->role == CODE_USE_STRING && refactor__is_looked_up(x, &f->file.text, u->from)) return sure;
+        if (u->role == CODE_USE_STRING && is_attribute(x, f, u)) return sure;
         const bool is_near = t->binding == UINT32_MAX || f == t->in;
         if (t->binding != UINT32_MAX && decide_local(x, f, u).verdict == REFACTOR_SURE) return sure;
         return (x->takes_text && is_near) || refactor__is_in_own_words(x, f, u) ? sure : other;

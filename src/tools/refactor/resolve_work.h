@@ -39,6 +39,11 @@ bool refactor__defines_top(const refactor_file *f, const char *name);
 bool refactor__comes_from(refactor *x, const char *path, const char *name, int depth);
 /* dotted.c. Python: is the word at this byte the end of a path that means the target: "pkg.net.fetch", "pkg.net:fetch"? */
 bool refactor__is_looked_up(refactor *x, const base_buf *text, uint32_t at);
+/*
+ * dotted.c. Python: the n bytes at `at` are a whole string that gives an attribute of an object its name, as in setattr(object, "name",
+ * ...) or patch.object(object, "name"): that object as it is written ("pkg.Type"), the caller frees. NULL: they are not.
+ */
+char *refactor__attribute_object(const base_buf *text, uint32_t at, size_t n);
 /* Go: does `local` stand for the target's package in this file? An import without a name has the package's own. */
 bool refactor__is_package(refactor *x, const refactor_file *f, const char *local);
 /* Go: are the names of the target's package bare ones in this file (import . "path")? */
