@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/asked/asked.h"
+#include "agent/judge/judge.h"
 #include "stage.h"
 
 #define C_FILE                                                                                               \
@@ -542,6 +543,28 @@ static void test_judge__the_test_of_the_definition_is_chosen(void **state)
     }
 }
 
+/* A change may reach into another test than the one of its file. */
+static void test_judge__the_tests_that_were_changed_run_too(void **state)
+{
+    put_file("text.py", "def shout(s):\n    return s.upper()\n");
+    put_file("test_text.py", "def test_alone():\n    assert True\n");
+    put_file("test_use.py", "def test_use():\n    assert True\n");
+    put_file("use.py", "def use():\n    return 1\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer Nothing.\n", AGENT_MODE_ALL, NULL, false);
+    agent *a = agent_session_agent(s);
+    agent__changed(a, "text.py");
+    agent__changed(a, "use.py");
+    agent__changed(a, "test_use.py");
+    agent__changed(a, "test_gone.py");
+    agent__find_judge(a, "text.py");
+    assert_string_equal(strstr(a->test.command, "--tb=short "), "--tb=short test_text.py test_use.py");
+    agent__find_judge(a, "test_use.py");
+    assert_string_equal(strstr(a->test.command, "--tb=short "), "--tb=short test_use.py");
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* --- values of the request ------------------------------------------------------------------------------ */
 
 #define PY_DOUBLE "def twice(x):\n    return x + x\n"
@@ -704,6 +727,7 @@ int main(void)
         TEST_CASE(test_judge__a_runner_of_node_modules_is_found_there),
         TEST_CASE(test_judge__a_linter_that_is_configured_and_missing_is_told),
         TEST_CASE(test_judge__the_test_of_the_definition_is_chosen),
+        TEST_CASE(test_judge__the_tests_that_were_changed_run_too),
         TEST_CASE(test_judge__asks_as_the_mode_says),
         TEST_CASE(test_judge__the_old_text_is_no_candidate),
         TEST_CASE(test_judge__what_is_as_before_is_told_as_nothing),

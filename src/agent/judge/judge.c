@@ -134,6 +134,22 @@ static char *top_file(const agent *a, const char *name)
     return text.data ? base_buf_take(&text) : base_xstrdup("");
 }
 
+/* The turn's other changed files of this ending, tests or the others, as further words of a command. */
+static void put_others(const agent *a, const char *path, const char *ending, bool are_tests, base_buf *out)
+{
+    enum { MOST = 12 };
+    uint32_t n = 0;
+    for (size_t i = 0; i < a->asked.n_changed && n < MOST; i++) {
+        const char *other = a->asked.changed[i];
+        if (!strcmp(other, path) || !base_ends_with(other, ending) || !agent__path_is_plain(other)) continue;
+        if (are_tests && !code_path_is_test(other)) continue;
+        char *text = top_file(a, other); /* NULL: the change took it away */
+        if (text) base_buf_printf(out, " %s", other);
+        n += text != NULL;
+        free(text);
+    }
+}
+
 static bool top_file_says(const agent *a, const char *name, const char *words)
 {
     char *text = top_file(a, name);
@@ -195,7 +211,11 @@ static bool judge_python(agent *a, const char *path, base_buf *out)
 {
     char *test = code_path_is_test(path) ? base_xstrdup(path) : agent__test_file_of(a, path);
     if (!test) test = calling_test_of(a, path);
-    bool found = test && agent__set_test_file(a, test);
+    const bool found = test && agent__set_test_file(a, test);
+    if (found) { /* and the tests that this turn changed */
+        base_buf_puts(out, a->test.command);
+        put_others(a, test, ".py", true, out);
+    }
     free(test);
     return found;
 }
@@ -258,6 +278,7 @@ static bool judge_script(agent *a, const char *path, base_buf *out)
         !tool_workspace_read(a->workspace, manifest, MAX_FILE, &text, NULL) && text.len)
         for (size_t i = 0; i < sizeof runners / sizeof *runners && !out->len; i++)
             if (strstr(text.data, runners[i][0])) base_buf_printf(out, "%s%s", runners[i][1], test);
+    if (out->len) put_others(a, test, base_path_ending(test), true, out);
     base_buf_free(&text);
     free(manifest);
     free(test);
@@ -288,21 +309,6 @@ static bool compile_typescript(agent *a, const char *path, base_buf *out)
     return out->len > 0;
 }
 
-/* The turn's other changed files of this ending, as further words of a compiler's command. */
-static void put_others(const agent *a, const char *path, const char *ending, base_buf *out)
-{
-    enum { MOST = 12 };
-    uint32_t n = 0;
-    for (size_t i = 0; i < a->asked.n_changed && n < MOST; i++) {
-        const char *other = a->asked.changed[i];
-        if (!strcmp(other, path) || !base_ends_with(other, ending) || !agent__path_is_plain(other)) continue;
-        char *text = top_file(a, other); /* NULL: the change took it away */
-        if (text) base_buf_printf(out, " %s", other);
-        n += text != NULL;
-        free(text);
-    }
-}
-
 /* What a compiler says of the changed files, with what C takes for a mere warning: the tree need not be configured. */
 static bool judge_c(agent *a, const char *path, base_buf *out)
 {
@@ -311,7 +317,7 @@ static bool judge_c(agent *a, const char *path, base_buf *out)
         "cc -fsyntax-only -fmax-errors=5 -Werror=implicit-function-declaration -Werror=int-conversion "
         "-Werror=incompatible-pointer-types -D_GNU_SOURCE -I. -I%s -Iinclude -Isrc %s",
         folder, path);
-    put_others(a, path, ".c", out);
+    put_others(a, path, ".c", false, out);
     free(folder);
     return true;
 }
@@ -320,7 +326,7 @@ static bool judge_cpp(agent *a, const char *path, base_buf *out)
 {
     char *folder = base_path_folder(path);
     base_buf_printf(out, "c++ -fsyntax-only -fmax-errors=5 -I. -I%s -Iinclude -Isrc %s", folder, path);
-    put_others(a, path, strrchr(path, '.'), out);
+    put_others(a, path, strrchr(path, '.'), false, out);
     free(folder);
     return true;
 }

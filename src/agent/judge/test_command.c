@@ -105,13 +105,12 @@ bool agent__do_without_pytest(agent *a)
     const char *path = runner + strlen(PYTEST);
     if (!strncmp(path, NO_ADDOPTS, strlen(NO_ADDOPTS))) path += strlen(NO_ADDOPTS);
     a->test.lacks_pytest = true;
-    if (!is_of_unittest(a, path)) return false;
-    char *copy = base_xstrdup(path);
-    const bool is_found = a->test.is_found;
-    agent__set_test_file(a, copy);
+    char *first = base_xstrndup(path, strcspn(path, " ")); /* of several */
+    const bool is_found = a->test.is_found, is_so = is_of_unittest(a, first);
+    if (is_so) agent__set_test_file(a, first);
     a->test.is_found = is_found;
-    free(copy);
-    return true;
+    free(first);
+    return is_so;
 }
 
 /* A word of the request that is a test file of the tree: its command becomes the test. */
