@@ -25,14 +25,27 @@ typedef struct candidate {
     uint32_t file, definition;
     uint32_t length; /* identifiers */
     double score, hit, tf;
+    uint32_t first_word,
+        n_words; /* of ranking.words: a method of a type that is one chunk has no postings of its own */
     bool has_quoted;
 } candidate;
+
+/* A term of such a method, and how much it counts there. */
+typedef struct read_word {
+    uint32_t id;
+    double weight;
+} read_word;
 
 typedef struct ranking {
     const code_index *x;
     const code_request *r;
     candidate *all;
     uint32_t n;
+    size_t cap;
+    read_word *words;
+    uint32_t n_words;
+    size_t cap_words;
+    double *of_form; /* [words of the index] the weight that a word has as a form of the concept at hand */
     uint32_t *owner; /* [chunks] the candidate that a chunk is of; UINT32_MAX */
     double mean;
 } ranking;
@@ -49,29 +62,72 @@ static bool is_function(const code_definition *d)
            (!strcmp(d->what, "function") || !strcmp(d->what, "method"));
 }
 
+static candidate *add_candidate(ranking *g, uint32_t file, uint32_t definition)
+{
+    base_grow(&g->all, &g->cap, (size_t)g->n + 1, sizeof *g->all);
+    g->all[g->n] = (candidate){.file = file, .definition = definition};
+    return &g->all[g->n++];
+}
+
+/* The terms of the identifiers in [from, to) of the text; returns how many identifiers these are. */
+static uint32_t read_words(ranking *g, const char *text, size_t from, size_t to, double weight)
+{
+    const code_index *x = g->x;
+    uint32_t n = 0;
+    for (size_t pos = from, a, b; code_next_identifier(text, to, &pos, &a, &b); n++) {
+        const uint32_t id = code_strings_find(&x->identifiers, text + a, b - a);
+        for (uint32_t i = 0; id != UINT32_MAX && i < x->names[id].n_terms; i++) {
+            base_grow(&g->words, &g->cap_words, (size_t)g->n_words + 1, sizeof *g->words);
+            g->words[g->n_words++] = (read_word){x->name_terms[x->names[id].first_term + i], weight};
+        }
+    }
+    return n;
+}
+
+/* The methods of a small type, which is one chunk as a whole: their words are read from its text. */
+static void find_members(ranking *g, const indexed_chunk *c)
+{
+    const indexed_file *f = &g->x->files[c->file];
+    size_t behind = c->chunk.from;
+    for (uint32_t i = 0; f->text && i < f->file->n_definitions; i++) {
+        const code_definition *d = &f->file->definitions[i];
+        if (d->from < c->chunk.from || d->to > c->chunk.to || !is_function(d) || !*d->parent) continue;
+        candidate *k = add_candidate(g, c->file, i);
+        const size_t head_to = d->body_to ? d->body_from : d->to, from = behind < d->from ? behind : d->from;
+        const char *name = f->text + d->name_from;
+        k->first_word = g->n_words;
+        read_words(g, name, 0, strlen(d->name), in_name);
+        k->length =
+            read_words(g, f->text, from, head_to, in_head) + read_words(g, f->text, head_to, d->to, 1);
+        k->n_words = g->n_words - k->first_word;
+        behind = d->to;
+    }
+}
+
 /* Functions in the order of their chunks; those of one definition stand together. */
 static void find_candidates(ranking *g)
 {
     const code_index *x = g->x;
     uint64_t total = 0;
-    g->all = base_xcalloc(x->n_chunks + 1, sizeof *g->all);
     g->owner = base_xmalloc((x->n_chunks + 1) * sizeof *g->owner);
+    g->of_form = base_xcalloc(x->words.n + 1, sizeof *g->of_form);
     for (uint32_t i = 0; i < x->n_chunks; i++) {
         const indexed_chunk *c = &x->chunks[i];
         g->owner[i] = UINT32_MAX;
         if (c->dead || c->chunk.definition == UINT32_MAX ||
-            (c->chunk.flags & (CHUNK_TEST | CHUNK_DECLARATIONS)) ||
-            !is_function(&x->files[c->file].file->definitions[c->chunk.definition]))
+            (c->chunk.flags & (CHUNK_TEST | CHUNK_DECLARATIONS)))
             continue;
-        candidate *last = g->n ? &g->all[g->n - 1] : NULL;
-        if (!last || last->file != c->file || last->definition != c->chunk.definition) {
-            last = &g->all[g->n++];
-            *last = (candidate){.file = c->file, .definition = c->chunk.definition};
+        if (!is_function(&x->files[c->file].file->definitions[c->chunk.definition])) {
+            find_members(g, c);
+            continue;
         }
+        candidate *last = g->n ? &g->all[g->n - 1] : NULL;
+        if (!last || last->file != c->file || last->definition != c->chunk.definition)
+            last = add_candidate(g, c->file, c->chunk.definition);
         g->owner[i] = (uint32_t)(last - g->all);
         last->length += c->length;
-        total += c->length;
     }
+    for (uint32_t i = 0; i < g->n; i++) total += g->all[i].length;
     g->mean = g->n && total ? (double)total / g->n : 1;
 }
 
@@ -97,9 +153,25 @@ static double has_word(const ranking *g, const code_concept *c, const char *name
     return m.best;
 }
 
+/* What a concept counts in methods whose words were read. */
+static void add_read(ranking *g, const code_concept *c)
+{
+    for (uint32_t f = 0; f < c->n_forms; f++) g->of_form[c->forms[f].word] = c->forms[f].weight;
+    for (uint32_t i = 0; i < g->n; i++) {
+        candidate *k = &g->all[i];
+        const double norm = 1 - by_length + by_length * k->length / g->mean;
+        for (uint32_t w = k->first_word; w < k->first_word + k->n_words; w++) {
+            const read_word *r = &g->words[w];
+            k->tf += g->of_form[r->id] * r->weight / (r->weight == 1 ? norm : 1);
+        }
+    }
+    for (uint32_t f = 0; f < c->n_forms; f++) g->of_form[c->forms[f].word] = 0;
+}
+
 static void score_concept(ranking *g, const code_concept *c)
 {
     const code_index *x = g->x;
+    add_read(g, c);
     for (uint32_t f = 0; f < c->n_forms; f++) {
         const term *t = &x->terms[c->forms[f].word];
         for (uint32_t i = 0; i < t->n; i++) {
@@ -279,6 +351,8 @@ uint32_t code_index_rank(const code_index *x, const char *request, uint32_t k, c
     }
     pthread_mutex_unlock(&((code_index *)x)->lock);
     free(g.all);
+    free(g.words);
+    free(g.of_form);
     free(g.owner);
     free(r);
     return n;

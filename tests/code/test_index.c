@@ -466,6 +466,32 @@ static void test_rank__two_words_may_be_one_in_a_name(void **state)
     code_index_free(x);
 }
 
+/* A type that is short enough to be one chunk has methods all the same. */
+static void test_rank__methods_of_a_small_type_are_ranked(void **state)
+{
+    static const struct {
+        const char *request, *first;
+    } cases[] = {{"The lifespan of a ring should be optional", "Ring.__init__"},
+        {"Dropping an item that is not there should do nothing", "Ring.drop"},
+        {"Ring.put should refuse None", "Ring.put"}};
+    code_grammars *g = grammars_or_skip("python");
+    code_index *x = code_index_new(g);
+    put(x, "ring.py",
+        "class Ring:\n    def __init__(self, lifespan):\n        self.items = []\n        self.lifespan = lifespan\n\n"
+        "    def put(self, item):\n        self.items.append(item)\n\n"
+        "    def drop(self, item):\n        self.items.remove(item)\n");
+    put(x, "other.py", "def other(item):\n    return item\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        code_ranked *ranked = NULL;
+        const uint32_t n = code_index_rank(x, cases[i].request, 3, &ranked);
+        if (!n || strcmp(ranked[0].name, cases[i].first) != 0)
+            fail_msg("%s: %s", cases[i].request, n ? ranked[0].name : "nothing");
+        code_ranked_free(ranked, n);
+    }
+    code_index_free(x);
+    code_grammars_close(g);
+}
+
 static void test_map__callers_lift_what_they_call(void **state)
 {
     code_index *x = code_index_new(NULL);
@@ -557,6 +583,7 @@ int main(void)
         cmocka_unit_test(test_index__a_broken_moment_keeps_what_was_known),
         cmocka_unit_test(test_rank__a_quoted_message_finds_its_function),
         cmocka_unit_test(test_rank__two_words_may_be_one_in_a_name),
+        cmocka_unit_test(test_rank__methods_of_a_small_type_are_ranked),
         cmocka_unit_test(test_map__callers_lift_what_they_call),
         cmocka_unit_test(test_outline__fits_its_budget),
         cmocka_unit_test(test_path__says_whether_it_is_a_test),
