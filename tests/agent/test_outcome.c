@@ -15,14 +15,19 @@ static void test_outcome__knows_a_change_from_a_question(void **state)
         "Don't allow timestamps from the future", "Capitalize the first letter too",
         "Show the old text when the edit was refused", "Warn when the file is empty",
         "What a list prints as should end with its length.",
-        "What StringWrapper holds is a str. It should be called StrWrapper."};
+        "What StringWrapper holds is a str. It should be called StrWrapper.",
+        "In encode, skip keys without a value", "encode: fail on an empty key",
+        "encode counts blanks; ignore them", "I'd like encode to skip None", "Have encode skip None",
+        "Teach parse_size about MB", "Could encode please skip None?"};
     static const char *const others[] = {"Which function adds two numbers?", "Should f be renamed?",
         "how do I add a flag", "Explain this diff", "what changed since v1.0?", "say something",
         "Review my changes", "Where is it made?", "hello", "go on with add", "the drop in speed",
         "When is f called?", "When does it fail", "Count the tests", "count the lines of a.py",
         "Summarize the file", "stop here", "Keep going", "Show the old text", "Don't change it, explain it",
         "List what is there", "What should a list print", "What a list prints as?",
-        "What StringWrapper should hold?"};
+        "What StringWrapper should hold?", "I'd like to know what encode skips",
+        "Have you seen where it is set", "Could you please explain encode?", "Can it skip None?",
+        "In short, what is it", "The cache, where is it"};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         if (!agent_asks_for_change(changes[i])) fail_msg("a change: %s", changes[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -88,6 +88,39 @@ static bool begins_with_order(const char *from)
            (agent__is_any_word(from, w, shows) && agent__has_any_word(from, cases));
 }
 
+/* "In encode, skip what is empty", "encode: fail on an empty key": an order behind what it is about. */
+static bool has_order_behind(const char *from)
+{
+    agent_word w = {0};
+    while (agent__next_word(from, w.to, &w)) {
+        const char *p = from + w.from;
+        while (p > from && p[-1] == ' ') p--;
+        if (p > from && p < from + w.from && strchr(",.:;!", p[-1]) && agent__is_any_word(from, w, orders))
+            return true;
+    }
+    return false;
+}
+
+/* "I'd like encode to skip it", "have encode skip it", "could encode please skip it?": asked for as one asks a person. */
+static bool is_wanted(const char *from)
+{
+    static const char *const wanting[] = {"i'd like ", "i would like ", "i want ", "we want ", "we'd like ",
+        "we would like ", "it would be nice ", "it would be good "};
+    static const char *const asking[] = {"could ", "can ", "would "};
+    static const char *const please[] = {"please", "pls", "plz", NULL};
+    static const char *const not_you[] = {"have you ", "have we ", "have i ", "have they "};
+    for (size_t i = 0; i < sizeof wanting / sizeof *wanting; i++)
+        if (!strncasecmp(from, wanting[i], strlen(wanting[i])))
+            return !strcasestr(from, " to know") && !strcasestr(from, " to understand") &&
+                   !strcasestr(from, " to see");
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
+        if (!strncasecmp(from, asking[i], strlen(asking[i])))
+            return agent__has_any_word(from, please) && !agent__has_any_word(from, telling);
+    for (size_t i = 0; i < sizeof not_you / sizeof *not_you; i++)
+        if (!strncasecmp(from, not_you[i], strlen(not_you[i]))) return false;
+    return !strncasecmp(from, "have ", 5) || !strncasecmp(from, "teach ", 6);
+}
+
 /* "What a cache prints as should end with ...", "What Parser holds is a list. It should ...": a clause, and no question begins so. */
 static bool begins_with_clause(const char *from)
 {
@@ -113,13 +146,15 @@ bool agent_asks_for_change(const char *request)
     const char *from = agent__first_word(request), *end = from + strlen(from);
     bool is_polite = from > request + strspn(request, " \t\n");
     while (end > from && strchr(" \t\n", end[-1])) end--;
+    if (is_wanted(from)) return true;
     if (!is_polite && end > from && end[-1] == '?') return false;
     if (begins_with_order(from)) return true;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
         if (!strncasecmp(from, questions[i], strlen(questions[i])) && !begins_with_clause(from)) return false;
     if (is_question_after_all(from)) return false;
     if (!strncasecmp(from, "count ", 6)) return true;
-    if (agent__has_word(from, "should") || agent__has_word(from, "must")) return true;
+    if (agent__has_word(from, "should") || agent__has_word(from, "must") || has_order_behind(from))
+        return true;
     for (const char *p = from; *p; p++) {
         if ((p != from && is_letter(p[-1])) || !begins_order(from, p)) continue;
         for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
