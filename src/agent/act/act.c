@@ -417,8 +417,10 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
     a->fix.failing =
         !a->fix.no_test && (ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT);
     const bool had_values = a->test.has_values, is_unfit = lacks && a->test.is_found;
-    if (!rc && a->fix.failing && change && a->test.is_found) is_given_up = give_up_judging(a, ret);
-    if (!rc && change && !had_values && (is_unfit || is_given_up) &&
+    /* The file of a new test may fail for another test of it. */
+    if (!rc && a->fix.failing && change && (a->test.is_found || a->asked.new_test.path))
+        is_given_up = give_up_judging(a, ret);
+    if (!rc && change && !had_values && (is_unfit || (is_given_up && a->test.is_found)) &&
         agent__find_next_judge(a, change->result.changed[0])) {
         a->fix.no_test = false;
         agent__running_end(ret);

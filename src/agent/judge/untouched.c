@@ -14,7 +14,8 @@ bool agent__fails_without(agent *a, const char *command, base_buf *output)
     tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
     base_err err = {0};
     int rc = tool_scratch_make(a->workspace, a->test.in_copy, &copy, a->cancel, &err);
-    if (!rc) rc = tool_scratch_put_before(copy, a->workspace, &err);
+    /* A turn that has written nothing yet has the tree as it was. */
+    if (!rc && a->asked.n_changed) rc = tool_scratch_put_before(copy, a->workspace, &err);
     if (!rc) rc = tool_scratch_run(copy, command, &limits, &result, &err);
     const bool fails = !rc && (result.status == TOOL_FAILED || result.status == TOOL_TIMEOUT);
     if (rc) agent__notice(a, "whether it fails without the change could not be tried: %s", err.msg);
