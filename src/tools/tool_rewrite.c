@@ -63,9 +63,25 @@ static bool is_shown(
     return shown;
 }
 
+/* Where tests take a name of this file of Python from: its package where that hands the name out, else its module; with dots. */
+static char *module_of_tree(tool_workspace *w, const char *path, const char *name)
+{
+    enum { MAX_FILE = 1 << 20 };
+    char *folder = base_path_folder(path);
+    base_buf init = {0}, text = {0};
+    base_buf_printf(&init, "%s%s__init__.py", folder, *folder ? "/" : "");
+    const bool is_handed_out = !tool_workspace_read(w, init.data, MAX_FILE, &text, NULL) && text.len &&
+                               code_has_identifier(text.data, text.len, name);
+    char *module = tool__dotted_module(is_handed_out ? init.data : path);
+    base_buf_free(&init);
+    base_buf_free(&text);
+    free(folder);
+    return module;
+}
+
 /*
  * Names that the block uses, that the file never wrote and that one module of the tree defines: imported where
- * the file takes others from that module.
+ * the file takes others from that module or its package, and into a file of tests in any case.
  */
 static void import_names(tool_workspace *w, const char *path, base_str block, const base_buf *old_text,
     base_buf *text, base_buf *say)
@@ -88,10 +104,14 @@ static void import_names(tool_workspace *w, const char *path, base_str block, co
             only = &places[i];
         }
         if (only && one) {
-            char *module = tool__module_name(only->path);
-            if (tool__import_name(text, module, name))
-                base_buf_printf(say, "Imported %s from %s. ", name, module);
+            char *module = tool__module_name(only->path), *dotted = module_of_tree(w, only->path, name);
+            const char *from_module = tool__import_name(text, module, name) ? module : NULL;
+            if (!from_module && (tool__import_name(text, code_last_name(dotted), name) ||
+                                    (code_path_is_test(path) && tool__import_from(text, dotted, name))))
+                from_module = dotted;
+            if (from_module) base_buf_printf(say, "Imported %s from %s. ", name, from_module);
             free(module);
+            free(dotted);
         }
         code_places_free(places, n);
         free(name);

@@ -162,6 +162,29 @@ static void test_judge__what_fails_without_the_change_too_is_not_counted(void **
     free_host(&h);
 }
 
+static void test_judge__a_test_runs_alone_where_its_runner_can(void **state)
+{
+    static const struct {
+        const char *command, *name, *alone;
+    } cases[] = {
+        {"PYTHONPATH=src python3 -m pytest -q -x tests/test_a.py", "test_f",
+            "PYTHONPATH=src python3 -m pytest -q -x tests/test_a.py -k test_f"},
+        {"python3 -m unittest -q -f a.py", "test_f", "python3 -m unittest -q -f a.py -k test_f"},
+        {"go test ./", "TestF", "go test -run '^TestF$' ./"},
+        {"CARGO_TARGET_DIR=\"$TMPDIR/target\" cargo test --offline -q", "f",
+            "CARGO_TARGET_DIR=\"$TMPDIR/target\" cargo test --offline -q f"},
+        {"cargo test -q -- --nocapture", "f", "cargo test -q -- --nocapture"},
+        {"make -s test", "test_f", "make -s test"},
+        {"go test ./", "an odd name", "go test ./"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf out = {0};
+        agent__put_test_alone(cases[i].command, cases[i].name, &out);
+        assert_string_equal(out.data, cases[i].alone);
+        base_buf_free(&out);
+    }
+}
+
 static void test_judge__asks_as_the_mode_says(void **state)
 {
     static const struct {
@@ -715,6 +738,7 @@ int main(void)
         TEST_CASE(test_judge__the_next_best_change_is_tried_first),
         TEST_CASE(test_judge__a_field_that_is_missing_is_begun),
         TEST_CASE(test_judge__a_field_is_found_in_what_compilers_say),
+        cmocka_unit_test(test_judge__a_test_runs_alone_where_its_runner_can),
         TEST_CASE(test_judge__what_fails_without_the_change_too_is_not_counted),
         TEST_CASE(test_judge__a_refused_rename_is_not_done_by_hand),
         TEST_CASE(test_judge__a_compiler_looks_at_every_changed_file),

@@ -102,6 +102,20 @@ static void test_new_test__one_that_notices_nothing_gives_way(void **state)
     free_host(&h);
 }
 
+/* Its file fails without the new test as well: no other one would be judged by it either. */
+static void test_new_test__a_file_that_fails_anyway_judges_none(void **state)
+{
+    NEEDS("branches");
+    wish w = EVEN;
+    w.tests = "from even import is_even\n\n\ndef test_is_even():\n    assert is_even(3)\n";
+    w.script = ANSWER("3)") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_odd():\n    assert is_odd(3)\n");
+    assert_true(
+        told(&h, "candidate 1 of 6") && !told(&h, "could not be tried") && !told(&h, "no candidates"));
+    free_host(&h);
+}
+
 static void test_new_test__one_that_does_not_parse_gives_way(void **state)
 {
     NEEDS("branches");
@@ -131,7 +145,7 @@ static void test_new_test__faults_are_small_and_of_each_kind(void **state)
         agent_mutant all[3];
         base_buf text = {0};
         base_buf_printf(&text, " %s ", cases[i].body);
-        const size_t n = agent__mutants(cases[i].language, &text, 1, text.len - 1, all, 3);
+        const size_t n = agent__mutants(cases[i].language, &text, 1, text.len - 1, NULL, all, 3);
         for (size_t k = 0; k < 3; k++) {
             base_buf broken = {0};
             if (k < n) agent__put_mutant(&text, &all[k], &broken);
@@ -144,6 +158,41 @@ static void test_new_test__faults_are_small_and_of_each_kind(void **state)
         }
         agent__mutants_free(all, n);
         base_buf_free(&text);
+    }
+}
+
+/* Of several faults those of the line that the request speaks of come first. */
+static void test_new_test__faults_are_where_the_request_is(void **state)
+{
+    static const struct {
+        const char *language, *body, *request,
+            *fault; /* NULL: the request is about no line more than others */
+    } cases[] = {
+        {"python",
+            "if point_no < 0 or point_no >= len(self.points):\n    return\ndel self.points[point_no + 1]\n",
+            "Nothing tests that remove_point leaves a segment alone when the index is negative.",
+            "if point_no >= 0 or point_no >= len(self.points):\n    return\ndel self.points[point_no + 1]\n"},
+        {"c", "int n = 1 + a;\nif (!map) return;\nfree(map);\n",
+            "a test that hashmap_free does nothing for NULL",
+            "int n = 1 + a;\nif (map) return;\nfree(map);\n"},
+        {"go", "n := a + b\nif stopped {\n\treturn errLast\n}\n",
+            "that the last error is returned once it is stopped",
+            "n := a + b\nif false && (stopped) {\n\treturn errLast\n}\n"},
+        {"python", "if a > 1:\n    return b\n", "Add a test for f", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agent_mutant all[3];
+        base_buf text = {0}, broken = {0};
+        base_buf_printf(&text, "\n%s", cases[i].body);
+        const size_t n = agent__mutants(cases[i].language, &text, 1, text.len, cases[i].request, all, 3);
+        if (n) agent__put_mutant(&text, &all[0], &broken);
+        if (!n || all[0].is_aimed != (cases[i].fault != NULL) ||
+            (cases[i].fault && (strlen(cases[i].fault) + 1 != broken.len ||
+                                   memcmp(broken.data + 1, cases[i].fault, broken.len - 1) != 0)))
+            fail_msg("%s: %.*s", cases[i].request, (int)broken.len, broken.data ? broken.data : "nothing");
+        agent__mutants_free(all, n);
+        base_buf_free(&text);
+        base_buf_free(&broken);
     }
 }
 
@@ -207,6 +256,41 @@ static void test_new_test__it_calls_its_subject_by_the_package(void **state)
         agent_session_close(s);
     }
     free_host(&h);
+}
+
+/* A file of tests that takes nothing from the subject's module gets it: from the package that hands it out, else from the module. */
+static void test_new_test__its_subject_is_imported_where_nothing_is_of_its_module(void **state)
+{
+    static const struct {
+        const char *init, *tests, *imports;
+    } cases[] = {
+        {"from pkg.even import is_odd\n", "import os\n\nfrom pkg import (\n    name,\n)\n",
+            "from pkg import (\n    name,\n    is_odd,\n)\n"},
+        {"name = 1\n", "import os\n", "import os\nfrom pkg.even import is_odd\n"},
+    };
+    if (!has_pytest()) skip();
+    char folder[200];
+    snprintf(folder, sizeof folder, "%s/pkg", tree);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf tests = {0}, init = {0};
+        base_buf_printf(&tests, "%s\n\ndef test_os():\n    assert os.sep == '/'\n", cases[i].tests);
+        base_buf_printf(&init, "name = 1\n%s", cases[i].init);
+        put_file("pkg/even.py", EVEN.code);
+        put_file("pkg/__init__.py", init.data);
+        put_file("test_all.py", tests.data);
+        host h = new_host();
+        agent_session *s = open_session(&h, ANSWER("3)") ADDED, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, "Add a test for is_odd to test_all.py");
+        char *now = get_file("test_all.py");
+        if (!strstr(now, "    assert is_odd(3)\n") || !strstr(now, cases[i].imports))
+            fail_msg("%s\n%s", now, h.json.data);
+        free(now);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&tests);
+        base_buf_free(&init);
+    }
 }
 
 /* "Add f, with a test": first f, then a test that calls it. */
@@ -275,7 +359,28 @@ static void test_new_test__of_what_the_turn_changed(void **state)
     char *code = get_file("even.py");
     if (!strstr(code, "def is_odd(n):\n    if n < 0:\n")) fail_msg("%s\n%s", code, h.json.data);
     free(code);
-    if (!told(&h, "Its test passes")) fail_msg("%s", h.json.data);
+    if (!told(&h, "Its test passes") ||
+        !told(&h, "with the text before the change in is_odd the test file fails, as it should"))
+        fail_msg("%s", h.json.data);
+    free_host(&h);
+}
+
+/* A test of what changed that passes without the change shows nothing of it, whatever else it would notice. */
+static void test_new_test__that_passes_without_the_change_gives_way(void **state)
+{
+    NEEDS("branches");
+    wish w = EVEN;
+    if (!has_pytest()) skip();
+    w.request = "Let is_odd give False for negative numbers, and add a test for it";
+    w.tests = "import even\n\n\ndef test_is_even():\n    assert even.is_even(4)\n";
+    w.script = ANSWER("<tools>{\"name\": \"rewrite\", \"arguments\": "
+                      "{\"path\": \"even.py\", \"name\": \"is_odd\"}}</tools>\n"
+                      "```python\n"
+                      "def is_odd(n):\n"
+                      "    return n > 0 and n % 2 == 1") ADDED ANSWER("3)") ANSWER("hm\n-3) is False") ADDED;
+    host h = ask_for(&w, "def test_is_odd():\n    assert even.is_odd(-3) is False\n");
+    if (!told(&h, "\"number\":1,\"of\":6,\"status\":\"passed, and notices no fault\""))
+        fail_msg("%s", h.json.data);
     free_host(&h);
 }
 
@@ -292,6 +397,11 @@ static void test_new_test__it_waits_for_the_error(void **state)
             "import unittest\n\nfrom even import is_even\n\n\nclass EvenTest(unittest.TestCase):\n"
             "    def test_is_even(self):\n        self.assertEqual(is_even(4), True)\n",
             "        with self.assertRaises(TypeError):\n            is_odd('3')\n", ANSWER("'3')") ADDED},
+        {"Add a test that is_odd raises a TypeError where n is text, like \"a\"",
+            "from even import is_even\n\n\ndef test_is_even():\n    assert is_even(4)\n",
+            "    # is_odd raises a TypeError where n is text, like \"a\"\n"
+            "    with pytest.raises(TypeError):\n        is_odd(\"a\")\n",
+            ANSWER(")") ADDED},
         {"Add a test for is_odd; it raises no TypeError for a number",
             "from even import is_even\n\n\ndef test_is_even():\n    assert is_even(4)\n",
             "    assert is_odd(3)\n", ANSWER("3)") ADDED},
@@ -346,6 +456,35 @@ static void test_new_test__of_c_runs_with_the_others(void **state)
     char *tests = get_file("test.c");
     if (!strstr(tests, "static void\ntest_list_len() {\n  assert(list_len() == 0);\n}\n") ||
         !strstr(tests, "  test_list_at();\n  test_list_len();\n  return 0;"))
+        fail_msg("%s\n%s", tests, h.json.data);
+    free(tests);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A function that takes what is tested is called once more: one beside it would be called by nobody. */
+static void test_new_test__of_c_is_a_further_call_where_tests_are_calls(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("csv.c", "int csv_quote(const char *s) {\n  return *s ? 2 : 0;\n}\n");
+    put_file("test.c", "#include <assert.h>\n"
+                       "int csv_quote(const char *s);\n\n"
+                       "static void test_quote(const char *s, int should) {\n"
+                       "  assert(csv_quote(s) == should);\n"
+                       "}\n\n"
+                       "int main(void) {\n"
+                       "  test_quote(\"a\", 2);\n"
+                       "  test_quote(\n"
+                       "    \"b\", 2);\n\n"
+                       "  return 0;\n"
+                       "}\n");
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "answer <<X\n\"\", 0);\n```\nX\n" ADDED ADDED, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a test of csv_quote to test.c: an empty string needs none.");
+    char *tests = get_file("test.c");
+    if (!strstr(tests, "  test_quote(\n    \"b\", 2);\n  test_quote(\"\", 0);\n\n  return 0;"))
         fail_msg("%s\n%s", tests, h.json.data);
     free(tests);
     agent_session_close(s);
@@ -512,9 +651,8 @@ static void test_new_test__a_file_that_fails_in_every_copy_proves_nothing(void *
     base_buf tests = {0};
     base_buf_printf(&tests,
         "import os\n"
-        "from stack import Stack\n\n\n"
-        "def test_here():\n"
-        "    assert os.getcwd() == '%s'\n\n\n"
+        "from stack import Stack\n\n"
+        "assert os.getcwd() == '%s'\n\n\n"
         "def test_size():\n"
         "    stack = Stack()\n    assert stack.size() == 0\n",
         tree);
@@ -689,12 +827,13 @@ int main(void)
     };
     const struct CMUnitTest once[] = {
         TEST_CASE(test_new_test__of_what_the_turn_changed),
+        TEST_CASE(test_new_test__that_passes_without_the_change_gives_way),
         TEST_CASE(test_new_test__one_that_notices_nothing_gives_way),
+        TEST_CASE(test_new_test__a_file_that_fails_anyway_judges_none),
         TEST_CASE(test_new_test__one_that_does_not_parse_gives_way),
         cmocka_unit_test(test_new_test__faults_are_small_and_of_each_kind),
+        cmocka_unit_test(test_new_test__faults_are_where_the_request_is),
         TEST_CASE(test_new_test__it_waits_for_the_error),
-        TEST_CASE(test_new_test__of_a_member_that_is_called_like_an_operation),
-        TEST_CASE(test_new_test__of_c_runs_with_the_others),
         TEST_CASE(test_new_test__the_class_that_should_get_a_method_gets_it),
         TEST_CASE(test_new_test__rows_go_to_the_test_that_is_told),
         TEST_CASE(test_new_test__of_a_method_it_begins_without_decorated_ones),
@@ -703,6 +842,7 @@ int main(void)
         TEST_CASE(test_new_test__a_docstring_is_not_broken),
         TEST_CASE(test_new_test__it_calls_its_subject_by_the_module),
         TEST_CASE(test_new_test__it_calls_its_subject_by_the_package),
+        TEST_CASE(test_new_test__its_subject_is_imported_where_nothing_is_of_its_module),
         TEST_CASE(test_new_test__of_a_function_that_is_added_too),
         TEST_CASE(test_new_test__of_a_function_that_changes_first),
         TEST_CASE(test_new_test__one_that_leaves_its_subject_out_is_refused_once),
@@ -716,6 +856,14 @@ int main(void)
         TEST_CASE(test_new_test__a_candidate_s_expectation_is_put_right),
         TEST_CASE(test_new_test__what_the_request_expects_stays),
     };
-    const int failed = cmocka_run_group_tests(once, NULL, NULL);
-    return failed + RUN_ON_BOTH(both);
+    /* The others' scripts are of trees that are not parsed. */
+    const struct CMUnitTest parsed[] = {
+        TEST_CASE(test_new_test__of_c_is_a_further_call_where_tests_are_calls),
+        TEST_CASE(test_new_test__of_a_member_that_is_called_like_an_operation),
+        TEST_CASE(test_new_test__of_c_runs_with_the_others),
+    };
+    const int failed = cmocka_run_group_tests(once, NULL, NULL) + RUN_ON_BOTH(both);
+    stage_chat = false;
+    find_grammars();
+    return failed + cmocka_run_group_tests(parsed, NULL, NULL);
 }

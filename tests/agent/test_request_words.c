@@ -148,9 +148,46 @@ static void test_request_words__ask_for_one_name(void **state)
             fail_msg("%s", cases[i].request);
 }
 
+static void test_request_words__a_test_shows_what_the_request_says(void **state)
+{
+    static const struct {
+        const char *request, *claim; /* NULL: it says none */
+    } cases[] = {
+        {"Add a test that f gives None for an empty list.", "f gives None for an empty list"},
+        {"Add a test to test/foo.js that a quoted value keeps its semicolon when it is decoded.",
+            "a quoted value keeps its semicolon when it is decoded"},
+        {"Nothing tests that remove leaves a segment alone. Add a test for that.",
+            "remove leaves a segment alone"},
+        {"Add a test for parse that checks that a small t is read", "a small t is read"},
+        {"Write a test which makes sure that nobody waits", NULL},
+        {"Add a test for f that makes sure that nobody waits", "nobody waits"},
+        {"The tests say nothing about upper case before the slash: TEXT is text. Add a test for it.",
+            "upper case before the slash: TEXT is text"},
+        {"Add a writer test to test_csv.c: an empty string is written as two quotes.",
+            "an empty string is written as two quotes"},
+        {"Please add a unit test for an empty string.", "an empty string"},
+        {"Write a test for _plural_s.", NULL},
+        {"Add a test for list_len to test.c. It has to run with the others.", NULL},
+        {"Add a test for an empty list to test.c.", "an empty list"},
+        {"Make f(nil) return nil, and test it in a_test.go.", NULL},
+        {"Drop the rows that test nothing.", NULL},
+        {"The class that wraps a list is slow. Test it.", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *request = cases[i].request, *claim = cases[i].claim;
+        agent_word w = {0};
+        const bool is_one = agent__find_test_claim(request, &w);
+        if (is_one != (claim != NULL) || (claim && (w.to - w.from != strlen(claim) ||
+                                                       memcmp(request + w.from, claim, strlen(claim)) != 0)))
+            fail_msg("%s: \"%.*s\", not \"%s\"", request, (int)(w.to - w.from), request + w.from,
+                claim ? claim : "nothing");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_request_words__a_test_shows_what_the_request_says),
         cmocka_unit_test(test_request_words__are_runs_of_name_bytes),
         cmocka_unit_test(test_request_words__leave_typographic_punctuation_out),
         cmocka_unit_test(test_request_words__mention_paths),

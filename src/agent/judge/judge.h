@@ -15,6 +15,12 @@ void agent__find_test(agent *a, const char *request); /* sets test_command and f
 void agent__set_test(agent *a, const char *command);  /* the command that judges; copied */
 bool agent__runs_tests(const char *command);          /* a test runner by its words */
 
+/*
+ * The command that runs the one test of that name where the runner is known (pytest, unittest, Go's, cargo), else the command as it
+ * is. Pure.
+ */
+void agent__put_test_alone(const char *command, const char *name, base_buf *out);
+
 /* pytest is missing: a file of unittest's tests is run by Python itself from now on. false: another command judges, or its file needs pytest. */
 bool agent__do_without_pytest(agent *a);
 

@@ -22,6 +22,28 @@ void agent__set_test(agent *a, const char *command)
     a->test.words = NULL;
 }
 
+void agent__put_test_alone(const char *command, const char *name, base_buf *out)
+{
+    static const struct {
+        const char *runner, *before, *behind; /* of the name; before NULL: it stands at the end */
+    } ways[] = {{"python3 -m pytest ", NULL, " -k "}, {"python3 -m unittest ", NULL, " -k "},
+        {"cargo test ", NULL, " "}, {"go test ", "-run '^", "$' "}};
+    const char *at = NULL;
+    size_t i = 0;
+    const bool is_plain =
+        *name &&
+        strspn(name, "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(name);
+    const bool is_one = is_plain && !strchr(command, '\n') && !strstr(command, " -- ");
+    while (is_one && i < sizeof ways / sizeof *ways && !(at = strstr(command, ways[i].runner))) i++;
+    if (!at) {
+        base_buf_puts(out, command);
+        return;
+    }
+    const size_t n = ways[i].before ? (size_t)(at - command) + strlen(ways[i].runner) : strlen(command);
+    base_buf_printf(out, "%.*s%s%s%s%s", (int)n, command, ways[i].before ? ways[i].before : ways[i].behind,
+        name, ways[i].before ? ways[i].behind : "", command + n);
+}
+
 #define PYTEST     "python3 -m pytest -q -x --tb=short "
 #define UNITTEST   "python3 -m unittest -q -f "
 #define NO_ADDOPTS "-o addopts= "

@@ -23,89 +23,6 @@
 
 enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_EXAMPLE = 2400, MAX_FILE = 1 << 20 };
 
-/* --- what is tested ------------------------------------------------------------------------------------- */
-
-/* The mention with the member behind two colons, as the index writes it: "Pattern::escape" is "Pattern.escape". */
-static char *copy_member(const char *request, agent_word w)
-{
-    agent_word member;
-    base_buf out = {0};
-    const bool is_one = !strncmp(request + w.to, "::", 2) && agent__is_in_word(request, w.to + 2) &&
-                        agent__next_word(request, w.to, &member);
-    base_buf_add(&out, request + w.from, w.to - w.from);
-    if (is_one) base_buf_printf(&out, ".%.*s", (int)(member.to - member.from), request + member.from);
-    return out.data ? base_buf_take(&out) : base_xstrdup("");
-}
-
-/* "Signer.validate": a member that the request names with its type. The caller frees; NULL: none. */
-static char *find_member(const agent *a, const char *request, char **ret_path)
-{
-    char *member = NULL;
-    agent_word w;
-    for (size_t at = 0; !member && agent__next_mention(request, at, &w); at = w.to > at ? w.to : at + 1) {
-        char *name = copy_member(request, w);
-        code_place *places = NULL;
-        const char *last = code_last_name(name);
-        const uint32_t n =
-            last > name ? code_index_define(tool_workspace_index(a->workspace), name, &places) : 0;
-        for (uint32_t i = 0; i < n && !member; i++) {
-            if (!agent__is_code_place(&places[i]) || !*places[i].parent) continue;
-            member = base_xstrdup(name);
-            *ret_path = base_xstrdup(places[i].path);
-        }
-        code_places_free(places, n);
-        free(name);
-    }
-    return member;
-}
-
-/* The definition that the request names or describes; NULL: none surely. */
-static char *find_subject(const agent *a, const char *request, char **ret_path)
-{
-    code_index *x = tool_workspace_index(a->workspace);
-    char *subject = find_member(a, request, ret_path);
-    if (subject) return subject;
-    agent_named named;
-    agent__find_named(a, request, &named);
-    for (uint32_t k = 0; k < named.n && named.items[k].score >= AGENT_NAMED_SURE && !subject; k++) {
-        code_place *places = NULL;
-        uint32_t n_places = code_index_define(x, named.items[k].name, &places);
-        for (uint32_t i = 0; i < n_places && !subject; i++) {
-            if (!agent__is_code_place(&places[i])) continue;
-            subject = base_xstrdup(named.items[k].name);
-            *ret_path = base_xstrdup(places[i].path);
-        }
-        code_places_free(places, n_places);
-    }
-    agent_named_free(&named);
-    return subject;
-}
-
-/* What the turn has rewritten, where the request does not name what it changes. */
-static char *changed_subject(const agent *a, char **ret_path)
-{
-    const agent_fix *f = &a->fix;
-    if (a->asked.test_of || !f->path || !f->name || !agent__is_changed(a, f->path)) return NULL;
-    *ret_path = base_xstrdup(f->path);
-    return base_xstrdup(f->name);
-}
-
-/* The best that retrieval finds. */
-static char *likest_subject(const agent *a, const char *request, char **ret_path)
-{
-    char *subject = NULL;
-    code_hits hits = {0};
-    code_index_search(tool_workspace_index(a->workspace), request, 8, &hits);
-    for (uint32_t i = 0; i < hits.n && !subject; i++) {
-        const code_hit *h = &hits.hits[i];
-        if (!*h->name || !agent__is_source(h->path)) continue;
-        subject = base_xstrdup(code_last_name(h->name));
-        *ret_path = base_xstrdup(h->path);
-    }
-    code_hits_free(&hits);
-    return subject;
-}
-
 /* --- where its tests stand ------------------------------------------------------------------------------ */
 
 /* No test calls the subject and none is named after its file: the file of tests whose text fits the request best. */
@@ -195,16 +112,17 @@ static char *name_like(const agent *a, const char *example, const char *subject,
     base_buf name = {0};
     const bool is_called_test = !strncasecmp(example, "test", 4);
     base_buf_add(&name, is_rust ? "test_" : is_called_test ? example : "test", is_snake ? 5 : 4);
-    const char *from = subject + strspn(subject, "_");
+    const char *from = subject + strspn(subject, "_"), *end = subject + strlen(subject);
+    while (end > from && end[-1] == '_') end--;
     if (is_snake) {
-        for (const char *p = from; *p; p++) {
+        for (const char *p = from; p < end; p++) {
             if (isupper((unsigned char)*p) && p > from && islower((unsigned char)p[-1]))
                 base_buf_putc(&name, '_');
             base_buf_putc(&name, (char)tolower((unsigned char)*p));
         }
     } else {
         bool up = true;
-        for (const char *p = from; *p; p++) {
+        for (const char *p = from; p < end; p++) {
             if (*p != '_') base_buf_putc(&name, up ? (char)toupper((unsigned char)*p) : *p);
             up = *p == '_';
         }
@@ -290,27 +208,79 @@ static const char *opening_of_value(const agent *a, const code_place *p)
     return opens;
 }
 
-/* Rust: does what it gives stand in an assert!: a bool, or a Result of which an error is asked for? */
-static bool is_asserted_alone(const agent *a, const code_place *p)
+/*
+ * Python: "raises ValueError for a scheme that begins with a digit, such as "1http"" gives the parameter "scheme" that value, by its
+ * name where it is not the first. Nothing where the request says no parameter, or not one string.
+ */
+static void put_said_argument(const agent *a, const code_place *p, base_buf *out)
 {
     base_buf text = {0};
-    bool is_so = false;
+    agent_word value = {0}, other, claim;
+    size_t quote = 0;
+    if (!base_ends_with(p->path, ".py") || !agent__find_test_claim(a->request, &claim)) return;
+    for (size_t i = claim.from; i < claim.to && !value.to; i++)
+        if (strchr("\"'", a->request[i]) && agent__read_marked(a->request, i, &value)) quote = i;
+    const bool is_one =
+        value.to && value.to < claim.to && !memchr(a->request + value.from, '\\', value.to - value.from);
+    for (size_t i = value.to + 1; is_one && i < claim.to; i++)
+        if (strchr("\"'", a->request[i]) && agent__read_marked(a->request, i, &other)) return;
+    if (!is_one || tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) || p->to > text.len) {
+        base_buf_free(&text);
+        return;
+    }
+    char *what = base_xstrndup(a->request + claim.from, value.from - claim.from);
+    const char *end = text.data + p->to, *at = memchr(text.data + p->from, '(', p->to - p->from);
+    bool is_first = true;
+    int depth = 0;
+    for (at = at ? at + 1 + strspn(at + 1, " \n") : end;
+         at < end && !out->len && !(depth == 0 && *at == ')');) {
+        const size_t n = strspn(at, "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        char *name = depth == 0 && n && (size_t)(end - at) > n ? base_xstrndup(at, n) : NULL;
+        if (name && agent__has_word(what, name))
+            base_buf_printf(out, "%s%s%.*s", is_first ? "" : name, is_first ? "" : "=",
+                (int)(value.to + 1 - quote), a->request + quote);
+        free(name);
+        for (at += n; at < end && !(depth == 0 && (*at == ',' || *at == ')')); at++)
+            depth += (*at == '(' || *at == '[') - (*at == ')' || *at == ']');
+        is_first = false;
+        at += at < end && *at == ',' ? 1 + strspn(at + 1, " \n") : 0;
+    }
+    free(what);
+    base_buf_free(&text);
+}
+
+/* How an assertion about what a function of Rust gives begins, by the type that it declares; "": it cannot be compared surely. */
+static const char *rust_assertion(const agent *a, const code_place *p)
+{
+    static const char *const compared[] = {"usize", "isize", "u8", "u16", "u32", "u64", "i8", "i16", "i32",
+        "i64", "f32", "f64", "char", "String", "str", "bool", NULL};
+    static const char *const around[] = {"&", "'static ", "Option<", "Vec<"};
+    base_buf text = {0};
+    const char *begins = "";
     if (base_ends_with(p->path, ".rs") &&
         !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len) {
         const char *from = text.data + p->from, *brace = memchr(from, '{', p->to - p->from);
-        const char *arrow = brace ? memmem(from, (size_t)(brace - from), "-> ", 3) : NULL;
-        is_so = arrow && (!strncmp(arrow + 3, "bool ", 5) ||
-                             (!strncmp(arrow + 3, "Result<", 7) && agent__asks_for_error(a->request)));
+        const char *type = brace ? memmem(from, (size_t)(brace - from), "-> ", 3) : NULL;
+        if (type) type += 3;
+        /* A Result is asserted alone where an error is asked for: is_err() follows. */
+        if (type && (!strncmp(type, "bool ", 5) ||
+                        (!strncmp(type, "Result<", 7) && agent__asks_for_error(a->request))))
+            begins = "assert!(";
+        for (size_t i = 0; type && i < sizeof around / sizeof *around; i++)
+            if (!strncmp(type, around[i], strlen(around[i]))) type += strlen(around[i]);
+        const size_t n = type ? strcspn(type, " >{\n") : 0;
+        for (const char *const *c = compared; *c && !*begins; c++)
+            if (n && strlen(*c) == n && !memcmp(*c, type, n)) begins = "assert_eq!(";
     }
     base_buf_free(&text);
-    return is_so;
+    return begins;
 }
 
 /*
  * "self.assertEqual(set_title(" for a function of Python: a small model that begins a test without its subject
  * copies the example. NULL: not known.
  */
-static char *assertion_like(const agent *a, const base_buf *file, const char *example, size_t n,
+static char *assertion_like(const agent *a, const char *file_path, const base_buf *file, base_str example,
     const char *subject, const char *subject_path)
 {
     static const char *const forms[] = {"self.assertEqual(", "assert ", "assert_eq!("};
@@ -318,27 +288,33 @@ static char *assertion_like(const agent *a, const base_buf *file, const char *ex
     uint32_t n_places = code_index_define(tool_workspace_index(a->workspace), subject, &places);
     bool is_function = n_places && !strcmp(places[0].what, "function") && !*places[0].parent;
     const char *opens = is_function ? opening_of_value(a, &places[0]) : "";
-    const bool is_alone = is_function && is_asserted_alone(a, &places[0]);
+    base_buf said = {0};
+    if (is_function) put_said_argument(a, &places[0], &said);
+    const char *rust = is_function ? rust_assertion(a, &places[0]) : "";
     code_places_free(places, n_places);
     base_buf out = {0}, path = {0};
-    const bool raises = is_function && base_ends_with(subject_path, ".py") &&
-                        agent__put_raises(a->request, (base_str){example, n}, &out);
+    const bool raises =
+        is_function && base_ends_with(subject_path, ".py") && agent__put_raises(a->request, example, &out);
     for (size_t i = 0; is_function && !raises && i < sizeof forms / sizeof *forms && !out.len; i++)
-        if (memmem(example, n, forms[i], strlen(forms[i]))) base_buf_puts(&out, forms[i]);
-    if (!out.len && is_alone) base_buf_puts(&out, "assert_eq!(");
-    if (!out.len) return NULL;
-    const bool is_rust = !strncmp(out.data, "assert_eq!(", 11);
-    if (is_rust && is_alone) {
+        if (memmem(example.ptr, example.len, forms[i], strlen(forms[i]))) base_buf_puts(&out, forms[i]);
+    const bool is_rust = *rust || (out.len && !strncmp(out.data, "assert_eq!(", 11));
+    if (*rust) {
         base_buf_clear(&out);
-        base_buf_puts(&out, "assert!(");
+        base_buf_puts(&out, rust);
+    }
+    if (!out.len) {
+        base_buf_free(&said);
+        return NULL;
     }
     put_module(file, subject, subject_path, &out);
     /* A module of Rust that does not bring it in. */
     base_buf_printf(&path, "super::%s", subject);
-    if (is_rust && base_ends_with(subject_path, ".rs") && !memmem(file->data, file->len, "super::*", 8) &&
+    if (is_rust && !strcmp(subject_path, file_path) && !memmem(file->data, file->len, "super::*", 8) &&
         !memmem(file->data, file->len, path.data, path.len))
         base_buf_puts(&out, "super::");
-    base_buf_printf(&out, "%s(%s", subject, raises ? "" : opens); /* the error may be for another type */
+    /* The error may be for another type. */
+    base_buf_printf(&out, "%s(%s", subject, said.len ? said.data : raises ? "" : opens);
+    base_buf_free(&said);
     base_buf_free(&path);
     return base_buf_take(&out);
 }
@@ -400,16 +376,16 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     int rc = 0;
     if (!a->asked.test) return 0;
     char *subject = agent__find_told_rows(a, request, &path, &example, &subject_path);
-    if (!subject) subject = changed_subject(a, &subject_path);
-    if (!subject) subject = find_subject(a, request, &subject_path);
-    if (!subject) subject = likest_subject(a, request, &subject_path);
+    if (!subject) subject = agent__find_subject(a, request, &subject_path);
     const char *plain = subject ? code_last_name(subject) : NULL;
     if (subject && !path) path = find_test_file(a, request, plain, subject_path, &example);
     if (path && !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len) {
         code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
         const code_definition *d =
             agent__nearest_test(a, f, path, &text, example, subject, subject_path, &begins);
-        if (d && agent__is_test_definition(d, path, &text)) {
+        if (d && agent__is_test_definition(d, path, &text))
+            rc = agent__append_call_test(a, path, &text, d, plain, request, err);
+        if (!rc && !t->path && d && agent__is_test_definition(d, path, &text)) {
             size_t from = d->from, to = d->to < text.len ? d->to : text.len;
             while (from && text.data[from - 1] != '\n') from--;
             if (to - from > MAX_EXAMPLE) {
@@ -426,8 +402,12 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             if (rows)
                 base_buf_printf(&behind, "\n\nThe new test is rows of its table: %s, %s.\n\n", path, d->name);
             else
-                base_buf_printf(&behind, "\n\nThe new test goes into %s, beside %s, and calls %s.\n\n", path,
-                    d->name, plain);
+                base_buf_printf(
+                    &behind, "\n\nThe new test goes into %s, beside %s, and calls %s.", path, d->name, plain);
+            /* The request stands far above by now, and this test in view: it would be written once more. */
+            if (!rows && a->asked.n_changed)
+                base_buf_printf(&behind, " It tests what was changed for this request: %s", request);
+            base_buf_puts(&behind, rows ? "" : "\n\n");
             rc = agent__append_subject(a, subject, request, err);
             if (!rc)
                 rc = agent__append_lines(a, &(agent_lines){path, d->name, &text, from, to, d->line, line_end},
@@ -442,12 +422,13 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
                 .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
                 .subject = base_xstrdup(subject),
                 .begins = rows ? NULL : begins,
-                .assertion = assertion_like(a, &text, text.data + from, to - from, subject, subject_path)};
+                .assertion = assertion_like(
+                    a, path, &text, (base_str){text.data + from, to - from}, subject, subject_path)};
             if (!rows) t->head = head_of(path, &text, d, t->name);
             t->has_value = t->assertion && strchr("'\"[{", t->assertion[strlen(t->assertion) - 1]);
             begins = rows ? begins : NULL;
             if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
-        } else if (agent__is_script(path)) {
+        } else if (!rc && !t->path && agent__is_script(path)) {
             rc = agent__append_script_test(a, path, &text, plain, request, err);
         }
         code_file_free(f);
@@ -473,6 +454,21 @@ int agent__append_due_test(agent *a, bool *ret_begun, base_err *err)
     const int rc = agent__append_new_test(a, a->request, err);
     *ret_begun = x->new_test.path != NULL;
     return rc;
+}
+
+/* A line of comment that says what the new test is to show, as its file has comments; nothing where the request does not say it. */
+static void put_comment(const char *path, const char *request, base_buf *out)
+{
+    base_buf claim = {0};
+    agent__put_claim(request, &claim);
+    const bool is_python = base_ends_with(path, ".py"), is_c = base_ends_with(path, ".c");
+    if (claim.len)
+        base_buf_printf(out, "%s%s %s%s\n", base_ends_with(path, ".go") ? "\t" : "    ",
+            is_python ? "#"
+            : is_c    ? "/*"
+                      : "//",
+            claim.data, is_c ? " */" : "");
+    base_buf_free(&claim);
 }
 
 /* The call up to where the new test's arguments begin, so that its name is a new one. */
@@ -501,21 +497,32 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     agent_opening_free(opening);
     base_buf body = {0};
     agent__put_call(a, &like, &opening->call);
-    if (t->rows || has_head)
-        base_buf_puts(&body, t->rows ? t->rows : t->head);
+    base_buf claim = {0};
+    if (!t->rows && !t->begins) put_comment(t->path, a->request, &claim);
+    const char *says = claim.len ? claim.data : "";
+    if (t->rows)
+        base_buf_puts(&body, t->rows);
+    else if (has_head)
+        base_buf_printf(&body, "%s%s", t->head, says);
     else if (is_python && t->begins)
         base_buf_printf(&body, "def %s(%s", t->name, t->begins);
     else if (is_python && t->assertion)
-        base_buf_printf(&body, "def %s(%s):\n    %s", t->name, t->holder ? "self" : "", t->assertion);
+        base_buf_printf(&body, "def %s(%s):\n%s    %s", t->name, t->holder ? "self" : "", says, t->assertion);
     else if (is_python)
         base_buf_printf(&body, "def %s(%s", t->name, t->holder ? "self" : "");
     else if (is_rust)
-        base_buf_printf(&body, "#[test]\nfn %s() {\n    %s", t->name, t->assertion ? t->assertion : "assert");
+        base_buf_printf(
+            &body, "#[test]\nfn %s() {\n%s    %s", t->name, says, t->assertion ? t->assertion : "assert");
     else
-        base_buf_printf(&body, "func %s(t *testing.T) {\n", t->name);
+        base_buf_printf(&body, "func %s(t *testing.T) {\n%s", t->name, says);
+    /* A method of a class of tests is given nothing but itself; a function may be given fixtures, which the model names. */
+    const bool is_open = is_python && !t->rows && !t->begins && !t->assertion;
+    if (is_open && t->holder && claim.len) base_buf_printf(&body, "):\n%s", says);
+    if (is_open && !t->holder) base_buf_puts(&opening->behind, says);
     /* What came of it before did not test its subject: its name stands in front of the lines that are to. */
-    if (t->is_refused && !t->rows && !t->begins && (is_go || (is_python && !t->assertion)))
+    if (t->is_refused && !t->rows && !t->begins && !claim.len && (is_go || (is_python && !t->assertion)))
         base_buf_printf(&body, is_go ? "\t// %s" : "):\n    # %s", code_last_name(t->subject));
+    base_buf_free(&claim);
     agent_prompt_put_payload(a->info.tools, body.data, body.len, &opening->call);
     base_buf_free(&body);
     base_buf_free(&name);

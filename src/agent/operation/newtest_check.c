@@ -2,11 +2,13 @@
  * Is what was written for "add a test for X" a test of X? One that does not write X, or is its neighbour's text under
  * another name, is refused once. One that passes must fail when its subject is broken: in a copy of the
  * tree small faults are put into it (newtest_mutants.c), and the test runs there; where it notices none, the person is told.
+ * Where the turn changed the subject, the fault is its text before that: the test has to tell the one from the other.
  */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/asked/asked.h"
 #include "agent/judge/judge.h"
 #include "agent/operation/operation.h"
 #include "agent/session/tell.h"
@@ -118,57 +120,135 @@ static bool read_subject(const agent *a, const base_buf *with, subject *ret)
 }
 
 typedef struct {
-    bool fails; /* the file of the new test fails */
-    bool names; /* and what it prints names the new test */
+    bool fails;    /* the file of the new test fails */
+    bool names;    /* and what it prints names the new test, or it does not end */
+    bool is_alone; /* no other test ran */
 } copy_verdict;
 
-/* Runs the new test's file in the copy, where a file has this text. */
+/* Runs the new test in the copy, alone where that can be: others of its file notice what it does not. A file has this text there. */
 static int run_with(agent *a, tool_scratch *s, const char *path, const base_buf *text, const char *name,
     copy_verdict *verdict, base_err *err)
 {
     tool_result result = {.exit_code = -1};
     const tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
     int rc = tool_scratch_put(s, path, text->data, text->len, err);
-    if (!rc) rc = tool_scratch_run(s, a->test.command, &limits, &result, err);
+    base_buf command = {0};
+    agent__put_test_alone(a->test.command, name, &command);
+    if (!rc) rc = tool_scratch_run(s, command.data, &limits, &result, err);
+    verdict->is_alone = strcmp(command.data, a->test.command) != 0;
+    base_buf_free(&command);
     verdict->fails = !rc && result.status != TOOL_OK;
-    verdict->names = !rc && result.text.data && strstr(result.text.data, name);
+    verdict->names =
+        !rc && ((result.text.data && strstr(result.text.data, name)) || result.status == TOOL_TIMEOUT);
     tool_result_free(&result);
+    return rc;
+}
+
+/* Did this turn change the subject, which stood in the tree before and in another file than the test? */
+static bool has_changed_subject(const agent *a, const subject *sub)
+{
+    const agent_asked *x = &a->asked;
+    if (!agent__is_changed(a, sub->path) || !strcmp(sub->path, x->new_test.path)) return false;
+    for (uint32_t i = 0; i < x->n_wishes; i++)
+        if (x->wishes[i].kind == AGENT_WISH_STANDS &&
+            !strcmp(code_last_name(x->wishes[i].name), code_last_name(x->new_test.subject)))
+            return false;
+    return true;
+}
+
+/* The files that this turn changed, as the tree has them: the copy had them as they were before. */
+static int put_changes(agent *a, tool_scratch *s, base_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < a->asked.n_changed && !rc; i++) {
+        const char *path = a->asked.changed[i];
+        base_buf text = {0};
+        rc = tool_workspace_read(a->workspace, path, MAX_FILE, &text, err);
+        if (!rc) rc = tool_scratch_put(s, path, text.data ? text.data : "", text.len, err);
+        base_buf_free(&text);
+    }
+    return rc;
+}
+
+/* The new test, `test` being its file's text, against the tree as it was before this turn. */
+static int notice_old_text(agent *a, tool_scratch *s, const base_buf *test, agent_noticed *ret, base_err *err)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    copy_verdict old = {0}, whole = {0};
+    int rc = tool_scratch_put_before(s, a->workspace, err);
+    if (!rc) rc = run_with(a, s, t->path, test, t->name, &old, err);
+    if (!rc) rc = put_changes(a, s, err);
+    if (!rc && old.fails && !old.names) rc = run_with(a, s, t->path, test, t->name, &whole, err);
+    if (!rc && whole.fails)
+        rc = base_fail(err, BASE_E_STATE, "its test file fails in a copy of the tree as it is");
+    *ret = (agent_noticed){.n = old.fails, .of = 1, .told = base_xstrdup("the text before the change")};
+    return rc;
+}
+
+static int notice_mutants(agent *a, tool_scratch *s, const subject *sub, agent_noticed *ret, base_err *err)
+{
+    enum { MOST = 3 };
+    agent_mutant all[MOST];
+    bool has_aimed = false, hits_aimed = false;
+    int rc = 0;
+    const char *language = code_language(sub->path, sub->text.data, sub->text.len);
+    const size_t n = agent__mutants(language, &sub->text, sub->from, sub->to, a->request, all, MOST);
+    for (size_t i = 0; i < n && !rc; i++) {
+        base_buf text = {0}, told = {0};
+        copy_verdict broken = {0}, whole = {0};
+        agent__put_mutant(&sub->text, &all[i], &text);
+        agent__tell_mutant(&sub->text, &all[i], &told);
+        rc = run_with(a, s, sub->path, &text, a->asked.new_test.name, &broken, err);
+        /* Something else may fail in a copy, which says nothing: then it fails there unbroken too. */
+        if (!rc && broken.fails && !broken.names && !ret->n)
+            rc = run_with(a, s, sub->path, &sub->text, a->asked.new_test.name, &whole, err);
+        if (!rc && whole.fails)
+            rc = base_fail(err, BASE_E_STATE, "its test file fails in a copy of the tree as it is");
+        /* Where it runs alone and fails without being named, the fault does not compile, which says nothing. */
+        const bool is_fault = !broken.fails || broken.names || !broken.is_alone;
+        const bool is_noticed = is_fault && broken.fails;
+        ret->of += is_fault;
+        has_aimed |= is_fault && all[i].is_aimed;
+        hits_aimed |= is_noticed && all[i].is_aimed;
+        if (is_fault && (!ret->told || (is_noticed && !ret->n && !(has_aimed && !hits_aimed)))) {
+            free(ret->told);
+            ret->told = base_xstrdup(told.data);
+        }
+        ret->n += is_noticed;
+        base_buf_free(&text);
+        base_buf_free(&told);
+    }
+    ret->misses_aim = has_aimed && !hits_aimed;
+    agent__mutants_free(all, n);
     return rc;
 }
 
 int agent__notice_faults(agent *a, tool_scratch *s, const base_buf *with, agent_noticed *ret, base_err *err)
 {
-    enum { MOST = 3 };
-    agent_mutant all[MOST];
+    const agent_new_test *t = &a->asked.new_test;
+    base_buf test = {0};
     subject sub;
     int rc = 0;
     *ret = (agent_noticed){0};
     const bool found = read_subject(a, with, &sub);
-    const char *language = found ? code_language(sub.path, sub.text.data, sub.text.len) : NULL;
-    const size_t n = found ? agent__mutants(language, &sub.text, sub.from, sub.to, all, MOST) : 0;
-    for (size_t i = 0; i < n && !rc; i++) {
-        base_buf text = {0}, told = {0};
-        copy_verdict broken = {0}, whole = {0};
-        agent__put_mutant(&sub.text, &all[i], &text);
-        agent__tell_mutant(&sub.text, &all[i], &told);
-        rc = run_with(a, s, sub.path, &text, a->asked.new_test.name, &broken, err);
-        /* Something else may fail in a copy, which says nothing: then it fails there unbroken too. */
-        if (!rc && broken.fails && !broken.names && !ret->n)
-            rc = run_with(a, s, sub.path, &sub.text, a->asked.new_test.name, &whole, err);
-        if (!rc && whole.fails)
-            rc = base_fail(err, BASE_E_STATE, "its test file fails in a copy of the tree as it is");
-        ret->of++;
-        if (!ret->told || (broken.fails && !ret->n)) {
-            free(ret->told);
-            ret->told = base_xstrdup(told.data);
-        }
-        ret->n += broken.fails;
-        base_buf_free(&text);
-        base_buf_free(&told);
+    if (found && has_changed_subject(a, &sub)) {
+        if (with)
+            base_buf_add(&test, with->data, with->len);
+        else
+            rc = tool_workspace_read(a->workspace, t->path, MAX_FILE, &test, err);
+        if (!rc) rc = notice_old_text(a, s, &test, ret, err);
+    } else if (found) {
+        rc = notice_mutants(a, s, &sub, ret, err);
     }
-    agent__mutants_free(all, n);
+    base_buf_free(&test);
     subject_free(&sub);
     return rc;
+}
+
+/* "__add__" of Python: an operator or a built-in function calls it, and nobody writes its name. */
+static bool is_called_unnamed(const char *name)
+{
+    return !strncmp(name, "__", 2) && base_ends_with(name, "__");
 }
 
 /* Does the new test, as it stands in its file, write the subject's name? True where it is not found. */
@@ -178,8 +258,8 @@ static bool mentions_subject(const agent *a, const agent_new_test *t)
     base_buf text = {0};
     bool is_so = true;
     uint32_t at;
-    if (t->is_file || t->rows || tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL) ||
-        !text.data)
+    if (t->is_file || t->rows || is_called_unnamed(name) ||
+        tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL) || !text.data)
         return true;
     code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text.data, text.len);
     if (code_find_definition(f, t->name, &at, 1) == 1) {
@@ -198,7 +278,8 @@ void agent__try_new_test(agent *a)
     agent_noticed noticed = {0};
     tool_scratch *scratch = NULL;
     base_err why = {0};
-    if (!t->subject || !a->test.command || !a->fix.passed || a->denied) return;
+    /* A compiler notices no fault. */
+    if (!t->subject || !a->test.command || a->test.words || !a->fix.passed || a->denied) return;
     if (!mentions_subject(a, t)) {
         t->is_blind = true;
         agent__notice(a, "the new test does not write %s: it tests something else", t->subject);
@@ -206,7 +287,10 @@ void agent__try_new_test(agent *a)
     }
     int rc = 0;
     if (t->fault && !t->n_put_right) /* it stands as the candidate did */
-        noticed = (agent_noticed){t->notices, 1, base_xstrdup(t->fault)};
+        noticed = (agent_noticed){.n = t->notices || t->misses_aim,
+            .of = 1,
+            .misses_aim = t->misses_aim,
+            .told = base_xstrdup(t->fault)};
     else
         rc = tool_scratch_make(a->workspace, a->test.in_copy, &scratch, a->cancel, &why);
     if (!rc && !noticed.of) rc = agent__notice_faults(a, scratch, NULL, &noticed, &why);
@@ -214,12 +298,12 @@ void agent__try_new_test(agent *a)
     if (rc)
         agent__notice(
             a, "whether the new test notices a broken %s could not be tried: %s", t->subject, why.msg);
-    else if (noticed.n)
+    else if (noticed.n && !noticed.misses_aim)
         agent__notice(a, "with %s in %s the test file fails, as it should", noticed.told, t->subject);
     else if (noticed.of) {
         t->is_blind = true;
-        agent__notice(
-            a, "the new test does not notice %s in %s: it may test nothing", noticed.told, t->subject);
+        agent__notice(a, "the new test does not notice %s in %s: it may test %s", noticed.told, t->subject,
+            noticed.n ? "something else than was asked for" : "nothing");
     }
     free(noticed.told);
 }

@@ -152,6 +152,23 @@ bool agent__put_raises(const char *request, base_str example, base_buf *out)
     return true;
 }
 
+/* --- what it is to show --------------------------------------------------------------------------------- */
+
+void agent__put_claim(const char *request, base_buf *out)
+{
+    enum { LEAST = 20, MOST = 90 };
+    agent_word claim;
+    if (!agent__find_test_claim(request, &claim)) return;
+    size_t n = claim.to - claim.from;
+    for (const char *from = request + claim.from; n > MOST;) {
+        do n--; /* in front of a comma or a colon the sentence can end */
+        while (n && !strchr(",:", from[n]));
+    }
+    if (n < LEAST || memchr(request + claim.from, '\n', n) || memmem(request + claim.from, n, "*/", 2))
+        return;
+    base_buf_add(out, request + claim.from, n);
+}
+
 /* --- arguments ------------------------------------------------------------------------------------------ */
 
 const char *agent__opening_of_type(base_str type, bool is_python)

@@ -1,13 +1,17 @@
 /*
  * Small faults that are put into what a new test is of: a test that passes with all of them tests nothing. First an operator that
- * is turned, then a call at a chain's end that is left out, a denial, a number, a string: one of a kind before the second of one.
+ * is turned, then a call at a chain's end that is left out, a denial, a number, a string, a branch that is never taken: one of a kind
+ * before the second of one. Where the request's words are those of one line more than of others ("when the index is
+ * negative", "index < 0"), the faults of that line come first, and the test has to notice one of those.
  */
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/operation/operation.h"
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "code/code.h"
 
@@ -25,6 +29,16 @@ static const turn answers[] = {{"return True", "return False"}, {"return False",
 static const turn denials[] = {
     {"if not ", "if "}, {"(!", "("}, {"if !", "if "}, {"and not ", "and "}, {"return not ", "return "}};
 
+/* What a word of a request looks like in code. */
+static const turn looks[] = {{"negative", "< 0"}, {"negative", "<0"}, {"empty", "!"}, {"empty", "not "},
+    {"empty", "== 0"}, {"empty", "len("}, {"empty", "empty"}, {"NULL", "NULL"}, {"NULL", "!"},
+    {"None", "None"}, {"nil", "nil"}, {"null", "null"}, {"zero", "0"}, {"case", "ower"}, {"case", "pper"},
+    {"lower", "ower"}, {"upper", "pper"}, {"semicolon", ";"}, {"comma", "','"}, {"comma", "\",\""},
+    {"colon", "':'"}, {"colon", "\":\""}, {"slash", "'/'"}, {"slash", "\"/\""}, {"dot", "'.'"},
+    {"dot", "\".\""}, {"dash", "'-'"}, {"dash", "\"-\""}, {"hyphen", "'-'"}, {"hyphen", "\"-\""},
+    {"underscore", "'_'"}, {"underscore", "\"_\""}, {"padding", "="}, {"space", "strip"}, {"space", "trim"},
+    {"whitespace", "strip"}, {"whitespace", "trim"}};
+
 /* The body as it is searched: comments are blank. */
 typedef struct body {
     const char *plain;
@@ -36,7 +50,7 @@ static bool add(agent_mutant *ret, size_t *n, size_t most, size_t at, size_t len
     for (size_t i = 0; i < *n; i++)
         if (at < ret[i].at + ret[i].n && ret[i].at < at + len) return false;
     if (*n == most) return false;
-    ret[(*n)++] = (agent_mutant){at, len, base_xstrdup(text)};
+    ret[(*n)++] = (agent_mutant){.at = at, .n = len, .text = base_xstrdup(text)};
     return true;
 }
 
@@ -95,19 +109,138 @@ static bool add_literal(const body *b, agent_mutant *ret, size_t *n, size_t most
     return false;
 }
 
-size_t agent__mutants(
-    const char *language, const base_buf *text, size_t from, size_t to, agent_mutant *ret, size_t most)
+/* The condition that stands behind "if" at byte `at`: [*ret_from, *ret_to). false: it has none that ends on its line. */
+static bool read_condition(const body *b, size_t at, size_t *ret_from, size_t *ret_to)
 {
+    size_t from = at, end = at;
+    while (end < b->to && b->plain[end] != '\n') end++;
+    while (end > at && isspace((unsigned char)b->plain[end - 1])) end--;
+    while (from < end && b->plain[from] == ' ') from++;
+    size_t to = end;
+    if (from < end && b->plain[from] == '(') { /* C, JavaScript, Java: what stands in the parentheses */
+        int depth = 0;
+        to = from++;
+        do depth += (b->plain[to] == '(') - (b->plain[to] == ')');
+        while (++to < end && depth);
+        if (depth) return false;
+        to--;
+        /* Python and others may go on behind them. */
+        if (to + 1 < end && (b->plain[end - 1] == ':' || !strchr(" {", b->plain[to + 1]))) return false;
+    } else if (from < end && strchr(":{", b->plain[end - 1])) {
+        to = end - 1;
+        while (to > from && b->plain[to - 1] == ' ') to--;
+    } else {
+        return false;
+    }
+    *ret_from = from;
+    *ret_to = to;
+    return to > from && !memchr(b->plain + from, ';', to - from) &&
+           !memmem(b->plain + from, to - from, "let ", 4) && !memmem(b->plain + from, to - from, ":=", 2);
+}
+
+/* A branch that is never taken. */
+static bool add_branch(const body *b, bool is_python, agent_mutant *ret, size_t *n, size_t most)
+{
+    for (size_t i = b->from; i + 3 < b->to; i++) {
+        size_t from, to;
+        if (memcmp(b->plain + i, "if", 2) != 0 || !strchr(" (", b->plain[i + 2]) ||
+            (i > b->from && code_is_name_byte(b->plain[i - 1]) && memcmp(b->plain + i - 2, "elif", 4) != 0) ||
+            !read_condition(b, i + 2, &from, &to))
+            continue;
+        base_buf never = {0};
+        base_buf_printf(
+            &never, "%s (%.*s)", is_python ? "False and" : "false &&", (int)(to - from), b->plain + from);
+        const bool is_added = add(ret, n, most, from, to - from, never.data);
+        base_buf_free(&never);
+        if (is_added) return true;
+    }
+    return false;
+}
+
+/* --- which of them the request is about -------------------------------------------------------------------- */
+
+static bool line_says(const char *line, size_t len, const char *word, size_t n)
+{
+    for (size_t i = 0, to; i < len; i = to) {
+        while (i < len && !isalpha((unsigned char)line[i])) i++;
+        for (to = i + 1; to < len && isalpha((unsigned char)line[to]) && !isupper((unsigned char)line[to]);)
+            to++;
+        if (i < len && agent__says_part(word, n, line + i, to - i)) return true;
+    }
+    return false;
+}
+
+/* How much the request is about the line that the fault is in, with the one behind it where it opens a block. */
+static unsigned aim_of(const char *plain, size_t len, const agent_mutant *m, const char *about)
+{
+    enum { LOOK = 2 };
+    size_t from = m->at, to = m->at;
+    while (from && plain[from - 1] != '\n') from--;
+    while (to < len && plain[to] != '\n') to++;
+    if (to > from && strchr(":{", plain[to - 1]))
+        for (to++; to < len && plain[to] != '\n';) to++;
+    if (to > len) to = len;
+    unsigned sum = 0;
+    agent_word w = {0};
+    while (agent__next_word(about, w.to, &w)) {
+        if (agent__is_content_word(about + w.from, w.to - w.from))
+            sum += line_says(plain + from, to - from, about + w.from, w.to - w.from);
+        unsigned seen = 0;
+        for (size_t i = 0; i < sizeof looks / sizeof *looks && !seen; i++) {
+            if (!agent__says_part(about + w.from, w.to - w.from, looks[i].old, strlen(looks[i].old)))
+                continue;
+            const char *at = memmem(plain + from, to - from, looks[i].new, strlen(looks[i].new));
+            const size_t place = at ? (size_t)(at - plain) : 0;
+            const bool is_in_it = at && m->at <= place && place < m->at + m->n;
+            seen = at ? LOOK + is_in_it : 0;
+        }
+        sum += seen;
+    }
+    return sum;
+}
+
+/* Those that the request is most about first, marked where they are fewer than all. */
+static void aim(const char *plain, size_t len, const char *about, agent_mutant *all, size_t n)
+{
+    enum { LEAST = 2 };
+    unsigned most = 0, least = UINT_MAX;
+    for (size_t i = 0; i < n; i++) {
+        all[i].aim = aim_of(plain, len, &all[i], about);
+        most = all[i].aim > most ? all[i].aim : most;
+        least = all[i].aim < least ? all[i].aim : least;
+    }
+    for (size_t i = 1; i < n; i++) /* a stable order: there are few */
+        for (size_t k = i; k && all[k].aim > all[k - 1].aim; k--) {
+            const agent_mutant swapped = all[k];
+            all[k] = all[k - 1];
+            all[k - 1] = swapped;
+        }
+    for (size_t i = 0; i < n; i++) all[i].is_aimed = most >= LEAST && least < most && all[i].aim == most;
+}
+
+size_t agent__mutants(const char *language, const base_buf *text, size_t from, size_t to, const char *about,
+    agent_mutant *all, size_t most)
+{
+    enum { POOL = 32 };
+    agent_mutant ret[POOL];
     char *plain = code_blank_comments(language, text->data, text->len);
     const body b = {plain, from, to < text->len ? to : text->len};
+    const bool is_python = language && !strcmp(language, "python");
+    const size_t wanted = most;
     size_t n = 0;
+    if (about || most > POOL) most = POOL;
     for (bool goes_on = true; goes_on && n < most;) { /* of each kind one more */
         goes_on = add_turn(&b, operators, sizeof operators / sizeof *operators, ret, &n, most);
         goes_on |= add_turn(&b, answers, sizeof answers / sizeof *answers, ret, &n, most);
         goes_on |= add_chain(&b, ret, &n, most);
         goes_on |= add_turn(&b, denials, sizeof denials / sizeof *denials, ret, &n, most);
         goes_on |= add_literal(&b, ret, &n, most);
+        goes_on |= add_branch(&b, is_python, ret, &n, most);
     }
+    if (about) aim(plain, text->len, about, ret, n);
+    for (size_t i = wanted; i < n; i++) free(ret[i].text);
+    if (n > wanted) n = wanted;
+    memcpy(all, ret, n * sizeof *ret);
     free(plain);
     return n;
 }

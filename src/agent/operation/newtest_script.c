@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "code/code.h"
 #include "tools/file/text.h"
 
 enum { MAX_EXAMPLE = 2400, MAX_FILE = 1 << 20 };
@@ -188,21 +189,31 @@ static bool is_test_line(const base_buf *text, size_t at)
     return false;
 }
 
-/* How many words of the request, and of those that call the subject many more. */
+/* Is a word of text[from, to) one that the request's word says? */
+static bool says_any(const base_buf *text, size_t from, size_t to, const char *word, size_t n)
+{
+    size_t at = from, word_from, word_to;
+    while (code_next_identifier(text->data, to, &at, &word_from, &word_to))
+        if (agent__says_part(word, n, text->data + word_from, word_to - word_from)) return true;
+    return false;
+}
+
+/* How many words of the request it says, those of its title more, and one that calls the subject many more. */
 static uint32_t score_of(const base_buf *text, const block *b, const char *request, const char *subject)
 {
-    enum { CALLS = 100 };
+    enum { CALLS = 100, TITLE = 3 };
     uint32_t score = 0;
+    const size_t title = line_end(text, b->from);
     char *part = base_xstrndup(text->data + b->from, b->to - b->from);
     if (agent__names_word(part, subject)) score += CALLS;
+    free(part);
     agent_word w = {0};
     while (agent__next_word(request, w.to, &w)) {
-        if (!agent__is_content_word(request + w.from, w.to - w.from)) continue;
-        char *word = agent__copy_word(request, w);
-        score += agent__has_word(part, word);
-        free(word);
+        const char *word = request + w.from;
+        const size_t n = w.to - w.from;
+        if (!agent__is_content_word(word, n)) continue;
+        score += says_any(text, b->from, b->to, word, n) + TITLE * says_any(text, b->from, title, word, n);
     }
-    free(part);
     return score;
 }
 
@@ -248,18 +259,12 @@ static bool find_around(const base_buf *text, const block *test, block *ret)
 static void put_title(const char *request, base_buf *out)
 {
     enum { LEAST = 8, MOST = 90 };
-    static const char *const before[] = {"test", "tests", "tested", "check", "checks", "says", "one", NULL};
-    agent_word w = {0}, last = {0};
-    while (agent__next_word(request, w.to, &w)) {
-        static const char *const that[] = {"that", NULL};
-        const bool is_it = agent__is_any_word(request, w, that) && agent__is_any_word(request, last, before);
-        last = w;
-        if (!is_it) continue;
-        const char *from = request + w.to + strspn(request + w.to, " ");
-        const size_t n = strcspn(from, ".:;,!?\n'\"`\\");
-        if (n >= LEAST && n <= MOST && from[n] != '\'') base_buf_add(out, from, n);
-        return;
-    }
+    agent_word claim;
+    if (!agent__find_test_claim(request, &claim)) return;
+    const char *from = request + claim.from;
+    size_t n = strcspn(from, ".:;,!?\n'\"`\\");
+    if (n > claim.to - claim.from) n = claim.to - claim.from;
+    if (n >= LEAST && n <= MOST && from[n] != '\'') base_buf_add(out, from, n);
 }
 
 /* The first line of the block that calls the subject, up to its arguments. */
@@ -359,6 +364,20 @@ static void put_file_call(agent *a, const char *path, base_buf *json)
     base_buf_free(&text);
 }
 
+/* Rows that an attempt has put at byte `at` behind the last one that was there: the last line of theirs, else the one in front. */
+static uint32_t last_row_line(const base_buf *text, size_t at, const agent_new_test *t)
+{
+    const size_t head = strlen(t->assertion);
+    uint32_t line = t->line;
+    while (at + head < text->len && !memcmp(text->data + at, t->assertion, head)) {
+        do {
+            at = line_end(text, at) + 1;
+            line++;
+        } while (at < text->len && text->data[at - 2] != ';');
+    }
+    return line;
+}
+
 /*
  * The call that puts it behind line t->line, or writes again what an attempt has put there; false: the file is another one
  * by now. The line itself is written again: an edit replaces lines.
@@ -374,15 +393,19 @@ static bool put_beside_call(agent *a, const agent_new_test *t, base_buf *json, b
     block written;
     const size_t end = at < text.len ? line_end(&text, at) : at, head = strcspn(t->assertion, "\n"),
                  own = end + 2 < text.len ? end + 2 : end;
-    const bool is_there = at < text.len && text.data[at + column_of(&text, at)] == '}';
-    if (is_there && text.len - own > head && !memcmp(text.data + own, t->assertion, head) &&
-        read_block(&text, own, &written))
+    const bool is_there = at < text.len && (text.data[at + column_of(&text, at)] == '}' ||
+                                               (t->is_row && text.data[end - 1] == ';'));
+    if (t->is_row && is_there)
+        to = last_row_line(&text, end + 1, t);
+    else if (is_there && text.len - own > head && !memcmp(text.data + own, t->assertion, head) &&
+             read_block(&text, own, &written))
         to = line_of(&text, written.to - 1);
     if (is_there) {
         base_buf_puts(json, "{\"name\": \"edit\", \"arguments\": {\"path\": ");
         base_json_put_str(json, t->path, strlen(t->path));
         base_buf_printf(json, ", \"from\": %u, \"to\": %u}}", t->line, to);
-        base_buf_printf(payload, "%.*s\n\n%s", (int)(end - at), text.data + at, t->assertion);
+        base_buf_printf(
+            payload, "%.*s%s%s", (int)(end - at), text.data + at, t->is_row ? "\n" : "\n\n", t->assertion);
         base_sha256_hex(text.data, text.len, version);
         tool_workspace_mark_shown(a->workspace, t->path, version);
     }
@@ -403,7 +426,7 @@ bool agent__open_script_test(agent *a, agent_opening *opening)
     }
     if (is_open) {
         agent_opening_free(opening);
-        agent_prompt_open_payload(a->info.tools, json.data, "javascript", &opening->call);
+        agent_prompt_open_payload(a->info.tools, json.data, t->is_row ? "c" : "javascript", &opening->call);
         agent_prompt_put_payload(a->info.tools, payload.data, payload.len, &opening->call);
     }
     base_buf_free(&json);

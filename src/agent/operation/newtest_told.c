@@ -15,22 +15,11 @@
 
 enum { MAX_FILE = 1 << 20, LEAST_PARTS = 2 /* of a name, that the request has to say */ };
 
-/* "comparison" says "compare", "less" only "less". */
-static bool says(const char *word, size_t n, const char *part, size_t m)
-{
-    enum { STEM = 5 };
-    size_t common = 0;
-    while (common < n && common < m &&
-           tolower((unsigned char)word[common]) == tolower((unsigned char)part[common]))
-        common++;
-    return common == m ? n <= m + 1 : common >= STEM;
-}
-
 static bool is_said(const char *request, const char *part, size_t m)
 {
     agent_word w;
     for (size_t at = 0; agent__next_word(request, at, &w); at = w.to)
-        if (says(request + w.from, w.to - w.from, part, m)) return true;
+        if (agent__says_part(request + w.from, w.to - w.from, part, m)) return true;
     return false;
 }
 

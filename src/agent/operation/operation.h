@@ -131,6 +131,10 @@ bool agent__open_new_test(agent *a, agent_opening *opening);
 /* How a further attempt begins: at the new test, or at the definition (agent__open_call). */
 int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err);
 
+/* --- newtest_subject.c --- */
+/* The definition that a new test is of, and its file (both heap); NULL: the tree has nothing that it could be. */
+char *agent__find_subject(const agent *a, const char *request, char **ret_path);
+
 /* --- newtest_shown.c --- */
 /* Bytes [from, to) of a file's text, which are lines of it, as the model is shown them. */
 typedef struct agent_lines {
@@ -156,6 +160,14 @@ int agent__append_script_test(agent *a, const char *path, const base_buf *text, 
 /* The call that writes it, up to its first assertion or its title; false: where it stands is not known any more. */
 bool agent__open_script_test(agent *a, agent_opening *opening);
 
+/* --- newtest_row.c --- */
+/*
+ * The nearest test d of a file of C (its text) takes parameters: it and its last calls are shown, and asked.new_test is a further
+ * call. Nothing is shown where it is called less than twice.
+ */
+int agent__append_call_test(agent *a, const char *path, const base_buf *text, const code_definition *d,
+    const char *subject, const char *request, base_err *err);
+
 /* --- newtest_check.c --- */
 /*
  * Why the text that a call would write is no test of the new test's subject: it does not write that, or copies the test
@@ -164,9 +176,13 @@ bool agent__open_script_test(agent *a, agent_opening *opening);
 char *agent__why_no_test(const agent *a, const base_json *arguments, base_str text);
 /* A new test that passes has to fail where its subject is broken: tells whether it does. */
 void agent__try_new_test(agent *a);
-/* How many of the faults that were put into the subject a new test noticed. told (heap): the first of those, else of all. */
+/*
+ * How many of the faults that were put into the subject a new test noticed, which are one where this turn changed the subject: its
+ * text before that. told (heap): the first that the request is about and that it did not notice; the first that it noticed; the first.
+ */
 typedef struct agent_noticed {
     uint32_t n, of;
+    bool misses_aim; /* none of those that the request is about */
     char *told;
 } agent_noticed;
 /*
@@ -180,10 +196,15 @@ int agent__notice_faults(agent *a, tool_scratch *s, const base_buf *with, agent_
 typedef struct agent_mutant {
     size_t at, n;
     char *text;
+    unsigned aim;  /* how much the request is about its line */
+    bool is_aimed; /* more than about others */
 } agent_mutant;
-/* Up to `most` faults in a definition's bytes, one of each kind first; how many. Pure. */
-size_t agent__mutants(
-    const char *language, const base_buf *text, size_t from, size_t to, agent_mutant *ret, size_t most);
+/*
+ * Up to `most` faults in a definition's bytes, one of each kind first, and before that those that the request (`about`; NULL: there
+ * is none) is about; how many. Pure.
+ */
+size_t agent__mutants(const char *language, const base_buf *text, size_t from, size_t to, const char *about,
+    agent_mutant *all, size_t most);
 void agent__mutants_free(agent_mutant *all, size_t n);
 void agent__put_mutant(const base_buf *text, const agent_mutant *m, base_buf *out);
 void agent__tell_mutant(const base_buf *text, const agent_mutant *m, base_buf *out);
@@ -224,6 +245,11 @@ void agent__put_usual_assertion(const base_buf *text, const char *request, base_
  * the example is one of those, up to where the call begins that raises it; false: it names none.
  */
 bool agent__put_raises(const char *request, base_str example, base_buf *out);
+/*
+ * What the request says that the new test is to show, as a line of a comment: a small model that reads it where its own lines begin
+ * copies the test beside it less often. Nothing where it says none, or too much.
+ */
+void agent__put_claim(const char *request, base_buf *out);
 /* Did the call fail since what it was given is no string? `output` may be NULL. */
 bool agent__wants_string(const char *output);
 /* The same of bytes, and of a list, by Python's runner. */

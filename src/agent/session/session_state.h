@@ -161,13 +161,16 @@ typedef struct agent_new_test {
     char *rows;      /* the example's text up to a further row of its table; NULL: it has none */
     char *head;      /* C, Java: the example's head under the new name, up to its body; NULL: neither */
     bool has_value;  /* the assertion goes on into a string or a list */
-    bool is_file;    /* JavaScript: no definition; `assertion` is how its file begins, or its first lines */
-    uint32_t line;   /* of its file, behind which it is put; 0: it gets a file of its own */
-    bool begun;      /* the harness has begun its call */
-    bool is_refused; /* once: it did not test its subject */
-    bool is_blind;   /* it passes where its subject is broken */
-    char *fault;     /* of its subject, that was tried in a copy before it was written; NULL: none was */
-    bool notices;    /* that one, or another */
+    bool
+        is_file; /* JavaScript, a row: no definition; `assertion` is how its file begins, or its first lines */
+    bool is_row;          /* C: a call behind others, no block */
+    uint32_t line;        /* of its file, behind which it is put; 0: it gets a file of its own */
+    bool begun;           /* the harness has begun its call */
+    bool is_refused;      /* once: it did not test its subject */
+    bool is_blind;        /* it passes where its subject is broken */
+    char *fault;          /* of its subject, that was tried in a copy before it was written; NULL: none was */
+    bool notices;         /* that one, or another */
+    bool misses_aim;      /* another one, and not that one, of which the request speaks */
     uint32_t n_put_right; /* literals in it that are what the code gave, not what the model wrote */
 } agent_new_test;
 

@@ -176,13 +176,13 @@ static int try_change(agent *a, const candidate *all, candidate *c, base_err *er
     return c->word ? 0 : start_test(a, c, err);
 }
 
-/* A new test that passes and notices no fault of its subject is taken where no other one does. */
+/* A new test that passes and notices no fault of its subject, or none that was spoken of, is taken where no other one does. */
 static bool is_blind(agent *a, candidate *c)
 {
     base_err why = {0};
     if (!is_new_test(a, c->made.path) || a->test.words || !a->asked.new_test.subject) return false;
     if (agent__notice_faults(a, c->scratch, &c->made.text, &c->noticed, &why)) return false;
-    return c->noticed.of && !c->noticed.n;
+    return c->noticed.of && (!c->noticed.n || c->noticed.misses_aim);
 }
 
 /* Waits for its test and tells how it went; true: it is taken. */
@@ -195,7 +195,8 @@ static bool judge(agent *a, candidate *c, uint32_t of)
                is_near = !passed && expects_another_value(a, c);
     const char *status = c->word   ? c->word
                          : c->rc   ? c->err.msg
-                         : blind   ? "passed, and notices no fault"
+                         : blind   ? (c->noticed.n ? "passed, and does not notice what it is asked for"
+                                                   : "passed, and notices no fault")
                          : passed  ? "passed"
                          : is_near ? "failed for a value that it expects"
                                    : tool_status_word(c->result.status);
@@ -291,8 +292,9 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
         if (err) *err = (base_err){0};
         rc = 0;
     }
-    for (uint32_t i = 0; i < n && !best && a->asked.new_test.path; i++)
-        if (all[i].passed) best = &all[i];
+    for (uint32_t i = 0; i < 2 * n && !best && a->asked.new_test.path;
+         i++) /* one that notices something first */
+        if (all[i % n].passed && (i >= n || all[i].noticed.n)) best = &all[i % n];
     /* None: the first that is a test says in the tree why not, and nothing is written a second time. */
     for (uint32_t i = 0; i < n && !best && a->asked.new_test.path; i++)
         if (all[i].made.headline && is_new_test(a, all[i].made.path)) best = &all[i];
@@ -300,7 +302,8 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
     if (best && best->noticed.told) {
         free(a->asked.new_test.fault);
         a->asked.new_test.fault = best->noticed.told;
-        a->asked.new_test.notices = best->noticed.n > 0;
+        a->asked.new_test.notices = best->noticed.n > 0 && !best->noticed.misses_aim;
+        a->asked.new_test.misses_aim = best->noticed.n > 0 && best->noticed.misses_aim;
         best->noticed.told = NULL;
     }
     for (size_t i = 0; !rc && best && i < best->made.ids.n; i++)

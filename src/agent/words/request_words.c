@@ -159,3 +159,12 @@ bool agent__asks_for_error(const char *request)
         "exception", "refuse", "refused", NULL};
     return agent__has_any_word(request, words);
 }
+
+bool agent__says_part(const char *word, size_t n, const char *part, size_t m)
+{
+    enum { STEM = 5, ENDING = 4 };
+    size_t common = 0;
+    while (common < n && common < m && !strncasecmp(word + common, part + common, 1)) common++;
+    if (common == m) return n <= m + (m >= STEM ? ENDING : 1);
+    return common == n ? m <= n + 1 : common >= STEM;
+}

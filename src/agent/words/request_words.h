@@ -44,6 +44,9 @@ bool agent__has_any_word(const char *text, const char *const *words); /* words: 
 /* The name stands there by itself, in exactly these letters; names of one or two letters never do. */
 bool agent__names_word(const char *text, const char *name);
 
+/* Does word[0, n) say part[0, m) of a name: "comparison" and "compared" say "compare", "less" says "less" alone? */
+bool agent__says_part(const char *word, size_t n, const char *part, size_t m);
+
 bool agent__is_mark(char c);
 /* What the mark at byte `at` and the next one like it hold; the byte behind that one; 0: no mark, or none closes it. */
 size_t agent__read_marked(const char *text, size_t at, agent_word *ret);
@@ -57,5 +60,12 @@ bool agent_asks_for_change(const char *request);
 bool agent_says_test_is_wanted(const char *request);
 /* The request behind "please", "can you", ... */
 const char *agent__first_word(const char *request);
+
+/* --- test_claim.c --- */
+/*
+ * What a new test is to show: of "add a test that f gives None for an empty list" the bytes behind "that", up to the end of the
+ * sentence. false: the request does not say it in words.
+ */
+bool agent__find_test_claim(const char *request, agent_word *ret);
 
 #endif

@@ -140,3 +140,34 @@ char *tool__module_name(const char *path)
     free(folder);
     return module;
 }
+
+char *tool__dotted_module(const char *path)
+{
+    static const char *const roots[] = {"src/", "lib/"};
+    base_buf out = {0};
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
+        if (!strncmp(path, roots[i], strlen(roots[i]))) path += strlen(roots[i]);
+    const char *end = path + strlen(path);
+    if (base_ends_with(path, "/__init__.py"))
+        end -= strlen("/__init__.py");
+    else if (base_ends_with(path, ".py"))
+        end -= strlen(".py");
+    for (; path < end; path++) base_buf_putc(&out, *path == '/' ? '.' : *path);
+    return out.len ? base_buf_take(&out) : base_xstrdup("");
+}
+
+bool tool__import_from(base_buf *text, const char *module, const char *name)
+{
+    for (const char *p = module; *p; p++)
+        if (!code_is_name_byte(*p) && *p != '.') return false;
+    const size_t at = *module ? tool__behind_imports("python", text) : 0;
+    base_buf out = {0};
+    if (!at) return false; /* a file that imports nothing has another way to its names */
+    base_buf_add(&out, text->data, at);
+    base_buf_printf(&out, "from %s import %s%s", module, name,
+        tool__text_style(text->data, text->len).crlf ? "\r\n" : "\n");
+    base_buf_add(&out, text->data + at, text->len - at);
+    base_buf_free(text);
+    *text = out;
+    return true;
+}

@@ -21,4 +21,9 @@ bool tool__import_name(base_buf *text, const char *module, const char *name);
 /* What other files call the module that is this file: "ansi" for ansi.py, "schema" for schema/__init__.py. The caller frees. */
 char *tool__module_name(const char *path);
 
+/* "pkg.mod" of "src/pkg/mod.py", "pkg" of "pkg/__init__.py"; the caller frees. */
+char *tool__dotted_module(const char *path);
+/* Python: "from MODULE import NAME" behind the imports of the text; false: it has none, or the module has no such name. */
+bool tool__import_from(base_buf *text, const char *module, const char *name);
+
 #endif

@@ -6,15 +6,18 @@
 #include "code/code.h"
 #include "tools/file/text.h"
 
-/* Where `name` stands by itself in text[from, to), with a bracket in front; 0: nowhere. */
-static size_t find_argument(const char *text, size_t from, size_t to, const char *name)
+/*
+ * Where `name` stands by itself in text[from, to), with a bracket in front; 0: nowhere. may_be_called: "run(test_f())" counts; of a test
+ * that is said without its "test_" it does not, since "assert(f())" tests f.
+ */
+static size_t find_argument(const char *text, size_t from, size_t to, const char *name, bool may_be_called)
 {
     const size_t n = strlen(name);
     for (size_t at = from + 1; at + n < to; at++) {
         size_t before = at;
         while (before > from && text[before - 1] == ' ') before--;
         if (!memcmp(text + at, name, n) && before > from && strchr("(&{", text[before - 1]) &&
-            !code_is_name_byte(text[at + n]))
+            !code_is_name_byte(text[at + n]) && (may_be_called || text[at + n] != '('))
             return at;
     }
     return 0;
@@ -47,9 +50,9 @@ bool tool__register_test(base_buf *text, const char *neighbour, const char *name
     for (size_t at = 0; at < text->len;) {
         const size_t to = tool__line_end(text->data, text->len, at);
         for (size_t k = 0; k <= skip && runs(text->data, at, to); k += skip) {
-            size_t place = find_argument(text->data, at, to, neighbour + k);
+            size_t place = find_argument(text->data, at, to, neighbour + k, !k);
             if (!place && !k) place = find_call(text->data, at, to, neighbour);
-            if (find_argument(text->data, at, to, name + k) || find_call(text->data, at, to, name))
+            if (find_argument(text->data, at, to, name + k, !k) || find_call(text->data, at, to, name))
                 return false;
             if (!place) continue;
             found = place;
