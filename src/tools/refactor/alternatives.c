@@ -164,14 +164,15 @@ static void group_c(grouping *g)
     refactor *x = g->x;
     bool real, is_static;
     for (size_t i = 0; i < x->n_files; i++)
-        if (!strcmp(x->files[i].family, "c")) follow(g, i, x->files[i].path, 0);
+        if (x->files[i].language->declares_apart) follow(g, i, x->files[i].path, 0);
     for (size_t i = 0; i < x->n_files; i++) { /* who only declares it means what is defined elsewhere */
         const refactor_file *f = &x->files[i];
-        if (strcmp(f->family, "c") != 0 || !says_what(g, f, &real, &is_static) || real || is_static) continue;
+        if (!f->language->declares_apart || !says_what(g, f, &real, &is_static) || real || is_static)
+            continue;
         bool has_one = false;
         for (int pass = 0; pass < 2 && !has_one; pass++)
             for (size_t k = 0; k < x->n_files; k++) {
-                if (strcmp(x->files[k].family, "c") != 0 || !says_what(g, &x->files[k], &real, &is_static))
+                if (!x->files[k].language->declares_apart || !says_what(g, &x->files[k], &real, &is_static))
                     continue;
                 if (!real || is_static) continue;
                 if (pass) join(g, i, k);
@@ -198,11 +199,11 @@ static bool is_types_only(const char *path)
 
 static bool are_together(const refactor_file *a, const refactor_file *b)
 {
-    if (strcmp(a->family, b->family) != 0) return false;
-    if (!strcmp(a->family, "go"))
+    if (a->language->family != b->language->family) return false;
+    if (a->language->family == REFACTOR_GO)
         return base_path_same_folder(a->path, b->path) && !refactor__is_built_alone(a) &&
                !refactor__is_built_alone(b) && refactor__is_external_test(a) == refactor__is_external_test(b);
-    if (strcmp(a->family, "js") != 0 || is_types_only(a->path) == is_types_only(b->path)) return false;
+    if (a->language->family != REFACTOR_JS || is_types_only(a->path) == is_types_only(b->path)) return false;
     const size_t n = stem_length(a->path);
     return n == stem_length(b->path) && !strncmp(a->path, b->path, n);
 }

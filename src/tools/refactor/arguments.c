@@ -5,7 +5,7 @@
 
 size_t refactor__object_arguments(const refactor *x, const refactor_place *p)
 {
-    const bool is_python = !strcmp(x->files[p->file].uses->file->language, "python");
+    const bool is_python = x->files[p->file].language->family == REFACTOR_PYTHON;
     return is_python && x->target.is_member && p->use->object_kind == CODE_OBJECT_NAMED && x->target.parent &&
            !strcmp(p->use->object, x->target.parent);
 }

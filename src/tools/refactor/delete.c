@@ -245,7 +245,7 @@ static bool is_in_edits(const refactor_edits *e, size_t at)
 static void drop_imports(const refactor_file *f, refactor_edits *edits)
 {
     const base_buf *text = &f->file.text;
-    if (strcmp(f->family, "go") != 0 || !edits->n) return;
+    if (f->language->family != REFACTOR_GO || !edits->n) return;
     for (uint32_t i = 0; i < f->uses->n_imports; i++) {
         const code_import *im = &f->uses->imports[i];
         bool stays = false, goes = false;

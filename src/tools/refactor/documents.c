@@ -104,7 +104,7 @@ bool refactor__is_in_own_words(const refactor *x, const refactor_file *f, const 
     /* "// Replace sets ...": Go's comments begin with the name. */
     size_t word = u->from;
     while (word > from && strchr(" /\t", text->data[word - 1])) word--;
-    const bool is_first = word == from && !strcmp(f->family, "go");
+    const bool is_first = word == from && f->language->family == REFACTOR_GO;
     return is_first || is_telling(x) || is_marked(text, u->from, n);
 }
 

@@ -35,7 +35,7 @@ bool refactor__is_looked_up(refactor *x, const base_buf *text, uint32_t at)
     const refactor_target *t = &x->target;
     const char *s = text->data;
     size_t from = at, to = at + strlen(t->name);
-    if (strcmp(t->in->family, "python") != 0 || t->binding != UINT32_MAX || !from) return false;
+    if (t->in->language->family != REFACTOR_PYTHON || t->binding != UINT32_MAX || !from) return false;
     if (!strchr(".:", s[from - 1]) || (to < text->len && !strchr("\"'.: \t\r\n[#", s[to]))) return false;
     while (from > 0 && is_path_byte(s[from - 1])) from--;
     const bool is_bounded = from == 0 || strchr("\"' \t\n=", s[from - 1]);

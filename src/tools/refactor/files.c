@@ -31,16 +31,6 @@ void refactor__free(refactor *x)
     *x = (refactor){0};
 }
 
-static const char *family_of(const char *language)
-{
-    static const struct {
-        const char *language, *family;
-    } families[] = {{"cpp", "c"}, {"javascript", "js"}, {"typescript", "js"}, {"tsx", "js"}};
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (!strcmp(families[i].language, language)) return families[i].family;
-    return language;
-}
-
 static bool load(refactor *x, const char *path, const char *name, bool wants_word, refactor_file *ret)
 {
     *ret = (refactor_file){0};
@@ -72,7 +62,7 @@ static bool load(refactor *x, const char *path, const char *name, bool wants_wor
     }
     ret->path = base_xstrdup(path);
     ret->thing[0] = ret->thing[1] = SIZE_MAX;
-    ret->family = family_of(ret->uses->file->language ? ret->uses->file->language : "");
+    ret->language = refactor__language(ret->uses->file->language);
     ret->is_foreign = tool__is_foreign(path, text);
     return true;
 }

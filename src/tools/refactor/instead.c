@@ -114,8 +114,8 @@ void refactor__read_instead(const refactor *x, const char *to, refactor_instead 
 {
     const refactor_file *f = x->target.in;
     const base_buf *text = &f->file.text;
-    const char *language = f->uses->file->language;
-    *ret = (refactor_instead){.to = to, .has_keywords = !strcmp(language, "python")};
+    const refactor_language *language = f->language;
+    *ret = (refactor_instead){.to = to, .has_keywords = language->has_keywords};
     for (size_t i = 0; i < x->n_places; i++) {
         const refactor_place *p = &x->places[i];
         refactor_list l;
@@ -123,7 +123,7 @@ void refactor__read_instead(const refactor *x, const char *to, refactor_instead 
             continue;
         const size_t first = refactor__hidden_parameters(text, &l);
         ret->n = refactor__parameter_names(language, text, &l, ret->names);
-        for (size_t k = 0; k < ret->n && first + k < l.n && refactor__has_defaults(language); k++) {
+        for (size_t k = 0; k < ret->n && first + k < l.n && language->has_defaults; k++) {
             const code_item item = l.items[first + k];
             size_t n;
             const char *value = refactor__default_of(text->data + item.from, item.to - item.from, &n);

@@ -64,7 +64,7 @@ bool refactor__are_related(const refactor *x, const char *a, const char *b)
 
 bool refactor__are_kin(const refactor *x, const char *member, const char *a, const char *b)
 {
-    const bool is_go = x->target.in && !strcmp(x->target.in->family, "go");
+    const bool is_go = x->target.in && x->target.in->language->family == REFACTOR_GO;
     if (!is_go && refactor__are_related(x, a, b)) return true;
     if (is_go && (!strcmp(a, b) || !is_below(x, a, b))) return !strcmp(a, b);
     for (size_t f = 0; f < x->n_files; f++) {
@@ -201,7 +201,8 @@ static const code_definition *room_of(const refactor_file *f, const code_definit
 /* The definition of a type that its name means at a byte; NULL: none of this file. */
 static const code_definition *type_seen(const refactor_file *f, const char *name, uint32_t at)
 {
-    const bool is_js = !strcmp(f->family, "js"); /* there a function may be one, and callbacks have no name */
+    const bool is_js =
+        f->language->family == REFACTOR_JS; /* there a function may be one, and callbacks have no name */
     const code_definition *best = NULL, *best_room = NULL;
     for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
         const code_definition *d = &f->uses->file->definitions[i];
@@ -220,7 +221,7 @@ static const code_definition *type_seen(const refactor_file *f, const char *name
 bool refactor__find_room(const refactor *x, uint32_t *ret_from, uint32_t *ret_to)
 {
     const refactor_target *t = &x->target;
-    const bool is_go = !strcmp(t->in->family, "go");
+    const bool is_go = t->in->language->family == REFACTOR_GO;
     const code_file *file = t->in->uses->file;
     for (uint32_t i = 0; i < t->in->uses->n_bases && !is_go; i++) /* a parent's callers reach it */
         if (!strcmp(t->in->uses->bases[i].name, t->parent)) return false;
@@ -251,17 +252,17 @@ static bool is_at_top(const refactor_target *t)
 refactor_verdict refactor__means_parent(const refactor *x, const refactor_file *f, uint32_t at)
 {
     const refactor_target *t = &x->target;
-    const char *language = f->uses->file->language;
+    const refactor_family family = f->language->family;
     const code_definition *seen = type_seen(f, t->parent, at);
     if (f == t->in) {
         const code_definition *own = type_seen(f, t->parent, t->name_from);
         if (!seen || !own || seen == own) return REFACTOR_SURE;
-        if (!strcmp(f->family, "js")) return REFACTOR_UNSURE;
+        if (family == REFACTOR_JS) return REFACTOR_UNSURE;
         return room_of(f, seen) == room_of(f, own) ? REFACTOR_SURE : REFACTOR_OTHER;
     }
     if (seen && room_of(f, seen)) return REFACTOR_OTHER;
     if (!t->is_parent_shared) return REFACTOR_SURE;
-    if (!strcmp(language, "go") && base_path_same_folder(f->path, t->in->path)) return REFACTOR_SURE;
+    if (family == REFACTOR_GO && base_path_same_folder(f->path, t->in->path)) return REFACTOR_SURE;
     if (defines_type(f, t->parent)) {
         /* class Name extends Other.Name */
         for (uint32_t i = 0; i < f->uses->n_bases; i++)
@@ -269,10 +270,10 @@ refactor_verdict refactor__means_parent(const refactor *x, const refactor_file *
                 return REFACTOR_UNSURE;
         return REFACTOR_OTHER;
     }
-    for (uint32_t i = 0; i < f->uses->n_imports && !strcmp(language, "java"); i++)
+    for (uint32_t i = 0; i < f->uses->n_imports && family == REFACTOR_JAVA; i++)
         if (!strcmp(f->uses->imports[i].local, t->parent))
             return is_java_module(f->uses->imports[i].module, t->in->path) ? REFACTOR_SURE : REFACTOR_OTHER;
-    if (strcmp(language, "java") != 0) return REFACTOR_UNSURE;
+    if (family != REFACTOR_JAVA) return REFACTOR_UNSURE;
     /* A type of the package; one that stands in another type is known to that type's children as well. */
     const bool is_top = is_at_top(t);
     if (is_top && refactor__is_same_package(f, t->in)) return REFACTOR_SURE;

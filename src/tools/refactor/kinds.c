@@ -14,7 +14,8 @@ bool refactor__is_type(const char *what)
 bool refactor__is_nested(const code_file *file, const code_definition *d)
 {
     const code_definition *around = NULL;
-    if (!file->language || strcmp(file->language, "python") != 0 || !refactor__is_type(d->what)) return false;
+    if (!refactor__is_type(d->what) || refactor__language(file->language)->family != REFACTOR_PYTHON)
+        return false;
     for (uint32_t i = 0; i < file->n_definitions; i++) {
         const code_definition *e = &file->definitions[i];
         if (e != d && e->from <= d->from && d->to <= e->to) around = e;
@@ -24,28 +25,22 @@ bool refactor__is_nested(const code_file *file, const code_definition *d)
 
 bool refactor__is_member(const code_file *file, const code_definition *d)
 {
-    static const char *const languages[] = {"java", "rust", "typescript", "tsx", "c_sharp", "php"};
     if (!strcmp(d->what, "method") || !strcmp(d->what, "field") || refactor__is_nested(file, d)) return true;
-    if (strcmp(d->what, "constant") != 0 || !*d->parent) return false;
-    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
-        if (!strcmp(file->language ? file->language : "", languages[i])) return true; /* Color.RED */
-    return false;
+    return !strcmp(d->what, "constant") && *d->parent &&
+           refactor__language(file->language)->has_constant_members;
 }
 
 bool refactor__is_constructor(const code_file *file, const code_definition *d)
 {
-    static const char *const languages[] = {"java", "cpp", "c_sharp"};
-    if (strcmp(d->what, "method") != 0 || strcmp(d->name, d->parent) != 0) return false;
-    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
-        if (!strcmp(file->language ? file->language : "", languages[i])) return true;
-    return false;
+    return !strcmp(d->what, "method") && !strcmp(d->name, d->parent) &&
+           refactor__language(file->language)->has_named_constructors;
 }
 
 bool refactor__is_declaration(const refactor_file *f, const code_definition *d)
 {
     static const char word[] = "extern";
     const char *from = f->file.text.data + d->from;
-    if (d->is_declaration || strcmp(f->family, "c") != 0 || d->body_to) return d->is_declaration;
+    if (d->is_declaration || !f->language->declares_apart || d->body_to) return d->is_declaration;
     return !strcmp(d->what, "variable") && d->name_from > d->from &&
            memmem(from, d->name_from - d->from, word, sizeof word - 1) && !memchr(from, '=', d->to - d->from);
 }
@@ -54,14 +49,14 @@ bool refactor__is_static(const refactor_file *f, const code_definition *d)
 {
     static const char word[] = "static";
     const char *from = f->file.text.data + d->from;
-    return !strcmp(f->family, "c") && d->name_from > d->from &&
+    return f->language->declares_apart && d->name_from > d->from &&
            memmem(from, d->name_from - d->from, word, sizeof word - 1);
 }
 
 bool refactor__is_function(const refactor_file *f, const code_definition *d)
 {
     if (strcmp(d->what, "function") != 0 && strcmp(d->what, "method") != 0) return false;
-    if (strcmp(f->uses->file->language, "java") != 0) return true;
+    if (f->language->family != REFACTOR_JAVA) return true;
     size_t at = d->name_from + strlen(d->name);
     while (at < f->file.text.len && strchr(" \t\r\n", f->file.text.data[at])) at++;
     return at < f->file.text.len && f->file.text.data[at] == '(';

@@ -11,7 +11,7 @@ static bool has_rival_member(const refactor *x)
 {
     const refactor_target *t = &x->target;
     for (size_t f = 0; f < x->n_files; f++) {
-        if (x->files[f].family != t->in->family && strcmp(x->files[f].family, t->in->family) != 0) continue;
+        if (x->files[f].language->family != t->in->language->family) continue;
         const code_file *file = x->files[f].uses->file;
         for (uint32_t i = 0; i < file->n_definitions; i++) {
             const code_definition *d = &file->definitions[i];
@@ -56,10 +56,10 @@ refactor_decision refactor__by_home(const refactor *x, const refactor_file *f, u
 
 static refactor_decision by_rarity(refactor *x, const code_use *u)
 {
-    if (!strcmp(x->target.in->family, "js") && !u->is_call) /* any literal may have it */
+    if (x->target.in->language->has_free_objects && !u->is_call) /* any literal may have it */
         return unsure("the object's type is not known");
     if (has_rival_member(x)) return unsure("other types have a member of this name");
-    if (strcmp(x->target.in->family, "c") != 0 && refactor__is_common(x->target.name))
+    if (x->target.in->language->family != REFACTOR_C && refactor__is_common(x->target.name))
         return unsure("the object's type is not known and the name is common");
     return sure;
 }
@@ -82,7 +82,7 @@ static bool is_whole_module(const refactor_target *t, const char *type)
 static const char *name_at_home(const refactor *x, const refactor_file *f, const char *type)
 {
     const code_import *m = refactor__import_of(f, type);
-    if (!m || (strcmp(f->family, "js") != 0 && !same_language(f, "python"))) return type;
+    if (!m || !f->language->renames_imports) return type;
     if (*m->name && strcmp(m->name, "default") != 0 && strcmp(m->name, "*") != 0) return m->name;
     const char *path = refactor__module_path(x, f, m->module);
     return path && !strcmp(path, x->target.in->path) && is_whole_module(&x->target, x->target.parent)
@@ -98,14 +98,14 @@ static refactor_decision by_type(refactor *x, const refactor_file *f, const code
     type = name_at_home(x, f, type);
     if (refactor__is_kin(x, type)) return refactor__by_home(x, f, u->from, type);
     if (refactor__is_type_of_tree(x, type)) {
-        if (same_language(t->in, "go")) return unsure("an interface may stand for it");
-        if (is_typescript(f)) return unsure("types of TypeScript go by their members");
+        if (t->in->language->family == REFACTOR_GO) return unsure("an interface may stand for it");
+        if (f->language->is_structural) return unsure("types of TypeScript go by their members");
         return other;
     }
     if (strlen(type) <= 2) return by_rarity(x, u); /* T: a type's parameter */
-    if (is_typescript(f) && !refactor__is_of_language(type))
+    if (f->language->is_structural && !refactor__is_of_language(type))
         return unsure("the type stands outside of the tree");
-    if (m && !strcmp(f->family, "js") && *m->module == '.')
+    if (m && f->language->family == REFACTOR_JS && *m->module == '.')
         return unsure("its type is imported from a file of this tree");
     return other;
 }
@@ -160,31 +160,29 @@ static bool is_kind(const refactor_target *t, const code_use *u)
 refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
-    const char *language = f->uses->file->language;
-    const bool has_implicit =
-        !strcmp(language, "java") || !strcmp(language, "cpp") || !strcmp(language, "c_sharp");
+    const refactor_family family = f->language->family;
     if (u->role == CODE_USE_KEY) {
-        if (t->is_function && strcmp(f->family, "js") != 0) return other;
-        if (!strcmp(language, "java")) return other;
-        if (!strcmp(language, "python")) /* of a dataclass; else they are the parameters of __init__ */
+        if (t->is_function && family != REFACTOR_JS) return other;
+        if (family == REFACTOR_JAVA) return other;
+        if (family == REFACTOR_PYTHON) /* of a dataclass; else they are the parameters of __init__ */
             return !strcmp(u->callee, t->parent) && !has_constructor(t) ? sure : other;
-        if (!strcmp(f->family, "js")) return unsure("the object's type is not known");
+        if (f->language->has_free_objects) return unsure("the object's type is not known");
         return by_type(x, f, u, u->callee);
     }
     if (u->role == CODE_USE_MACRO) return u->is_access ? by_rarity(x, u) : other;
     if (u->role == CODE_USE_NAME) {
-        if (u->is_shorthand && u->import == UINT32_MAX && !u->is_exported && !strcmp(f->family, "js"))
+        if (u->is_shorthand && u->import == UINT32_MAX && !u->is_exported && f->language->has_free_objects)
             return unsure("the object's type is not known"); /* {name}: a member and a variable */
         if (u->binding != UINT32_MAX || u->is_type) return other;
         if (u->import != UINT32_MAX) { /* import static a.B.name */
             const code_import *m = &f->uses->imports[u->import];
             const size_t n = strlen(m->module), k = strlen(t->name) + strlen(t->parent) + 1;
-            return !strcmp(language, "java") && n > k &&
+            return family == REFACTOR_JAVA && n > k &&
                            !strncmp(m->module + n - k, t->parent, strlen(t->parent))
                        ? sure
                        : other;
         }
-        if (!has_implicit) return other;
+        if (!f->language->has_bare_members) return other;
         if (!strcmp(t->what, "constant")) return has_rival_member(x) ? unsure("several enums have it") : sure;
         if (!is_kind(t, u)) return other;
         if (*u->holder && refactor__is_kin(x, u->holder)) return refactor__by_home(x, f, u->from, u->holder);
@@ -201,16 +199,16 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
         }
         return refactor__import_of(f, t->name) ? by_rarity(x, u) : other;
     }
-    if (!strcmp(language, "java") && u->import == UINT32_MAX && !is_kind(t, u) &&
+    if (family == REFACTOR_JAVA && u->import == UINT32_MAX && !is_kind(t, u) &&
         strcmp(t->what, "constant") != 0)
         return other;
     switch (u->object_kind) {
     case CODE_OBJECT_SELF:
         if (!*u->object) return unsure("this stands outside of a type");
         if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->from, u->object);
-        if (is_typescript(f)) return unsure("types of TypeScript go by their members");
-        return !strcmp(language, "python") && !has_rival_member(x) ? unsure("its class is none of this one's")
-                                                                   : other;
+        if (f->language->is_structural) return unsure("types of TypeScript go by their members");
+        return family == REFACTOR_PYTHON && !has_rival_member(x) ? unsure("its class is none of this one's")
+                                                                 : other;
     case CODE_OBJECT_TYPED: return by_type(x, f, u, u->object);
     case CODE_OBJECT_CALLED:
         if (refactor__is_kin(x, u->object) &&
@@ -227,7 +225,7 @@ refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, c
         if (m && *m->name && !strcmp(m->name, t->parent)) return sure;
         if (m && (!*m->name || (*m->name >= 'A' && *m->name <= 'Z'))) return other;
         if (refactor__is_type_of_tree(x, u->object)) return other;
-        if (!strcmp(language, "rust") && *u->object >= 'A' && *u->object <= 'Z' && u->object[1])
+        if (family == REFACTOR_RUST && *u->object >= 'A' && *u->object <= 'Z' && u->object[1])
             return other; /* Ordering::Less: of a type that is none of the tree's */
         return by_rarity(x, u);
     }

@@ -34,7 +34,7 @@ const char *refactor__module_path(const refactor *x, const refactor_file *f, con
         "/index.ts", "/index.tsx", NULL};
     static const char *const py[] = {".py", "/__init__.py", ".pyi", NULL};
     const char *found = NULL;
-    if (!strcmp(f->family, "js")) {
+    if (f->language->family == REFACTOR_JS) {
         if (*module != '.') return NULL;
         char *stem = refactor__join_path(f->path, module);
         if (!stem) return NULL;
@@ -48,7 +48,7 @@ const char *refactor__module_path(const refactor *x, const refactor_file *f, con
         free(stem);
         return found;
     }
-    if (strcmp(f->family, "python") != 0) return NULL;
+    if (f->language->family != REFACTOR_PYTHON) return NULL;
     base_buf stem = {0};
     size_t dots = strspn(module, ".");
     for (size_t i = 1; i < dots; i++) base_buf_puts(&stem, "../");

@@ -471,11 +471,11 @@ static bool go_heads(mover *m)
 /* ---- all ---- */
 
 /* Where lines at the top of a file go: behind its imports, else behind what opens it. */
-static uint32_t top_of(const base_buf *text, const char *family, const code_uses *uses)
+static uint32_t top_of(const base_buf *text, refactor_family family, const code_uses *uses)
 {
     uint32_t at = 0, last = 0;
     const char *s = text->data;
-    const bool is_python = !strcmp(family, "python"), is_go = !strcmp(family, "go");
+    const bool is_python = family == REFACTOR_PYTHON, is_go = family == REFACTOR_GO;
     bool in_doc = false, in_group = false;
     for (uint32_t i = 0; uses && i < uses->n_imports && is_python; i++) {
         const size_t begin = tool__line_begin(s, uses->imports[i].from);
@@ -506,7 +506,7 @@ static uint32_t top_of(const base_buf *text, const char *family, const code_uses
             last = next;
         } else if (is_python && s[at] == '#') {
             last = next;
-        } else if (!strcmp(family, "c") && end - at > 8 && !memcmp(s + at, "#include", 8)) {
+        } else if (family == REFACTOR_C && end - at > 8 && !memcmp(s + at, "#include", 8)) {
             last = next;
         } else if (is_go && ((end - at > 8 && !memcmp(s + at, "package ", 8)) ||
                                 (end - at > 7 && !memcmp(s + at, "import ", 7)) || in_group)) {
@@ -525,7 +525,8 @@ static uint32_t top_of(const base_buf *text, const char *family, const code_uses
 static void put_new_text(mover *m, base_buf *out)
 {
     const base_buf *old = &m->to_file.text;
-    const bool is_go = !strcmp(m->from->family, "go"), is_python = !strcmp(m->from->family, "python");
+    const bool is_go = m->from->language->family == REFACTOR_GO,
+               is_python = m->from->language->family == REFACTOR_PYTHON;
     if (m->is_new) {
         if (is_go) {
             const char *package = strstr(m->from->file.text.data, "package ");
@@ -536,7 +537,7 @@ static void put_new_text(mover *m, base_buf *out)
         return;
     }
     code_uses *uses = code_uses_find(m->x->w->grammars, m->to, old->data, old->len, m->x->name);
-    const uint32_t top = top_of(old, m->from->family, uses);
+    const uint32_t top = top_of(old, m->from->language->family, uses);
     code_uses_free(uses);
     base_buf_add(out, old->data, top);
     if (m->heads.len && is_go && top) base_buf_putc(out, '\n');
@@ -579,8 +580,8 @@ static bool read_place(mover *m, const refactor_request *q)
             x->name);
         return false;
     }
-    if (strcmp(t->in->family, "c") != 0 && strcmp(t->in->family, "python") != 0 &&
-        strcmp(t->in->family, "go") != 0) {
+    const refactor_family family = t->in->language->family;
+    if (family != REFACTOR_C && family != REFACTOR_PYTHON && family != REFACTOR_GO) {
         tool__say(x->result, TOOL_REFUSED,
             "move knows what C, C++, Python and Go need in the new place, not %s. Nothing was changed.\n",
             t->in->uses->file->language);
@@ -591,9 +592,7 @@ static bool read_place(mover *m, const refactor_request *q)
     if (is_bad) tool__say_path_error(x->w, x->result, "refactor", meant, &why);
     free(meant);
     if (is_bad) return false;
-    const char *language = code_language(m->to, "", 0);
-    const bool is_c = language && (!strcmp(language, "c") || !strcmp(language, "cpp"));
-    const bool fits = language && (!strcmp(t->in->family, "c") ? is_c : !strcmp(language, t->in->family));
+    const bool fits = refactor__language(code_language(m->to, "", 0))->family == family;
     if (!fits || !strcmp(m->to, t->in->path)) {
         tool__say(x->result, TOOL_REFUSED, "%s is %s. Nothing was changed.\n", m->to,
             !strcmp(m->to, t->in->path) ? "where it stands already" : "no file of that language");
@@ -638,9 +637,9 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
         refactor__definition_extent(text, t->definition->from, t->definition->to, &m.cut_from, &m.cut_to);
         base_buf_add(&m.moved, text->data + m.cut_from, m.cut_to - m.cut_from);
         if (m.moved.data[m.moved.len - 1] != '\n') base_buf_putc(&m.moved, '\n');
-        const char *family = m.from->family;
-        is_good = !strcmp(family, "python") ? python_heads(&m)
-                  : !strcmp(family, "go")   ? go_heads(&m)
+        const refactor_family family = m.from->language->family;
+        is_good = family == REFACTOR_PYTHON ? python_heads(&m)
+                  : family == REFACTOR_GO   ? go_heads(&m)
                                             : c_heads(&m);
     }
     if (is_good) {
@@ -649,20 +648,21 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
         uint32_t from = m.cut_from, to = m.cut_to;
         refactor__widen_blank(text, &from, &to);
         refactor__edit(&m.source_edits, from, to, "");
-        const uint32_t top = m.back.len ? top_of(text, m.from->family, m.from->uses) : 0;
+        const uint32_t top = m.back.len ? top_of(text, m.from->language->family, m.from->uses) : 0;
         if (m.back.len) refactor__edit(&m.source_edits, top, top, m.back.data);
         put_new_text(&m, &target);
-        const refactor_place *exported = !strcmp(m.from->family, "python") ? exported_in_source(&m) : NULL;
+        const refactor_place *exported =
+            m.from->language->family == REFACTOR_PYTHON ? exported_in_source(&m) : NULL;
         if (exported) unexport_in_source(&m, exported);
         if (exported) export_in_target(&target, x->name);
         refactor__edits_apply(&m.source_edits, text, &source);
         tool__changes_add(ret, m.from->path, &m.from->file, &source);
         tool__changes_add(ret, m.to, m.is_new ? NULL : &m.to_file, &target);
-        if (!strcmp(m.from->family, "python")) python_imports(&m, ret);
+        if (m.from->language->family == REFACTOR_PYTHON) python_imports(&m, ret);
         base_buf say = {0};
         base_buf_printf(&say, "moved %s %s from %s to %s: %zu files changed.\n", t->what, x->name,
             m.from->path, m.to, ret->n);
-        if (m.is_new && !strcmp(m.from->family, "c"))
+        if (m.is_new && m.from->language->family == REFACTOR_C)
             base_buf_printf(&say, "%s is new: the build has to be told of it.\n", m.to);
         base_buf_printf(headline, "move %s to %s", x->name, m.to);
         ret->say = base_buf_take(&say);

@@ -43,13 +43,12 @@ bool refactor__put_order(const refactor *x, const refactor_place *p, const refac
 {
     const refactor_file *f = &x->files[p->file];
     const base_buf *text = &f->file.text;
-    const bool is_python = !strcmp(f->uses->file->language, "python");
     refactor_list l;
     if (!refactor__read_list(x, p, &l)) return false;
     const size_t skip = refactor__object_arguments(x, p);
-    const size_t before = is_python ? refactor__first_keyword(text, &l) : l.n;
+    const size_t before = f->language->has_keywords ? refactor__first_keyword(text, &l) : l.n;
     const size_t n_given = before > skip ? before - skip : 0;
-    bool is_good = !refactor__has_spread(text, &l) && (is_python || stays_first(o, n_given));
+    bool is_good = !refactor__has_spread(text, &l) && (f->language->has_keywords || stays_first(o, n_given));
     bool by_name = false; /* one in front of it is not given by place any more */
     size_t n_put = 0;
     *from = *to = p->use->from;

@@ -25,18 +25,14 @@ bool refactor__item_says(const base_buf *text, code_item item, const char *word)
     return item.to - item.from == n && !memcmp(text->data + item.from, word, n);
 }
 
-bool refactor__types_stand_first(const char *language)
-{
-    return !strcmp(language, "c") || !strcmp(language, "cpp") || !strcmp(language, "java");
-}
-
-void refactor__parameter_name(const char *language, const char *s, size_t n, char ret[REFACTOR_NAME_BYTES])
+void refactor__parameter_name(
+    const refactor_language *language, const char *s, size_t n, char ret[REFACTOR_NAME_BYTES])
 {
     static const char *const marks[] = {"mut", "ref", "final", "readonly"};
     size_t pos = 0, a, b, from = 0, to = 0, end = 0;
-    const bool is_last = refactor__types_stand_first(language);
+    const bool is_last = language->has_type_first, is_c = language->family == REFACTOR_C;
     /* Up to its default, in C up to its size in brackets. */
-    while (end < n && s[end] != '=' && !(is_last && s[end] == '[' && strcmp(language, "java") != 0)) end++;
+    while (end < n && s[end] != '=' && !(is_c && s[end] == '[')) end++;
     while (code_next_identifier(s, end, &pos, &a, &b)) {
         bool is_mark = false;
         for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
@@ -94,13 +90,13 @@ size_t refactor__expand_go(const char *text, const refactor_list *l, base_buf *r
     return n;
 }
 
-size_t refactor__parameter_names(
-    const char *language, const base_buf *text, const refactor_list *l, char names[][REFACTOR_NAME_BYTES])
+size_t refactor__parameter_names(const refactor_language *language, const base_buf *text,
+    const refactor_list *l, char names[][REFACTOR_NAME_BYTES])
 {
     const size_t first = refactor__hidden_parameters(text, l);
     size_t n = 0;
     if (l->n == 1 && refactor__item_says(text, l->items[0], "void")) return 0;
-    if (!strcmp(language, "go")) {
+    if (language->family == REFACTOR_GO) {
         base_buf items[REFACTOR_MAX_ITEMS] = {{0}};
         n = refactor__expand_go(text->data, l, items);
         for (size_t i = 0; i < n; i++) {
@@ -133,7 +129,8 @@ size_t refactor_parameters(tool_workspace *w, const char *path, const char *name
         if (!code_items(g, path, text.data, text.len, from + (uint32_t)b, &l.from, &l.to, &l.items, &l.n))
             break;
         code_file *f = code_parse(g, path, text.data + from, to - from);
-        n = f->language ? refactor__parameter_names(f->language, &text, &l, names) : SIZE_MAX;
+        n = f->language ? refactor__parameter_names(refactor__language(f->language), &text, &l, names)
+                        : SIZE_MAX;
         code_file_free(f);
         free(l.items);
     }
@@ -176,39 +173,15 @@ bool refactor__is_literal(const char *s)
     return kind_of(s) != LITERAL_NONE;
 }
 
-bool refactor__has_defaults(const char *language)
+bool refactor__declare(const refactor_language *language, const char *name, const char *value, base_buf *ret)
 {
-    static const char *const without[] = {"c", "go", "java", "rust"};
-    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        if (!strcmp(language, without[i])) return false;
-    return true;
-}
-
-bool refactor__declare(const char *language, const char *name, const char *value, base_buf *ret)
-{
-    static const struct {
-        const char *language;
-        const char *types[LITERAL_NOTHING]; /* of an integer, a float, a truth, a string */
-    } rows[] = {
-        {"c", {[LITERAL_INTEGER] = "int ", "double ", "bool ", "const char *"}},
-        {"cpp", {[LITERAL_INTEGER] = "int ", "double ", "bool ", "const char *"}},
-        {"java", {[LITERAL_INTEGER] = "int ", "double ", "boolean ", "String "}},
-        {"go", {[LITERAL_INTEGER] = " int", " float64", " bool", " string"}},
-        {"rust", {[LITERAL_INTEGER] = ": i32", ": f64", ": bool", ": &str"}},
-        {"typescript", {[LITERAL_INTEGER] = ": number", ": number", ": boolean", ": string"}},
-        {"tsx", {[LITERAL_INTEGER] = ": number", ": number", ": boolean", ": string"}},
-    };
     const literal kind = value ? kind_of(value) : LITERAL_NONE;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (strcmp(rows[i].language, language) != 0) continue;
-        const char *type = kind < LITERAL_NOTHING ? rows[i].types[kind] : NULL;
-        if (!type) return false;
-        if (refactor__types_stand_first(language))
-            base_buf_printf(ret, "%s%s", type, name);
-        else
-            base_buf_printf(ret, "%s%s", name, type);
-        return true;
+    const char *type = "";
+    if (*language->types) { /* a parameter says its type */
+        if (kind < LITERAL_INTEGER || kind > LITERAL_STRING) return false;
+        type = language->types[kind - LITERAL_INTEGER];
     }
-    base_buf_puts(ret, name);
+    base_buf_printf(
+        ret, "%s%s", language->has_type_first ? type : name, language->has_type_first ? name : type);
     return true;
 }

@@ -34,29 +34,27 @@ static bool is_same_folder(const char *a, const char *b)
 static bool is_own(const refactor *x, const refactor_place *p)
 {
     const refactor_file *f = &x->files[p->file];
-    const bool is_c = !strcmp(x->target.in->family, "c");
-    return (is_c && p->use->definition != UINT32_MAX && p->use->binding == UINT32_MAX) ||
+    return (x->target.in->language->declares_apart && p->use->definition != UINT32_MAX &&
+               p->use->binding == UINT32_MAX) ||
            (f == x->target.in && !p->use->is_exported);
 }
 
-static bool is_inside(const refactor *x, const refactor_place *p, const char *language)
+static bool is_inside(const refactor *x, const refactor_place *p)
 {
     const refactor_file *f = &x->files[p->file];
-    if (!strcmp(language, "python")) return true;
-    if (!strcmp(language, "go"))
+    if (x->target.in->language->family == REFACTOR_GO)
         return is_same_folder(f->path, x->target.in->path) && !refactor__is_external_test(f);
     return is_own(x, p) || (f == x->target.in && p->use->is_exported);
 }
 
 /* false: *x->result lists what is outside, or not sure. */
-static bool is_used_inside_alone(refactor *x, const char *language)
+static bool is_used_inside_alone(refactor *x)
 {
     base_buf list = {0};
     size_t n = 0;
     for (size_t i = 0; i < x->n_places; i++) {
         const refactor_place *p = &x->places[i];
-        if (is_inside(x, p, language) && (p->verdict == REFACTOR_SURE || &x->files[p->file] == x->target.in))
-            continue;
+        if (is_inside(x, p) && (p->verdict == REFACTOR_SURE || &x->files[p->file] == x->target.in)) continue;
         if (n++ >= MAX_LISTED) continue;
         base_buf_puts(&list, n == 1 ? "" : ", ");
         tool__path_show(&list, x->files[p->file].path);
@@ -73,10 +71,10 @@ static bool is_used_inside_alone(refactor *x, const char *language)
 /* ---- by its name ---- */
 
 /* Python: "_name". Go: "parseURL" of ParseURL, "urlOf" of URLOf. false: it is private already, or has a name of the language. */
-static bool private_name(const char *language, const char *name, base_buf *ret)
+static bool private_name(refactor_family family, const char *name, base_buf *ret)
 {
     const size_t n = strlen(name);
-    if (!strcmp(language, "python")) {
+    if (family == REFACTOR_PYTHON) {
         if (*name == '_') return false;
         base_buf_printf(ret, "_%s", name);
         return true;
@@ -90,13 +88,12 @@ static bool private_name(const char *language, const char *name, base_buf *ret)
     return true;
 }
 
-static bool rename_it(
-    refactor *x, const refactor_request *q, const char *language, tool_changes *ret, base_buf *headline)
+static bool rename_it(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
 {
+    const refactor_family family = x->target.in->language->family;
     base_buf to = {0};
-    bool is_good = private_name(language, x->name, &to) || refuse(x, "is private already");
-    if (is_good && !strcmp(language, "go"))
-        is_good = refactor__resolve(x) && is_used_inside_alone(x, language);
+    bool is_good = private_name(family, x->name, &to) || refuse(x, "is private already");
+    if (is_good && family == REFACTOR_GO) is_good = refactor__resolve(x) && is_used_inside_alone(x);
     if (is_good) {
         refactor_request renaming = *q;
         x->n_places = 0; /* a renaming finds them with the new name in view */
@@ -170,15 +167,16 @@ static bool hide_in_c(const refactor *x, refactor_edits *edits)
     return true;
 }
 
-static bool hide_by_word(const refactor *x, const char *language, refactor_edits *edits)
+static bool hide_by_word(const refactor *x, refactor_edits *edits)
 {
     const refactor_target *t = &x->target;
+    const refactor_family family = t->in->language->family;
     const base_buf *text = &t->in->file.text;
     const size_t to = t->name_from;
     size_t from = declaration_from(text, t->definition->from, to);
-    if (!strcmp(language, "rust"))
+    if (family == REFACTOR_RUST)
         return drop_word(text, from, to, "pub", "", edits) || refuse(x, "is private already");
-    if (strcmp(language, "java") != 0) {
+    if (family == REFACTOR_JS) {
         while (from > 0 && text->data[from - 1] != '\n')
             from--; /* the grammar's function begins behind "export" */
         for (size_t i = 0; i < x->n_places; i++)
@@ -198,19 +196,17 @@ static bool hide_by_word(const refactor *x, const char *language, refactor_edits
 bool refactor__private(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
 {
     const refactor_target *t = &x->target;
-    const char *language = t->in->uses->file->language;
+    const refactor_hiding hiding = t->in->language->hiding;
     if (!t->definition) return refuse(x, "is a local, which nobody else sees");
-    if (!strcmp(language, "python") || !strcmp(language, "go"))
-        return rename_it(x, q, language, ret, headline);
-    const bool is_c = !strcmp(language, "c"), is_by_word = !strcmp(language, "java") ||
-                                                           !strcmp(language, "rust") ||
-                                                           !strcmp(t->in->family, "js");
-    if ((is_c && (t->is_type || t->is_member || !strcmp(t->what, "macro"))) || !(is_c || is_by_word))
+    if (hiding == REFACTOR_HIDES_BY_NAME) return rename_it(x, q, ret, headline);
+    const bool is_c = hiding == REFACTOR_HIDES_BY_STATIC;
+    if ((is_c && (t->is_type || t->is_member || !strcmp(t->what, "macro"))) ||
+        hiding == REFACTOR_HIDES_NOTHING)
         return refuse(x, "cannot be made private in this language");
-    if (!refactor__resolve(x) || !is_used_inside_alone(x, language)) return false;
+    if (!refactor__resolve(x) || !is_used_inside_alone(x)) return false;
     refactor_edits *edits = base_xcalloc(x->n_files + 1, sizeof *edits);
     const size_t own = (size_t)(t->in - x->files);
-    const bool is_good = is_c ? hide_in_c(x, edits) : hide_by_word(x, language, &edits[own]);
+    const bool is_good = is_c ? hide_in_c(x, edits) : hide_by_word(x, &edits[own]);
     for (size_t i = 0; i < x->n_files; i++) {
         if (is_good)
             refactor__edits_take(&edits[i], x->files[i].path, &x->files[i].file, ret);

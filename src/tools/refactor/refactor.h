@@ -7,15 +7,16 @@
 
 #include "code/uses.h"
 #include "tools/refactor/changes.h"
+#include "tools/refactor/language.h"
 #include "tools/refactor/parameters.h"
 
 /* A file that writes the name. */
 typedef struct refactor_file {
     char *path;
     tool_file file;
-    code_uses *uses;    /* of the target's name */
-    const char *family; /* languages that see each other: "c", "js", or the language itself */
-    bool is_foreign;    /* generated or vendored */
+    code_uses *uses; /* of the target's name */
+    const refactor_language *language;
+    bool is_foreign; /* generated or vendored */
     /* Which thing its top means by the name, as a value and as a type: equal for alternatives; SIZE_MAX: its own. */
     size_t thing[2];
 } refactor_file;
@@ -230,10 +231,9 @@ typedef struct refactor_list {
 } refactor_list;
 bool refactor__read_list(const refactor *x, const refactor_place *p, refactor_list *ret);
 bool refactor__item_says(const base_buf *text, code_item item, const char *word);
-/* "int a" and not "a int", "a: int". */
-bool refactor__types_stand_first(const char *language);
 /* The name that a parameter declares; "" where it has none. */
-void refactor__parameter_name(const char *language, const char *s, size_t n, char ret[REFACTOR_NAME_BYTES]);
+void refactor__parameter_name(
+    const refactor_language *language, const char *s, size_t n, char ret[REFACTOR_NAME_BYTES]);
 /* Behind the "=" of a parameter; NULL: it has no default. */
 const char *refactor__default_of(const char *item, size_t n, size_t *ret_n);
 /* How many at the list's begin no caller writes: self and cls. */
@@ -241,14 +241,12 @@ size_t refactor__hidden_parameters(const base_buf *text, const refactor_list *l)
 /* Of "(n, b float64, s string)" as Go writes it: "n float64", "b float64", "s string"; [REFACTOR_MAX_ITEMS]. */
 size_t refactor__expand_go(const char *text, const refactor_list *l, base_buf *ret);
 /* The names that a caller gives something for, [REFACTOR_MAX_ITEMS]; returns how many. */
-size_t refactor__parameter_names(
-    const char *language, const base_buf *text, const refactor_list *l, char names[][REFACTOR_NAME_BYTES]);
+size_t refactor__parameter_names(const refactor_language *language, const base_buf *text,
+    const refactor_list *l, char names[][REFACTOR_NAME_BYTES]);
 /* A number, a string, true, None. */
 bool refactor__is_literal(const char *s);
-/* May a parameter have a default in this language? */
-bool refactor__has_defaults(const char *language);
 /* A parameter's declaration from its bare name and the literal that callers give. false: it needs a type that is not known. */
-bool refactor__declare(const char *language, const char *name, const char *value, base_buf *ret);
+bool refactor__declare(const refactor_language *language, const char *name, const char *value, base_buf *ret);
 
 /* ---- arguments.c: what a call gives ---- */
 

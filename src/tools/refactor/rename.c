@@ -36,7 +36,7 @@ static bool collides(const refactor *x, const refactor_file *f, const code_uses 
         return d && is_member && refactor__are_related(x, d->parent, t->parent) &&
                !strcmp(u->within, t->within);
     if (u->role != CODE_USE_NAME || is_member) return false;
-    if (u->is_tag != t->is_tag_only && !strcmp(f->uses->file->language, "c")) return false;
+    if (u->is_tag != t->is_tag_only && f->language->has_tags) return false;
     if (u->binding == UINT32_MAX) return f == t->in || d || u->import != UINT32_MAX;
     /* A local of that name hides it where it is used. */
     for (size_t i = 0; i < x->n_places; i++) {
@@ -89,13 +89,13 @@ static bool is_free(refactor *x, const char *to)
     const refactor_target *t = &x->target;
     code_place *places;
     const uint32_t n =
-        t->binding == UINT32_MAX && !t->is_member && !strcmp(t->in->family, "c") && !t->is_static
+        t->binding == UINT32_MAX && !t->is_member && t->in->language->declares_apart && !t->is_static
             ? code_index_define(x->w->index, to, &places)
             : 0;
     bool is_good = true;
     for (uint32_t i = 0; i < n && is_good; i++) {
-        const char *language = code_language(places[i].path, "", 0);
-        if (!language || (strcmp(language, "c") != 0 && strcmp(language, "cpp") != 0)) continue;
+        const refactor_language *language = refactor__language(code_language(places[i].path, "", 0));
+        if (language->family != t->in->language->family) continue;
         if (!strcmp(places[i].what, "field") || refactor__is_type(places[i].what) != t->is_type) continue;
         if (is_own(x, places[i].path, to)) continue; /* what is changed there was looked at */
         base_buf_printf(&x->result->text, "\"%s\" is taken: ", to);

@@ -16,7 +16,7 @@ static bool has_rival(const refactor *x)
 {
     const refactor_target *t = &x->target;
     for (size_t f = 0; f < x->n_files; f++) {
-        if (&x->files[f] == t->in || strcmp(x->files[f].family, t->in->family) != 0) continue;
+        if (&x->files[f] == t->in || x->files[f].language->family != t->in->language->family) continue;
         const code_file *file = x->files[f].uses->file;
         for (uint32_t i = 0; i < file->n_definitions; i++) {
             const code_definition *d = &file->definitions[i];
@@ -46,7 +46,7 @@ static refactor_decision top_in_c(refactor *x, const refactor_file *f, const cod
     const refactor_target *t = &x->target;
     const bool is_own = f == t->in;
     if (t->is_type) {
-        if (t->is_tag_only && !u->is_tag && same_language(f, "c")) return other;
+        if (t->is_tag_only && !u->is_tag && f->language->has_tags) return other;
         if (u->is_call) return other;
     } else if (u->is_tag) {
         return other;
@@ -134,7 +134,7 @@ static refactor_decision top_in_java(refactor *x, const refactor_file *f, const 
     return x->target.is_rival ? unsure("several packages have a type of this name") : sure;
 }
 
-static refactor_decision top_in_go(refactor *x, const refactor_file *f)
+static refactor_decision top_in_go(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     if (base_path_same_folder(f->path, t->in->path) &&
@@ -154,13 +154,14 @@ static refactor_decision top_elsewhere(const refactor *x, const refactor_file *f
 
 static refactor_decision decide_bare(refactor *x, const refactor_file *f, const code_use *u)
 {
-    const char *language = f->uses->file->language;
-    if (!strcmp(f->family, "c")) return top_in_c(x, f, u);
-    if (!strcmp(language, "python")) return top_in_python(x, f, u);
-    if (!strcmp(f->family, "js")) return top_in_js(x, f, u);
-    if (!strcmp(language, "java")) return top_in_java(x, f, u);
-    if (!strcmp(language, "go")) return top_in_go(x, f);
-    return top_elsewhere(x, f, u);
+    static refactor_decision (*const top_in[REFACTOR_N_FAMILIES])(
+        refactor * x, const refactor_file *f, const code_use *u) = {[REFACTOR_C] = top_in_c,
+        [REFACTOR_PYTHON] = top_in_python,
+        [REFACTOR_JS] = top_in_js,
+        [REFACTOR_JAVA] = top_in_java,
+        [REFACTOR_GO] = top_in_go};
+    const refactor_family family = f->language->family;
+    return top_in[family] ? top_in[family](x, f, u) : top_elsewhere(x, f, u);
 }
 
 /* ---- Go: a struct that embeds a type has a field of the type's name ---- */
@@ -169,7 +170,7 @@ static refactor_decision decide_bare(refactor *x, const refactor_file *f, const 
 static bool embeds(const refactor *x, const char *holder)
 {
     for (size_t f = 0; f < x->n_files; f++) {
-        if (!same_language(&x->files[f], "go")) continue;
+        if (x->files[f].language->family != REFACTOR_GO) continue;
         for (uint32_t i = 0; i < x->files[f].uses->n_bases; i++) {
             const code_base *b = &x->files[f].uses->bases[i];
             if (!strcmp(b->base, x->target.name) && (!*holder || !strcmp(b->name, holder))) return true;
@@ -245,44 +246,45 @@ static bool is_attribute(refactor *x, const refactor_file *f, const code_use *u)
 static refactor_decision decide_qualified(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
-    const char *language = f->uses->file->language;
+    const refactor_language *language = f->language;
     if (u->is_exported && f == t->in) return sure; /* exports.name = name */
-    if (!strcmp(language, "rust") && u->from && f->file.text.data[u->from - 1] == '.')
+    if (language->family == REFACTOR_RUST && u->from && f->file.text.data[u->from - 1] == '.')
         return other;                         /* a field or method */
     if (u->object_kind == CODE_OBJECT_MODULE) /* require('./m').name */
         return refactor__comes_from(x, refactor__module_path(x, f, u->object), t->name, 0) ? sure : other;
-    if (!strcmp(f->family, "js") && *t->parent && !t->is_type && u->object_kind != CODE_OBJECT_LITERAL) {
+    if (language->has_free_objects && *t->parent && !t->is_type && u->object_kind != CODE_OBJECT_LITERAL) {
         /* holder.name = function: known by the name of what holds it, in its own file */
         if (f == t->in && !strcmp(u->before, t->parent)) return sure;
         return refactor__import_of(f, u->before) && !comes_from_holder(x, f, u->before)
                    ? other
                    : unsure("the object is not known");
     }
-    if (!strcmp(language, "java") && u->import != UINT32_MAX) return top_in_java(x, f, u);
-    if (!strcmp(language, "java") && t->is_type && u->role == CODE_USE_MEMBER) { /* a.b.Name */
+    if (language->family == REFACTOR_JAVA && u->import != UINT32_MAX) return top_in_java(x, f, u);
+    if (language->family == REFACTOR_JAVA && t->is_type && u->role == CODE_USE_MEMBER) { /* a.b.Name */
         char *whole = qualified_name(f, u->from + strlen(t->name), u->from);
         const bool has_package = *whole >= 'a' && *whole <= 'z',
                    is_it = has_package && refactor__java_import_is(t, whole);
         free(whole);
         if (has_package) return is_it ? sure : other;
     }
-    if (u->object_kind == CODE_OBJECT_UNKNOWN && !strcmp(language, "python")) return decide_dotted(x, f, u);
+    if (u->object_kind == CODE_OBJECT_UNKNOWN && language->family == REFACTOR_PYTHON)
+        return decide_dotted(x, f, u);
     if (u->object_kind != CODE_OBJECT_NAMED) {
-        if (!strcmp(language, "rust") || !strcmp(language, "cpp")) return top_elsewhere(x, f, u);
-        if (!strcmp(language, "go") && t->is_type && !u->is_call)
+        if (language->has_paths) return top_elsewhere(x, f, u);
+        if (language->family == REFACTOR_GO && t->is_type && !u->is_call)
             return decide_embedded(x, u->object_kind == CODE_OBJECT_TYPED ? u->object : "");
-        return !strcmp(language, "java") && t->is_type && u->is_type ? top_in_java(x, f, u) : other;
+        return language->family == REFACTOR_JAVA && t->is_type && u->is_type ? top_in_java(x, f, u) : other;
     }
-    if (!strcmp(language, "rust") || !strcmp(language, "cpp")) {
+    if (language->has_paths) {
         if (t->is_type || !refactor__is_type_of_tree(x, u->object)) return top_elsewhere(x, f, u);
         return other;
     }
-    if (!strcmp(language, "java")) {
+    if (language->family == REFACTOR_JAVA) {
         return t->is_type && !strcmp(u->object, t->parent) ? sure : other;
     }
-    if (!strcmp(language, "python")) return decide_dotted(x, f, u);
+    if (language->family == REFACTOR_PYTHON) return decide_dotted(x, f, u);
     const code_import *m = refactor__import_of(f, u->object);
-    if (!strcmp(language, "go")) return refactor__is_package(x, f, u->object) ? sure : other;
+    if (language->family == REFACTOR_GO) return refactor__is_package(x, f, u->object) ? sure : other;
     if (!m) return other;
     if (!*m->name)
         return refactor__comes_from(x, refactor__module_path(x, f, m->module), t->name, 0) ? sure : other;
@@ -304,33 +306,32 @@ static refactor_decision decide_definition(
     if (t->is_member) {
         const bool is_constant = !strcmp(d->what, "constant") && *d->parent;
         if (!is_member && !is_constant) return other;
-        const bool is_js = !strcmp(f->family, "js");
-        if (t->is_function != refactor__is_function(f, d) && !same_language(f, "python") && !is_js)
-            return other;
+        if (t->is_function != refactor__is_function(f, d) && !f->language->is_untyped) return other;
         if (u->is_unnamed) /* of new Type() { ... } */
             return refactor__is_kin(x, u->holder) ? refactor__by_home(x, f, u->from, u->holder) : other;
-        if (t->is_nameless || !*d->parent || (is_js && !refactor__is_type_of_tree(x, d->parent)))
+        if (t->is_nameless || !*d->parent ||
+            (f->language->has_free_objects && !refactor__is_type_of_tree(x, d->parent)))
             return unsure("it is of something without a name");
         if (!refactor__is_kin(x, d->parent))
-            return is_typescript(f) ? unsure("types of TypeScript go by their members") : other;
+            return f->language->is_structural ? unsure("types of TypeScript go by their members") : other;
         if (strcmp(u->within, t->within) != 0) return other; /* of another unnamed struct in the type */
         return refactor__by_home(x, f, u->from, d->parent);
     }
-    if (is_member && t->is_type && u->is_type && same_language(f, "go")) /* a struct that embeds it */
+    if (is_member && t->is_type && u->is_type &&
+        f->language->family == REFACTOR_GO) /* a struct that embeds it */
         return u->role == CODE_USE_MEMBER ? decide_qualified(x, f, u) : decide_bare(x, f, u);
     if (is_member) return other;
-    if (refactor__is_type(d->what) != t->is_type && !same_language(f, "python") &&
-        strcmp(f->family, "js") != 0)
-        return other;
+    if (refactor__is_type(d->what) != t->is_type && !f->language->is_untyped) return other;
     if (f == t->in && strcmp(d->parent, t->parent) != 0 && !t->is_type) return other;
     if (f == t->in) /* Name.prototype.f, where several tests have a Name of their own */
-        return *t->parent && !strcmp(f->family, "js") ? refactor__by_home(x, f, u->from, t->parent) : sure;
+        return *t->parent && f->language->has_free_objects ? refactor__by_home(x, f, u->from, t->parent)
+                                                           : sure;
     if (!*t->parent && !*d->parent && refactor__are_alternatives(f, t->in, t->is_type)) return sure;
-    *ret_is_known = strcmp(f->family, "c") != 0;
+    *ret_is_known = !f->language->declares_apart;
     /* What is declared here may be defined there, and what is defined here declared there. */
     const bool is_pair =
         refactor__is_declaration(f, d) || (t->definition && refactor__is_declaration(t->in, t->definition));
-    return is_pair && strcmp(f->family, "js") != 0 ? decide_bare(x, f, u) : other;
+    return is_pair && f->language->family != REFACTOR_JS ? decide_bare(x, f, u) : other;
 }
 
 /* Is this the @param of the target in the comment in front of its function? */
@@ -376,7 +377,7 @@ static refactor_decision decide_local(refactor *x, const refactor_file *f, const
         return is_adrift && f->uses->file->n_errors ? unsure("the file does not parse around it") : other;
     }
     if (u->role == CODE_USE_COMMENT && f == t->in && t->is_parameter && is_documented(t, u)) return sure;
-    if (u->role != CODE_USE_KEY || !t->is_parameter || !same_language(f, "python")) return other;
+    if (u->role != CODE_USE_KEY || !t->is_parameter || f->language->family != REFACTOR_PYTHON) return other;
     const code_file *file = t->in->uses->file;
     const code_definition *function = NULL;
     for (uint32_t i = 0; i < file->n_definitions; i++) {
@@ -399,7 +400,7 @@ static bool is_jsdoc_type(const refactor_file *f, const code_use *u)
     static const char *const tags[] = {"@extends ", "@augments ", "@implements "};
     const char *text = f->file.text.data;
     uint32_t line = u->from;
-    if (!same_language(f, "javascript")) return false;
+    if (f->language->family != REFACTOR_JS || f->language->is_structural) return false;
     while (line && text[line - 1] != '\n') line--;
     const size_t n = u->from - line;
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
@@ -443,13 +444,15 @@ static refactor_decision decide_any(refactor *x, const refactor_file *f, const c
     if (u->role == CODE_USE_MACRO) return u->is_access ? other : top_in_c(x, f, u);
     if (u->role == CODE_USE_KEY) {
         if (u->is_exported && f == t->in) return sure;
-        if (same_language(f, "go") && t->is_type && *u->callee) return decide_embedded(x, u->callee);
-        return same_language(f, "go") && !*u->callee && !t->is_function
+        if (f->language->family == REFACTOR_GO && t->is_type && *u->callee)
+            return decide_embedded(x, u->callee);
+        return f->language->family == REFACTOR_GO && !*u->callee && !t->is_function
                    ? unsure("a key of a map or of a struct")
                    : other;
     }
     const char *behind = f->file.text.data + u->from + strlen(t->name);
-    if (same_language(f, "rust") && t->is_function && !strncmp(behind, "::", 2) && behind[2] != '<')
+    if (f->language->family == REFACTOR_RUST && t->is_function && !strncmp(behind, "::", 2) &&
+        behind[2] != '<')
         return other; /* a module of that name */
     if (u->role == CODE_USE_MEMBER) return decide_qualified(x, f, u);
     return decide_bare(x, f, u);
@@ -520,12 +523,13 @@ static refactor_decision decide(refactor *x, const refactor_file *f, const code_
     const refactor_target *t = &x->target;
     if (f == t->in && u->from == t->name_from) return sure;
     refactor_decision d = decide_any(x, f, u);
-    if (t->is_member && !strcmp(f->family, "c") && u->role == CODE_USE_MEMBER && u->definition == UINT32_MAX)
+    if (t->is_member && f->language->family == REFACTOR_C && u->role == CODE_USE_MEMBER &&
+        u->definition == UINT32_MAX)
         d = by_path(x, u, d);
     const bool is_outside = t->room_to && (f == t->in ? u->from < t->room_from || u->from >= t->room_to
                                                       : t->room_to != UINT32_MAX);
     if (is_outside && d.verdict != REFACTOR_OTHER) {
-        if (!same_language(f, "python") && strcmp(f->family, "js") != 0) return other;
+        if (!f->language->is_untyped) return other;
         d = unsure("its type stands in a function");
     }
     if (d.verdict == REFACTOR_SURE && t->is_adrift) return unsure("the file does not parse around it");
@@ -544,7 +548,8 @@ static bool is_default_export(const refactor_target *t)
     static const char *const kinds[] = {"async ", "abstract ", "class ", "function ", "function* "};
     const char *text = t->in->file.text.data;
     const size_t n = strlen(t->name);
-    if (!text || strcmp(t->in->family, "js") != 0 || t->is_member || t->binding != UINT32_MAX) return false;
+    if (!text || t->in->language->family != REFACTOR_JS || t->is_member || t->binding != UINT32_MAX)
+        return false;
     while ((text = strstr(text, word)) != NULL) {
         text += sizeof word - 1;
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -564,27 +569,25 @@ static void look_at_target(refactor *x)
     uint32_t n = 0;
     t->is_default = is_default_export(t);
     if (!strcmp(t->what, "macro")) find_macro_room(t);
-    t->is_imported_too = same_language(t->in, "python") && t->binding == UINT32_MAX &&
+    t->is_imported_too = t->in->language->family == REFACTOR_PYTHON && t->binding == UINT32_MAX &&
                          refactor__import_of(t->in, t->is_member ? t->parent : t->name) != NULL;
     for (uint32_t i = 0; i < file->n_definitions && file->n_errors && !strcmp(t->what, "variable"); i++)
         t->is_adrift |= !strcmp(file->definitions[i].name, t->name) &&
                         !strcmp(file->definitions[i].what, "variable") &&
                         file->definitions[i].name_from != t->name_from;
     if (t->is_member) {
-        const bool is_c = !strcmp(t->in->family, "c");
+        const bool is_c = t->in->language->family == REFACTOR_C;
         refactor__find_room(x, &t->room_from, &t->room_to);
         t->is_parent_shared = !is_c && refactor__is_type_shared(x, t->parent);
-        const bool is_js =
-            !strcmp(t->in->family, "js"); /* a literal in a function: f.name would be the function's */
-        t->is_nameless =
-            !is_c && (is_js || !strcmp(t->what, "field")) && refactor__is_only(x, t->parent, false);
-        t->is_nameless = t->is_nameless || (!*t->parent && strcmp(t->in->family, "c") != 0);
+        /* Of a literal in a function, f.name would be the function's. */
+        const bool is_free = t->in->language->has_free_objects || !strcmp(t->what, "field");
+        t->is_nameless = !is_c && (!*t->parent || (is_free && refactor__is_only(x, t->parent, false)));
         for (uint32_t i = 0; i < file->n_definitions && !is_c; i++) {
             const code_definition *d = &file->definitions[i];
             if (t->room_to && (d->name_from < t->room_from || d->name_from >= t->room_to)) continue;
             n += !strcmp(d->name, t->name) && !strcmp(d->parent, t->parent) && !strcmp(d->what, "field");
         }
-        t->has_twin = n > 1 && !same_language(t->in, "python");
+        t->has_twin = n > 1 && t->in->language->family != REFACTOR_PYTHON;
     }
     t->is_rival = t->binding == UINT32_MAX && !t->is_member && has_rival(x);
 }
@@ -592,7 +595,7 @@ static void look_at_target(refactor *x)
 /* The field by which a struct of Go embeds a type has that type's name, whatever becomes of it. */
 static bool is_embedding(const refactor_target *t)
 {
-    if (strcmp(t->what, "field") != 0 || !same_language(t->in, "go")) return false;
+    if (strcmp(t->what, "field") != 0 || t->in->language->family != REFACTOR_GO) return false;
     for (uint32_t k = 0; k < t->in->uses->n_uses; k++) {
         const code_use *u = &t->in->uses->uses[k];
         if (u->from == t->name_from && u->is_type) return true;
@@ -612,7 +615,7 @@ bool refactor__resolve(refactor *x)
     look_at_target(x);
     for (size_t i = 0; i < x->n_files; i++) {
         const refactor_file *f = &x->files[i];
-        if (strcmp(f->family, t->in->family) != 0) continue;
+        if (f->language->family != t->in->language->family) continue;
         if (tool__cancelled(x->limits)) {
             tool__say(x->result, TOOL_CANCELLED, "Cancelled. Nothing was changed.\n");
             return false;

@@ -19,16 +19,6 @@ static inline refactor_decision unsure(const char *why)
     return (refactor_decision){REFACTOR_UNSURE, why};
 }
 
-static inline bool same_language(const refactor_file *f, const char *language)
-{
-    return !strcmp(f->uses->file->language ? f->uses->file->language : "", language);
-}
-
-static inline bool is_typescript(const refactor_file *f)
-{
-    return same_language(f, "typescript") || same_language(f, "tsx");
-}
-
 /* ---- modules.c: which file and which of its names an import means ---- */
 
 /* The file of the tree that a module's name means, seen from another file; NULL: none, it lies outside. */

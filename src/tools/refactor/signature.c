@@ -57,7 +57,8 @@ static void remove_item(
     const refactor_file *f, const refactor_list *l, size_t at, bool is_definition, refactor_edits *edits)
 {
     if (l->n == 1)
-        refactor__edit(edits, l->from, l->to, is_definition && !strcmp(f->family, "c") ? "void" : "");
+        refactor__edit(
+            edits, l->from, l->to, is_definition && f->language->family == REFACTOR_C ? "void" : "");
     else if (at + 1 < l->n)
         refactor__edit(edits, l->items[at].from, l->items[at + 1].from, "");
     else
@@ -70,7 +71,7 @@ static bool reorder_go(
 {
     const refactor_file *f = &x->files[p->file];
     base_buf items[REFACTOR_MAX_ITEMS] = {{0}}, s = {0};
-    const bool is_go = !strcmp(f->uses->file->language, "go");
+    const bool is_go = f->language->family == REFACTOR_GO;
     const size_t n =
         is_go && p->use->definition != UINT32_MAX ? refactor__expand_go(f->file.text.data, l, items) : 0;
     const bool is_group = n > l->n && n == c->order.n;
@@ -147,9 +148,9 @@ static size_t argument_at(const refactor *x, const refactor_place *p, const refa
 {
     const refactor_file *f = &x->files[p->file];
     const base_buf *text = &f->file.text;
-    const bool is_python = !strcmp(f->uses->file->language, "python");
-    const size_t before = is_python ? refactor__first_keyword(text, l) : l->n,
-                 keyword = is_python ? refactor__keyword_at(text, l, c->name) : SIZE_MAX,
+    const bool has_keywords = f->language->has_keywords;
+    const size_t before = has_keywords ? refactor__first_keyword(text, l) : l->n,
+                 keyword = has_keywords ? refactor__keyword_at(text, l, c->name) : SIZE_MAX,
                  at = refactor__object_arguments(x, p) + c->at;
     return keyword != SIZE_MAX ? keyword : at < before ? at : SIZE_MAX;
 }
@@ -198,7 +199,7 @@ static bool edit_call(const refactor *x, const refactor_place *p, change *c, ref
 {
     const refactor_file *f = &x->files[p->file];
     const base_buf *text = &f->file.text;
-    const bool is_python = !strcmp(f->uses->file->language, "python");
+    const bool is_python = f->language->family == REFACTOR_PYTHON;
     refactor_list l;
     if (!p->use->is_call || !refactor__read_list(x, p, &l)) return false;
     if (c->kind == ORDER) {
@@ -240,7 +241,7 @@ static bool edit_call(const refactor *x, const refactor_place *p, change *c, ref
 static bool edit_go(const refactor_file *f, const refactor_list *l, const change *c, refactor_edits *edits)
 {
     base_buf items[REFACTOR_MAX_ITEMS] = {{0}}, s = {0};
-    const bool is_go = !strcmp(f->uses->file->language, "go");
+    const bool is_go = f->language->family == REFACTOR_GO;
     const size_t n = is_go ? refactor__expand_go(f->file.text.data, l, items) : 0;
     const bool is_group = n > l->n && !(c->kind == ADD && c->at >= n);
     for (size_t i = 0; is_group && i < n; i++) {
@@ -293,22 +294,22 @@ static bool read_added(refactor *x, const refactor_request *q, const refactor_li
 {
     const refactor_file *f = x->target.in;
     const base_buf *text = &f->file.text;
-    const char *language = f->uses->file->language;
+    const refactor_language *language = f->language;
     const size_t first = refactor__hidden_parameters(text, l);
     size_t n_default = 0;
     const char *value = refactor__default_of(q->parameter, strlen(q->parameter), &n_default);
-    const char *why = refactor__why_no_name(language, c->name);
+    const char *why = refactor__why_no_name(language->name, c->name);
     if (*why) {
         tool__say(x->result, TOOL_REFUSED, "\"%s\" declares no parameter in %s: %s. Nothing was changed.\n",
-            q->parameter, language, why);
+            q->parameter, language->name, why);
         return false;
     }
     base_buf_puts(&c->declared, q->parameter);
     if (q->value)
         c->value = base_xstrdup(q->value);
-    else if (value && !refactor__has_defaults(language))
+    else if (value && !language->has_defaults)
         c->value = base_xstrndup(value, n_default); /* then the callers give it */
-    if (value && !refactor__has_defaults(language)) c->declared.len = strcspn(q->parameter, "=");
+    if (value && !language->has_defaults) c->declared.len = strcspn(q->parameter, "=");
     while (c->declared.len && c->declared.data[c->declared.len - 1] == ' ') c->declared.len--;
     c->declared.data[c->declared.len] = '\0';
     if (!c->value && !value) {
@@ -322,12 +323,12 @@ static bool read_added(refactor *x, const refactor_request *q, const refactor_li
         if (!refactor__declare(language, c->name, c->value, &c->declared)) {
             tool__say(x->result, TOOL_FAILED,
                 "%s has no type in \"parameter\": declare it as %s does (\"%s\"). Nothing was changed.\n",
-                c->name, language, refactor__types_stand_first(language) ? "int flags" : "flags int");
+                c->name, language->name, language->has_type_first ? "int flags" : "flags int");
             return false;
         }
     }
     /* Behind the others, but in front of those that take all that is left, and of defaults where it has none. */
-    const bool is_python = !strcmp(language, "python");
+    const bool is_python = language->family == REFACTOR_PYTHON;
     c->at = q->at > 0 && (size_t)q->at <= c->n ? (size_t)q->at - 1 : c->n;
     for (bool goes_on = true; goes_on && c->at > 0 && first + c->at <= l->n && !q->at;) {
         const char *item = text->data + l->items[first + c->at - 1].from;
@@ -347,7 +348,7 @@ static const char *why_no_order(const refactor *x, const refactor_list *l, const
     const base_buf *text = &f->file.text;
     const size_t first = refactor__hidden_parameters(text, l);
     bool has_default = false;
-    if (strcmp(f->uses->file->language, "python") != 0 || l->n < first + c->order.n) return NULL;
+    if (f->language->family != REFACTOR_PYTHON || l->n < first + c->order.n) return NULL;
     for (size_t i = 0; i < c->order.n; i++) {
         const size_t k = c->order.order[i];
         const code_item item = l->items[first + k];
@@ -406,7 +407,7 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
 {
     const refactor_file *f = x->target.in;
     const base_buf *text = &f->file.text;
-    const char *language = f->uses->file->language;
+    const refactor_language *language = f->language;
     refactor_list l;
     *c = (change){.order_words = q->parameter, .done_in = SIZE_MAX};
     if (!q->parameter || !refactor__read_list(x, own, &l)) {
@@ -424,7 +425,7 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
         if (!strcmp(c->order.names[i], c->name)) found = i;
     if (strspn(q->parameter, "0123456789, ") == strlen(q->parameter)) {
         is_good = read_order(x, q, &l, c);
-    } else if (found != SIZE_MAX && gets && n_default && refactor__has_defaults(language) && !q->value) {
+    } else if (found != SIZE_MAX && gets && n_default && language->has_defaults && !q->value) {
         c->at = found;
         base_buf_add(&c->declared, gets, n_default);
         is_good = read_order(x, q, &l, c);

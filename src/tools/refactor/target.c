@@ -54,8 +54,8 @@ static bool is_one_thing(const refactor *x, const candidate *a, const candidate 
     if (!a->d || !b->d) return a->d == b->d && a->use->binding == b->use->binding && a->file == b->file;
     if (a->use->binding != b->use->binding) return false;
     const bool types = refactor__is_type(a->d->what) && refactor__is_type(b->d->what);
-    if (!strcmp(x->files[a->file].family, "c") && types &&
-        x->files[a->file].family == x->files[b->file].family) {
+    if (x->files[a->file].language->family == REFACTOR_C && types &&
+        x->files[a->file].language->family == x->files[b->file].language->family) {
         const bool a_only = !a->d->body_to,
                    b_only = !b->d->body_to; /* typedef struct x x; struct x {} elsewhere */
         if (a->file == b->file || a_only || b_only) return true;
@@ -66,7 +66,7 @@ static bool is_one_thing(const refactor *x, const candidate *a, const candidate 
     if (is_member != is_member_of_type(g, b->d)) return false;
     if (strcmp(a->use->within, b->use->within) != 0) return false;
     if (is_member && f != g)
-        return !strcmp(f->family, "go") && !strcmp(a->d->parent, b->d->parent) &&
+        return f->language->family == REFACTOR_GO && !strcmp(a->d->parent, b->d->parent) &&
                base_path_same_folder(f->path, g->path);
     return !strcmp(a->d->parent, b->d->parent) && refactor__are_alternatives(f, g, types);
 }
@@ -102,7 +102,7 @@ static bool is_override(const refactor *x, const candidate *a, const candidate *
 {
     const refactor_file *f = &x->files[a->file], *g = &x->files[b->file];
     return a->d && b->d && is_member_of_type(f, a->d) && is_member_of_type(g, b->d) &&
-           a->d->what[0] == b->d->what[0] && !strcmp(f->family, g->family) &&
+           a->d->what[0] == b->d->what[0] && f->language->family == g->language->family &&
            refactor__are_kin(x, x->name, a->d->parent, b->d->parent);
 }
 
@@ -119,7 +119,8 @@ static size_t collect(const refactor *x, const wanted *want, candidate **ret)
                 u->import != UINT32_MAX)
                 continue;
             if (c.d && !strcmp(c.d->what, "section")) continue;
-            if (!strcmp(x->name, "_") && !strcmp(x->files[f].family, "go")) continue; /* names nothing */
+            if (!strcmp(x->name, "_") && x->files[f].language->family == REFACTOR_GO)
+                continue; /* names nothing */
             if (!fits(x, &c, want)) continue;
             base_grow(&all, &cap, n + 1, sizeof *all);
             all[n++] = c;
@@ -313,7 +314,7 @@ static void set_target(refactor *x, const candidate *c)
     t->is_static = refactor__is_static(f, c->d) &&
                    !(strlen(f->path) > 2 && !strcmp(f->path + strlen(f->path) - 2, ".h"));
     /* struct x without a typedef of that name */
-    t->is_tag_only = !strcmp(f->uses->file->language, "c") &&
+    t->is_tag_only = f->language->has_tags &&
                      (!strcmp(t->what, "struct") || !strcmp(t->what, "union") || !strcmp(t->what, "enum"));
     for (size_t i = 0; i < x->n_files && t->is_tag_only; i++)
         for (uint32_t k = 0; k < x->files[i].uses->file->n_definitions; k++) {
@@ -328,12 +329,13 @@ static void prefer_definition(const refactor *x, candidate *c)
     const refactor_file *in = &x->files[c->file];
     candidate real = {0};
     size_t n = 0;
-    if (!c->d || strcmp(in->family, "c") != 0 || *c->d->parent || !refactor__is_declaration(in, c->d)) return;
+    if (!c->d || !in->language->declares_apart || *c->d->parent || !refactor__is_declaration(in, c->d))
+        return;
     for (size_t f = 0; f < x->n_files; f++)
         for (uint32_t i = 0; i < x->files[f].uses->n_uses; i++) {
             const code_use *u = &x->files[f].uses->uses[i];
             const code_definition *d = definition_of(&x->files[f], u);
-            if (!d || *d->parent || u->binding != UINT32_MAX || strcmp(x->files[f].family, "c") != 0)
+            if (!d || *d->parent || u->binding != UINT32_MAX || !x->files[f].language->declares_apart)
                 continue;
             if (refactor__is_declaration(&x->files[f], d) || refactor__is_static(&x->files[f], d)) continue;
             if (strcmp(d->what, c->d->what) != 0) continue;

@@ -48,7 +48,7 @@ static bool is_marked_test(const refactor_file *f, const code_definition *d)
     static const char *const marks[] = {
         "#[test", "#[bench]", "::test]", "::test(", "@Test", "@ParameterizedTest", "@Benchmark"};
     bool is_so = false;
-    if (!strcmp(f->uses->file->language, "go")) {
+    if (f->language->family == REFACTOR_GO) {
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             is_so |= !strncmp(d->name, names[i], strlen(names[i]));
         return is_so && base_ends_with(f->path, "_test.go") && !strcmp(d->what, "function");
@@ -600,7 +600,7 @@ static void cut_unused(tests *t, refactor_cuts *cuts)
         for (uint32_t i = 0; i < file->n_definitions; i++) {
             const code_definition *d = &file->definitions[i];
             const bool is_value = !strcmp(d->what, "variable") || !strcmp(d->what, "constant");
-            const bool is_go = !strcmp(file->language, "go"); /* a package's files share their names */
+            const bool is_go = f->language->family == REFACTOR_GO; /* a package's files share their names */
             bool stays, goes;
             if ((d->parent && *d->parent) || refactor__is_cut(cuts, t->file, d->name_from) ||
                 (is_value && is_go) || (!is_value && strcmp(d->what, "function") != 0) ||
@@ -641,8 +641,8 @@ void refactor__cut_tests(const refactor *x, refactor_cuts *ret)
             .file = i,
             .s = f->file.text.data,
             .n = (uint32_t)f->file.text.len,
-            .is_python = !strcmp(language, "python"),
-            .has_semicolons = strcmp(language, "python") != 0 && strcmp(language, "go") != 0,
+            .is_python = f->language->family == REFACTOR_PYTHON,
+            .has_semicolons = f->language->has_semicolons,
             .form = forms[form].form};
         t.rest = code_blank_comments(language, t.s, t.n);
         for (size_t k = 0; k < x->n_places; k++) {
