@@ -12,6 +12,7 @@
 
 #include "agent/input.h"
 #include "agent/call/stream.h"
+#include "base/numbers.h"
 #include "base/show.h"
 #include "base/utf8.h"
 
@@ -64,33 +65,33 @@ static void print_request(const agent_event *e)
 
 static void print_ledger(const agent_event *e)
 {
-    fprintf(stderr,
-        "turn %lld: new %lld reused %lld generated %lld evicted %lld promoted %lld, %lld must stay",
-        (long long)e->ledger.turn, (long long)e->ledger.new, (long long)e->ledger.reused,
-        (long long)e->ledger.generated, (long long)e->ledger.evicted, (long long)e->ledger.promoted,
-        (long long)e->ledger.protected);
+    fprintf(stderr, "turn %lld: new %s reused %s generated %s evicted %s promoted %s, %s must stay",
+        (long long)e->ledger.turn, BASE_THOUSANDS(e->ledger.new), BASE_THOUSANDS(e->ledger.reused),
+        BASE_THOUSANDS(e->ledger.generated), BASE_THOUSANDS(e->ledger.evicted),
+        BASE_THOUSANDS(e->ledger.promoted), BASE_THOUSANDS(e->ledger.protected));
     if (e->ledger.budget)
-        fprintf(stderr, " | %s %lld/%lld", e->ledger.active_bytes > 0 ? "rows" : "sent",
-            (long long)e->ledger.active,
-            (long long)agent_limit_now(e->ledger.budget, e->ledger.until, e->ledger.host));
+        fprintf(stderr, " | %s %s/%s", e->ledger.active_bytes > 0 ? "rows" : "sent",
+            BASE_THOUSANDS(e->ledger.active),
+            BASE_THOUSANDS(agent_limit_now(e->ledger.budget, e->ledger.until, e->ledger.host)));
     if (e->ledger.ctx)
-        fprintf(stderr, " | %lld/%lld tokens", (long long)e->ledger.n, (long long)e->ledger.ctx);
+        fprintf(stderr, " | %s/%s tokens", BASE_THOUSANDS(e->ledger.n), BASE_THOUSANDS(e->ledger.ctx));
     else /* a session without an end */
-        fprintf(stderr, " | %lld tokens", (long long)e->ledger.n);
+        fprintf(stderr, " | %s tokens", BASE_THOUSANDS(e->ledger.n));
     fprintf(stderr, " | prefill %.1f s, %.1f tokens/s", e->ledger.prefill_s, e->ledger.decode_tps);
     if (e->ledger.drafted)
-        fprintf(stderr, ", lookup %lld/%lld", (long long)e->ledger.accepted, (long long)e->ledger.drafted);
+        fprintf(
+            stderr, ", lookup %s/%s", BASE_THOUSANDS(e->ledger.accepted), BASE_THOUSANDS(e->ledger.drafted));
     if (e->ledger.ceiling > 0)
         fprintf(stderr, " | structure %.2f (chance %.2f, at most %.2f)", e->ledger.structure,
             e->ledger.chance, e->ledger.ceiling);
     if (e->ledger.read > 0)
-        fprintf(stderr, " | a step read %.0f%% of the rows, %lld not, %.0f%% as before", 100 * e->ledger.read,
-            (long long)e->ledger.unread, 100 * e->ledger.kept);
+        fprintf(stderr, " | a step read %.0f%% of the rows, %s not, %.0f%% as before", 100 * e->ledger.read,
+            BASE_THOUSANDS(e->ledger.unread), 100 * e->ledger.kept);
     if (e->ledger.deferred)
-        fprintf(stderr, " | deferred %lld, %.0f%% of the prefill not computed", (long long)e->ledger.deferred,
-            100 * e->ledger.spared);
+        fprintf(stderr, " | deferred %s, %.0f%% of the prefill not computed",
+            BASE_THOUSANDS(e->ledger.deferred), 100 * e->ledger.spared);
     if (e->ledger.computed)
-        fprintf(stderr, " | %lld of those left below were computed", (long long)e->ledger.computed);
+        fprintf(stderr, " | %s of those left below were computed", BASE_THOUSANDS(e->ledger.computed));
     if (e->ledger.why) fprintf(stderr, " | why: %s", e->ledger.why);
     fputc('\n', stderr);
 }

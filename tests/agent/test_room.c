@@ -47,7 +47,7 @@ static void test_room__beyond_half_of_the_context_the_person_decides(void **stat
     static const char script[] = "ctx 9000\nbudget 2600\nanswer Yes.\n";
     host h = ask(script, true, AGENT_YES, "What is in @big.c ?");
     assert_int_equal(h.asked, 1);
-    assert_true(told(&h, "in 960 lines, more than half of the model's context of 9000"));
+    assert_true(told(&h, "in 960 lines, more than half of the model's context of 9,000"));
     assert_true(told(&h, "return a + 1673;"));
     free_host(&h);
 
@@ -59,7 +59,7 @@ static void test_room__beyond_half_of_the_context_the_person_decides(void **stat
 
     h = ask(script, false, AGENT_NO, "What is in @big.c ?"); /* nobody to ask */
     assert_int_equal(h.asked, 0);
-    assert_true(told(&h, "nobody can be asked in this run: its first 4500 tokens are put in front"));
+    assert_true(told(&h, "nobody can be asked in this run: its first 4,500 tokens are put in front"));
     assert_true(told(&h, "return a + 0;"));
     assert_false(told(&h, "return a + 1673;"));
     free_host(&h);
@@ -72,7 +72,7 @@ static void test_room__files_of_one_message_share_it(void **state)
     host h = ask("ctx 9000\nbudget 2600\nanswer Yes.\n", true, AGENT_YES, "Compare @one.c and @two.c please");
     assert_int_equal(h.asked, 1); /* for the second */
     assert_true(told(&h, "@two.c: "));
-    assert_true(told(&h, "more than half of the model's context of 9000 with what else this message names"));
+    assert_true(told(&h, "more than half of the model's context of 9,000 with what else this message names"));
     assert_true(told(&h, "return a + 833;"));
     assert_true(told(&h, "return a + 973;"));
     free_host(&h);

@@ -67,8 +67,8 @@ def main():
             f.writelines(json.dumps({k: v for k, v in e.items() if k != "runs"}) + "\n" for e in kept)
     exact = sum(r["cached"] == r["predicted"] for r in requests)
     within = sum(0 <= r["cached"] - r["predicted"] <= 1 for r in requests)
-    cuts = [(re.search(r"a cut: (at most )?(\d+) tokens to compute again were shown, (\d+) paid", r.get("why", "")), r) for r in requests]
-    cuts = [(bool(m[1]), int(m[2]), int(m[3]), r) for m, r in cuts if m]
+    cuts = [(re.search(r"a cut: (at most )?([\d,]+) tokens to compute again were shown, ([\d,]+) paid", r.get("why", "")), r) for r in requests]
+    cuts = [(bool(m[1]), *(int(n.replace(",", "")) for n in m.groups()[1:]), r) for m, r in cuts if m]
     for most, shown, paid, r in cuts:
         print(f"turn {r['turn']}: sent {r['sent']}, shown {'at most ' if most else ''}{shown}, paid {paid}, found {r['cached']} of {r['predicted']}, "
               f"computed {r['computed']}")

@@ -282,8 +282,8 @@ static int run_map(agent *a, const char *arguments, base_err *err)
         base_buf_printf(
             &a->notes.map, "The definitions of this tree that the others lean on:\n%s\n", map.data);
         agent__notice(a, "%s", map.data);
-        agent__notice(a, "%u definitions, about %zu tokens; they stand in front of the next request", shown,
-            map.len / BYTES_PER_TOKEN);
+        agent__notice(a, "%s definitions, about %s tokens; they stand in front of the next request",
+            BASE_THOUSANDS(shown), BASE_THOUSANDS(map.len / BYTES_PER_TOKEN));
     } else {
         agent__notice(a, "this tree has no definitions that the program can read");
     }

@@ -9,6 +9,7 @@
 #include "agent/session/segments.h"
 #include "agent/session/tell.h"
 #include "agent/turn/turn.h"
+#include "base/numbers.h"
 #include "kv/session.h"
 
 void agent__list_skills(agent *a, base_buf *out)
@@ -34,8 +35,8 @@ static int check_room(agent *a, const agent_skill *s, const base_buf *text, base
     const uint32_t n = agent__count(a, text->data, text->len);
     const uint32_t room = now.n_ctx > now.n_tokens ? (now.n_ctx - now.n_tokens) / 2 : 0;
     if (now.endless || n <= room) return 0;
-    return base_fail(err, BASE_E_LIMIT, "%s has %u tokens, and %u is half of what the session has left: /new",
-        s->path, n, room);
+    return base_fail(err, BASE_E_LIMIT, "%s has %s tokens, and %s is half of what the session has left: /new",
+        s->path, BASE_THOUSANDS(n), BASE_THOUSANDS(room));
 }
 
 static int begin(agent *a, const agent_skill *s, const char *arguments, base_buf *request, base_err *err)

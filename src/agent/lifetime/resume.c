@@ -17,6 +17,7 @@
 #include "agent/session/tell.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/numbers.h"
 
 /* Logged tokens of one origin, and how far the engine has them. */
 typedef struct logged_run {
@@ -505,13 +506,14 @@ int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, bas
     const char *why =
         options->why_not && options->why_not->code ? options->why_not->msg : "the snapshot is not the log's";
     if (complete)
-        agent__notice(a, "resumed session %s: %u tokens, none computed again", a->telling.id, total);
-    else if (partial)
-        agent__notice(a, "resumed session %s: %u tokens from the snapshot, %u computed again from the log",
-            a->telling.id, h.snapshot_n, total - h.snapshot_n);
-    else
         agent__notice(
-            a, "resumed session %s: %u tokens computed again from the log (%s)", a->telling.id, total, why);
+            a, "resumed session %s: %s tokens, none computed again", a->telling.id, BASE_THOUSANDS(total));
+    else if (partial)
+        agent__notice(a, "resumed session %s: %s tokens from the snapshot, %s computed again from the log",
+            a->telling.id, BASE_THOUSANDS(h.snapshot_n), BASE_THOUSANDS(total - h.snapshot_n));
+    else
+        agent__notice(a, "resumed session %s: %s tokens computed again from the log (%s)", a->telling.id,
+            BASE_THOUSANDS(total), why);
     /* The screen tells the mode that was logged last; in force is the one it was opened with. */
     if (h.mode != a->settings.mode) agent__notice(a, "mode %s", agent_mode_word(a->settings.mode));
     if (h.turn_open) { /* told once: from here on the log says how it ended */

@@ -12,6 +12,7 @@
 #include "agent/session/ledger.h"
 #include "agent/session/tell.h"
 #include "base/mem.h"
+#include "base/numbers.h"
 
 typedef enum answer { FILES_TOO, CONVERSATION_ALONE, NEITHER } answer;
 
@@ -89,8 +90,8 @@ int agent__rewind(agent *a, uint32_t turn, base_err *err)
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
     if (s.to_walk)
-        agent__notice(
-            a, "%u tokens are computed again: the newest state that was kept lies so far back", s.to_walk);
+        agent__notice(a, "%s tokens are computed again: the newest state that was kept lies so far back",
+            BASE_THOUSANDS(s.to_walk));
     if (wanted == FILES_TOO) {
         a->made.world++;
         agent__notice_changes(a, &told);

@@ -9,6 +9,7 @@
 #include "agent/session/tell.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/numbers.h"
 
 enum { KEPT_TOKENS = 1024 }; /* of the context, for the request itself and for its answer */
 
@@ -88,23 +89,24 @@ uint32_t agent__file_room(agent *a, const char *path, uint32_t n_tokens, uint32_
     if (n_tokens <= left && n_tokens <= half) return n_tokens;
     const char *others = n_taken ? " with what else this message names" : "";
     base_buf size = {0}, text = {0};
-    base_buf_printf(&size, "@%s: %u tokens in %u lines", path, n_tokens, n_lines);
+    base_buf_printf(
+        &size, "@%s: %s tokens in %s lines", path, BASE_THOUSANDS(n_tokens), BASE_THOUSANDS(n_lines));
     uint32_t room = left < half ? left : half;
     if (left <= half) {
         agent__notice(a,
-            "%s do not fit into the %u that the session's context has left%s: its first part is put in "
+            "%s do not fit into the %s that the session's context has left%s: its first part is put in "
             "front; /compact or a new session makes room",
-            size.data, left, others);
+            size.data, BASE_THOUSANDS(left), others);
     } else if (!a->host.approve) {
         agent__notice(a,
-            "%s are more than half of the model's context of %u%s, and nobody can be asked in this run: its "
-            "first %u tokens are put in front",
-            size.data, a->info.n_ctx, others, half);
+            "%s are more than half of the model's context of %s%s, and nobody can be asked in this run: its "
+            "first %s tokens are put in front",
+            size.data, BASE_THOUSANDS(a->info.n_ctx), others, BASE_THOUSANDS(half));
     } else {
         const uint32_t most = n_tokens < left ? n_tokens : left;
-        base_buf_printf(
-            &text, "%s, more than half of the model's context of %u%s", size.data, a->info.n_ctx, others);
-        if (most < n_tokens) base_buf_printf(&text, "; the first %u have room", most);
+        base_buf_printf(&text, "%s, more than half of the model's context of %s%s", size.data,
+            BASE_THOUSANDS(a->info.n_ctx), others);
+        if (most < n_tokens) base_buf_printf(&text, "; the first %s have room", BASE_THOUSANDS(most));
         put_time(a, most, &text);
         room = is_wanted(a, text.data) ? most : 0;
         if (!room) agent__notice(a, "@%s is left out; @NAME brings a definition of it alone", path);

@@ -215,9 +215,9 @@ static void tell_small_budget(agent *a, uint32_t budget)
     if (!budget || budget >= least || a->aside.small_told == budget) return;
     a->aside.small_told = budget;
     agent__notice(a,
-        "a budget of %u tokens is too small: %u stand in front of every request, and a cut goes down to "
-        "%.0f%% of the budget. At least %u are enough for that, and what is said comes on top of it",
-        budget, fixed, low * 100, least);
+        "a budget of %s tokens is too small: %s stand in front of every request, and a cut goes down to "
+        "%.0f%% of the budget. At least %s are enough for that, and what is said comes on top of it",
+        BASE_THOUSANDS(budget), BASE_THOUSANDS(fixed), low * 100, BASE_THOUSANDS(least));
 }
 
 int agent__hold_budget(agent *a, const char *message, base_err *err)
@@ -316,14 +316,14 @@ void agent__put_paid(agent *a, const engine_request *r, base_buf *out)
     const agent_price w = a->aside.waiting;
     a->aside.waiting.is_open = false;
     if (!w.is_open) return;
-    base_buf_printf(out, "%sa cut: %s%u tokens to compute again were shown, ", out->len ? "; " : "",
-        w.at_most ? "at most " : "", w.shown);
+    base_buf_printf(out, "%sa cut: %s%s tokens to compute again were shown, ", out->len ? "; " : "",
+        w.at_most ? "at most " : "", BASE_THOUSANDS(w.shown));
     const int64_t fresh =
         (int64_t)w.before + r->sent - w.n_active; /* what it had computed without a cut, too */
     if (r->computed < 0)
         base_buf_puts(out, "what was paid is not told");
     else
-        base_buf_printf(out, "%lld paid", (long long)(r->computed > fresh ? r->computed - fresh : 0));
+        base_buf_printf(out, "%s paid", BASE_THOUSANDS(r->computed > fresh ? r->computed - fresh : 0));
 }
 
 void agent__truncate_aside(agent *a, uint32_t n)

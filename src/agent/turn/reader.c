@@ -5,6 +5,7 @@
 #include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"
 #include "agent/turn/turn.h"
+#include "base/numbers.h"
 
 /* <think> and its end, which some converters made control tokens; NULL: another. */
 static const char *think_mark(const agent *a, int32_t id, size_t *n)
@@ -100,7 +101,8 @@ bool agent__ends_thought(agent *a, agent_reader *r, model_ids *ret)
     if (!is_known) return false;
     r->n_closed++;
     if (!a->thoughts.told_long)
-        agent__notice(a, "a thought of %u tokens was ended (--max-thought): the answer begins", r->n_thought);
+        agent__notice(a, "a thought of %s tokens was ended (--max-thought): the answer begins",
+            BASE_THOUSANDS(r->n_thought));
     a->thoughts.told_long = true;
     return true;
 }

@@ -138,10 +138,11 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         if (i->evicted && i->promoted) base_buf_puts(&b, ", ");
         put_rows(u, &b, i->promoted, "promoted", &i->body);
         if (i->again)
-            base_buf_printf(&b, "%smessage computed again (%u tokens)", b.len > start ? "; " : "", i->again);
+            base_buf_printf(&b, "%smessage computed again (%s tokens)", b.len > start ? "; " : "",
+                BASE_THOUSANDS(i->again));
         if (i->answer_again)
-            base_buf_printf(
-                &b, "%sanswer computed again (%u tokens)", b.len > start ? "; " : "", i->answer_again);
+            base_buf_printf(&b, "%sanswer computed again (%s tokens)", b.len > start ? "; " : "",
+                BASE_THOUSANDS(i->answer_again));
         if (i->diff.len) base_buf_printf(&b, "%s%s", b.len > start ? "; " : "", i->diff.data);
         f.prefix_style = evicted_style;
         tui_flow_add(&f, evicted_style, b.data, b.len);
