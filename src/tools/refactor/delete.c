@@ -263,109 +263,144 @@ static void drop_imports(const refactor_file *f, refactor_edits *edits)
     }
 }
 
+/* ---- all ---- */
+
+typedef struct deletion {
+    refactor *x;
+    const char *to;        /* what is to stand in place of its calls; NULL: nothing was said */
+    char *alias;           /* what else has its meaning and takes every place; NULL: nothing */
+    char *next;            /* what imports name instead; NULL: they go */
+    refactor_edits *edits; /* of each file */
+    refactor_instead instead;
+    refactor_cuts cuts; /* of tests */
+    base_buf left;      /* uses that nothing can stand for, as they are listed */
+    base_buf of_tests;  /* what was cut of tests, in words */
+    size_t n_left, n_calls, n_replaced;
+    size_t done_in; /* the call that was replaced last: its file, and where it ends */
+    uint32_t done_to;
+} deletion;
+
+static void deletion_begin(deletion *d, refactor *x, const char *to)
+{
+    *d = (deletion){.x = x, .to = to, .done_in = SIZE_MAX};
+    d->edits = base_xcalloc(x->n_files + 1, sizeof *d->edits);
+    d->alias = to ? NULL : alias_of(x);
+    d->next = d->alias ? base_xstrdup(d->alias) : follower(x, to);
+    if (to) refactor__read_instead(x, to, &d->instead);
+    if (!d->alias && (!to || !*to || !strcmp(to, "nothing"))) refactor__cut_tests(x, &d->cuts);
+}
+
+static void deletion_free(deletion *d)
+{
+    for (size_t i = 0; i < d->x->n_files; i++) refactor__edits_free(&d->edits[i]);
+    free(d->edits);
+    refactor__instead_free(&d->instead);
+    free(d->alias);
+    free(d->next);
+    free(d->cuts.all);
+    base_buf_free(&d->left);
+    base_buf_free(&d->of_tests);
+}
+
+/* What becomes of a place that the tests' cuts leave. */
+static void delete_place(deletion *d, const refactor_place *p)
+{
+    refactor *x = d->x;
+    refactor_edits *edits = &d->edits[p->file];
+    const bool is_listed = p->use->import != UINT32_MAX || p->use->is_exported;
+    if (p->verdict == REFACTOR_UNSURE) {
+        list_use(x, p, d->n_left++, &d->left);
+    } else if (is_definition(x, p)) {
+        remove_definition(x, p, edits);
+    } else if (is_inside(x, p) ||
+               (is_listed && (replace_import(x, p, d->next, edits) || remove_import(x, p, edits)))) {
+        return;
+    } else if (p->file == d->done_in && p->use->from < d->done_to) { /* in a call that was replaced */
+        d->n_calls++;
+    } else if (d->alias && p->use->role < CODE_USE_STRING && !p->use->is_shorthand) {
+        refactor__edit(edits, p->use->from, p->use->from + (uint32_t)strlen(x->name), d->alias);
+        d->n_replaced++;
+    } else if (d->to && replace_call(x, p, &d->instead, edits, &d->done_to)) {
+        d->done_in = p->file;
+        d->n_calls++;
+    } else {
+        list_use(x, p, d->n_left++, &d->left);
+    }
+}
+
+static void put_files(deletion *d, tool_changes *ret)
+{
+    for (size_t i = 0; i < d->x->n_files; i++) {
+        const refactor_file *f = &d->x->files[i];
+        base_buf text = {0};
+        if (!d->edits[i].n) continue;
+        const bool is_gone = refactor__is_file_cut(&d->cuts, i);
+        if (!is_gone) drop_imports(f, &d->edits[i]);
+        if (!is_gone) refactor__edits_apply(&d->edits[i], &f->file.text, &text);
+        tool__changes_add(ret, f->path, &f->file, &text);
+        ret->all[ret->n - 1]->removes = is_gone;
+    }
+}
+
+static void say_left(const deletion *d)
+{
+    const refactor *x = d->x;
+    tool__say(x->result, TOOL_REFUSED, "%s is used in %zu place%s: %s%s. Nothing was changed. ", x->name,
+        d->n_left, d->n_left == 1 ? "" : "s", d->left.data, d->n_left > MAX_LISTED ? ", ..." : "");
+    base_buf_puts(&x->result->text,
+        d->to ? "These are no calls that \"to\" could stand for: change them first.\n"
+              : "Next: change these first; or the same call with \"to\", what stands in place of each call "
+                "(\"nothing\" removes calls that stand alone).\n");
+}
+
+static void say_deleted(const deletion *d, tool_changes *ret, base_buf *headline)
+{
+    const refactor_target *t = &d->x->target;
+    base_buf say = {0};
+    base_buf_printf(&say, "deleted %s %s from %s", t->what, d->x->name, t->in->path);
+    base_buf_printf(headline, "delete %s %s", t->what, d->x->name);
+    if (d->n_calls) {
+        base_buf_printf(&say, " and its %zu call%s", d->n_calls, d->n_calls == 1 ? "" : "s");
+        base_buf_printf(headline, " and its %zu call%s", d->n_calls, d->n_calls == 1 ? "" : "s");
+    }
+    if (d->n_replaced) {
+        const char *s = d->n_replaced == 1 ? "" : "s";
+        base_buf_printf(&say, ", and %zu place%s say %s now", d->n_replaced, s, d->alias);
+        base_buf_printf(headline, ", %s in %zu place%s", d->alias, d->n_replaced, s);
+    }
+    if (d->of_tests.len) {
+        base_buf_puts(&say, d->of_tests.data);
+        base_buf_puts(headline, " and its uses in tests");
+    }
+    base_buf_printf(&say, ": %zu file%s changed.\n", ret->n, ret->n == 1 ? "" : "s");
+    const size_t at = say.len;
+    refactor__say_documents(d->x, &say);
+    if (say.len > at) ret->notice = base_xstrdup(say.data + at);
+    ret->say = base_buf_take(&say);
+}
+
 bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
 {
-    const refactor_target *t = &x->target;
-    if (!t->definition) {
+    deletion d;
+    if (!x->target.definition) {
         tool__say(x->result, TOOL_REFUSED,
             "%s is a local: delete works on definitions. Nothing was changed.\n", x->name);
         return false;
     }
     if (!refactor__resolve(x)) return false;
-    refactor_edits *edits = base_xcalloc(x->n_files + 1, sizeof *edits);
-    refactor_instead *instead = base_xcalloc(1, sizeof *instead);
-    char *alias = q->to ? NULL : alias_of(x), *next = alias ? base_xstrdup(alias) : follower(x, q->to);
-    if (q->to) refactor__read_instead(x, q->to, instead);
-    refactor_cuts cuts = {0};
-    if (!alias && (!q->to || !*q->to || !strcmp(q->to, "nothing"))) refactor__cut_tests(x, &cuts);
-    base_buf left = {0}, of_tests = {0};
-    size_t n_left = 0, n_calls = 0, n_replaced = 0, done_in = SIZE_MAX;
-    uint32_t done_to = 0;
+    deletion_begin(&d, x, q->to);
     for (size_t i = 0; i < x->n_places; i++) {
         const refactor_place *p = &x->places[i];
-        if (refactor__is_cut(&cuts, p->file, p->use->from)) continue;
-        if (p->verdict == REFACTOR_UNSURE) {
-            list_use(x, p, n_left++, &left);
-            continue;
-        }
-        if (is_definition(x, p)) {
-            remove_definition(x, p, &edits[p->file]);
-            continue;
-        }
-        if (is_inside(x, p)) continue;
-        const bool is_listed = p->use->import != UINT32_MAX || p->use->is_exported;
-        if (is_listed && replace_import(x, p, next, &edits[p->file])) continue;
-        if (is_listed && remove_import(x, p, &edits[p->file])) continue;
-        if (p->file == done_in && p->use->from < done_to) { /* an argument of a call that was replaced */
-            n_calls++;
-            continue;
-        }
-        if (alias && p->use->role < CODE_USE_STRING && !p->use->is_shorthand) {
-            refactor__edit(&edits[p->file], p->use->from, p->use->from + (uint32_t)strlen(x->name), alias);
-            n_replaced++;
-            continue;
-        }
-        if (q->to && replace_call(x, p, instead, &edits[p->file], &done_to)) {
-            done_in = p->file;
-            n_calls++;
-            continue;
-        }
-        list_use(x, p, n_left++, &left);
+        if (!refactor__is_cut(&d.cuts, p->file, p->use->from)) delete_place(&d, p);
     }
-    refactor__apply_cuts(x, &cuts, edits, &of_tests);
-    for (size_t i = 0; i < x->n_files && !n_left; i++) {
-        base_buf text = {0};
-        if (!edits[i].n) continue;
-        const bool is_gone = refactor__is_file_cut(&cuts, i);
-        if (!is_gone) drop_imports(&x->files[i], &edits[i]);
-        if (!is_gone) refactor__edits_apply(&edits[i], &x->files[i].file.text, &text);
-        tool__changes_add(ret, x->files[i].path, &x->files[i].file, &text);
-        ret->all[ret->n - 1]->removes = is_gone;
+    refactor__apply_cuts(x, &d.cuts, d.edits, &d.of_tests);
+    const bool is_good = !d.n_left;
+    if (is_good) {
+        put_files(&d, ret);
+        say_deleted(&d, ret, headline);
+    } else {
+        say_left(&d);
     }
-    for (size_t i = 0; i < x->n_files; i++) refactor__edits_free(&edits[i]);
-    free(edits);
-    refactor__instead_free(instead);
-    free(instead);
-    free(next);
-    free(cuts.all);
-    char *instead_of_it = n_replaced && !n_left ? base_xstrdup(alias) : NULL;
-    free(alias);
-    if (n_left) {
-        tool__say(x->result, TOOL_REFUSED, "%s is used in %zu place%s: %s%s. Nothing was changed. ", x->name,
-            n_left, n_left == 1 ? "" : "s", left.data, n_left > MAX_LISTED ? ", ..." : "");
-        base_buf_puts(&x->result->text,
-            q->to
-                ? "These are no calls that \"to\" could stand for: change them first.\n"
-                : "Next: change these first; or the same call with \"to\", what stands in place of each call "
-                  "(\"nothing\" removes calls that stand alone).\n");
-        base_buf_free(&left);
-        base_buf_free(&of_tests);
-        return false;
-    }
-    base_buf say = {0};
-    base_buf_printf(&say, "deleted %s %s from %s", t->what, x->name, t->in->path);
-    base_buf_printf(headline, "delete %s %s", t->what, x->name);
-    if (n_calls) {
-        base_buf_printf(&say, " and its %zu call%s", n_calls, n_calls == 1 ? "" : "s");
-        base_buf_printf(headline, " and its %zu call%s", n_calls, n_calls == 1 ? "" : "s");
-    }
-    if (instead_of_it) {
-        base_buf_printf(
-            &say, ", and %zu place%s say %s now", n_replaced, n_replaced == 1 ? "" : "s", instead_of_it);
-        base_buf_printf(
-            headline, ", %s in %zu place%s", instead_of_it, n_replaced, n_replaced == 1 ? "" : "s");
-    }
-    free(instead_of_it);
-    if (of_tests.len) {
-        base_buf_puts(&say, of_tests.data);
-        base_buf_puts(headline, " and its uses in tests");
-    }
-    base_buf_printf(&say, ": %zu file%s changed.\n", ret->n, ret->n == 1 ? "" : "s");
-    const size_t at = say.len;
-    refactor__say_documents(x, &say);
-    if (say.len > at) ret->notice = base_xstrdup(say.data + at);
-    ret->say = base_buf_take(&say);
-    base_buf_free(&of_tests);
-    base_buf_free(&left);
-    return true;
+    deletion_free(&d);
+    return is_good;
 }
