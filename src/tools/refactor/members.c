@@ -157,78 +157,110 @@ static bool is_kind(const refactor_target *t, const code_use *u)
     return u->is_call == t->is_function;
 }
 
-refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, const code_use *u)
+/* A key of a literal, or an argument's name in Type(name=1). */
+static refactor_decision decide_key(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
     const refactor_family family = f->language->family;
-    if (u->role == CODE_USE_KEY) {
-        if (t->is_function && family != REFACTOR_JS) return other;
-        if (family == REFACTOR_JAVA) return other;
-        if (family == REFACTOR_PYTHON) /* of a dataclass; else they are the parameters of __init__ */
-            return !strcmp(u->callee, t->parent) && !has_constructor(t) ? sure : other;
-        if (f->language->has_free_objects) return unsure("the object's type is not known");
-        return by_type(x, f, u, u->callee);
+    if (t->is_function && family != REFACTOR_JS) return other;
+    if (family == REFACTOR_JAVA) return other;
+    if (family == REFACTOR_PYTHON) /* of a dataclass; else they are the parameters of __init__ */
+        return !strcmp(u->callee, t->parent) && !has_constructor(t) ? sure : other;
+    if (f->language->has_free_objects) return unsure("the object's type is not known");
+    return by_type(x, f, u, u->callee);
+}
+
+/* import static a.B.name */
+static bool is_static_import(const refactor_target *t, const refactor_file *f, const code_import *m)
+{
+    const size_t n = strlen(m->module), k = strlen(t->name) + strlen(t->parent) + 1;
+    return f->language->family == REFACTOR_JAVA && n > k &&
+           !strncmp(m->module + n - k, t->parent, strlen(t->parent));
+}
+
+/* import static a.B.* */
+static bool imports_all(const refactor_target *t, const refactor_file *f)
+{
+    for (uint32_t i = 0; i < f->uses->n_imports; i++) {
+        const code_import *m = &f->uses->imports[i];
+        const size_t n = strlen(m->module), k = strlen(t->parent);
+        if (!strcmp(m->local, "*") && n > k && m->module[n - k - 1] == '.' &&
+            !strcmp(m->module + n - k, t->parent))
+            return true;
     }
+    return false;
+}
+
+/* A bare name, which some languages take for a member of the type around it. */
+static refactor_decision decide_bare_member(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    if (u->is_shorthand && u->import == UINT32_MAX && !u->is_exported && f->language->has_free_objects)
+        return unsure("the object's type is not known"); /* {name}: a member and a variable */
+    if (u->binding != UINT32_MAX || u->is_type) return other;
+    if (u->import != UINT32_MAX) return is_static_import(t, f, &f->uses->imports[u->import]) ? sure : other;
+    if (!f->language->has_bare_members) return other;
+    if (!strcmp(t->what, "constant")) return has_rival_member(x) ? unsure("several enums have it") : sure;
+    if (!is_kind(t, u)) return other;
+    if (*u->holder && refactor__is_kin(x, u->holder)) return refactor__by_home(x, f, u->from, u->holder);
+    if (f == t->in && refactor__stands_in_type(f, t->parent, u->from)) /* of a class around this one */
+        return has_own_member(x, f, u->holder) ? other : sure;
+    if (f != t->in && is_around(x, f, u->from)) return unsure("a class around it may have it from a parent");
+    if (imports_all(t, f)) return sure;
+    return refactor__import_of(f, t->name) ? by_rarity(x, u) : other;
+}
+
+/* What a call gives: New_type().name, make_type().name. */
+static refactor_decision decide_of_call(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    if (refactor__is_kin(x, u->object) &&
+        !(refactor__is_type_of_tree(x, u->object) && !refactor__is_only(x, u->object, true)))
+        return refactor__by_home(x, f, u->from, u->object);
+    if ((!strncmp(u->object, "New", 3) || !strncmp(u->object, "new", 3)) &&
+        !strcmp(u->object + 3 + (u->object[3] == '_'), t->parent))
+        return t->is_parent_shared ? unsure("several types have the name of its type") : sure;
+    return refactor__is_only(x, u->object, true) ? other : by_rarity(x, u);
+}
+
+/* Something with a name of its own: Type.name, module.name, value.name. */
+static refactor_decision decide_of_name(refactor *x, const refactor_file *f, const code_use *u)
+{
+    if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->from, u->object);
+    const code_import *m = refactor__import_of(f, u->object);
+    if (m && *m->name && !strcmp(m->name, x->target.parent)) return sure;
+    if (m && (!*m->name || (*m->name >= 'A' && *m->name <= 'Z'))) return other;
+    if (refactor__is_type_of_tree(x, u->object)) return other;
+    if (f->language->family == REFACTOR_RUST && *u->object >= 'A' && *u->object <= 'Z' && u->object[1])
+        return other; /* Ordering::Less: of a type that is none of the tree's */
+    return by_rarity(x, u);
+}
+
+static refactor_decision decide_of_self(refactor *x, const refactor_file *f, const code_use *u)
+{
+    if (!*u->object) return unsure("this stands outside of a type");
+    if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->from, u->object);
+    if (f->language->is_structural) return unsure("types of TypeScript go by their members");
+    return f->language->family == REFACTOR_PYTHON && !has_rival_member(x)
+               ? unsure("its class is none of this one's")
+               : other;
+}
+
+refactor_decision refactor__decide_member(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    if (u->role == CODE_USE_KEY) return decide_key(x, f, u);
     if (u->role == CODE_USE_MACRO) return u->is_access ? by_rarity(x, u) : other;
-    if (u->role == CODE_USE_NAME) {
-        if (u->is_shorthand && u->import == UINT32_MAX && !u->is_exported && f->language->has_free_objects)
-            return unsure("the object's type is not known"); /* {name}: a member and a variable */
-        if (u->binding != UINT32_MAX || u->is_type) return other;
-        if (u->import != UINT32_MAX) { /* import static a.B.name */
-            const code_import *m = &f->uses->imports[u->import];
-            const size_t n = strlen(m->module), k = strlen(t->name) + strlen(t->parent) + 1;
-            return family == REFACTOR_JAVA && n > k &&
-                           !strncmp(m->module + n - k, t->parent, strlen(t->parent))
-                       ? sure
-                       : other;
-        }
-        if (!f->language->has_bare_members) return other;
-        if (!strcmp(t->what, "constant")) return has_rival_member(x) ? unsure("several enums have it") : sure;
-        if (!is_kind(t, u)) return other;
-        if (*u->holder && refactor__is_kin(x, u->holder)) return refactor__by_home(x, f, u->from, u->holder);
-        if (f == t->in && refactor__stands_in_type(f, t->parent, u->from)) /* of a class around this one */
-            return has_own_member(x, f, u->holder) ? other : sure;
-        if (f != t->in && is_around(x, f, u->from))
-            return unsure("a class around it may have it from a parent");
-        for (uint32_t i = 0; i < f->uses->n_imports; i++) { /* import static a.B.* */
-            const code_import *m = &f->uses->imports[i];
-            const size_t n = strlen(m->module), k = strlen(t->parent);
-            if (!strcmp(m->local, "*") && n > k && m->module[n - k - 1] == '.' &&
-                !strcmp(m->module + n - k, t->parent))
-                return sure;
-        }
-        return refactor__import_of(f, t->name) ? by_rarity(x, u) : other;
-    }
-    if (family == REFACTOR_JAVA && u->import == UINT32_MAX && !is_kind(t, u) &&
+    if (u->role == CODE_USE_NAME) return decide_bare_member(x, f, u);
+    if (f->language->family == REFACTOR_JAVA && u->import == UINT32_MAX && !is_kind(t, u) &&
         strcmp(t->what, "constant") != 0)
         return other;
     switch (u->object_kind) {
-    case CODE_OBJECT_SELF:
-        if (!*u->object) return unsure("this stands outside of a type");
-        if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->from, u->object);
-        if (f->language->is_structural) return unsure("types of TypeScript go by their members");
-        return family == REFACTOR_PYTHON && !has_rival_member(x) ? unsure("its class is none of this one's")
-                                                                 : other;
+    case CODE_OBJECT_SELF: return decide_of_self(x, f, u);
     case CODE_OBJECT_TYPED: return by_type(x, f, u, u->object);
-    case CODE_OBJECT_CALLED:
-        if (refactor__is_kin(x, u->object) &&
-            !(refactor__is_type_of_tree(x, u->object) && !refactor__is_only(x, u->object, true)))
-            return refactor__by_home(x, f, u->from, u->object);
-        if ((!strncmp(u->object, "New", 3) || !strncmp(u->object, "new", 3)) &&
-            !strcmp(u->object + 3 + (u->object[3] == '_'), t->parent))
-            return t->is_parent_shared ? unsure("several types have the name of its type") : sure;
-        return refactor__is_only(x, u->object, true) ? other : by_rarity(x, u);
-    case CODE_OBJECT_MODULE: return other;
-    case CODE_OBJECT_NAMED: {
-        if (refactor__is_kin(x, u->object)) return refactor__by_home(x, f, u->from, u->object);
-        const code_import *m = refactor__import_of(f, u->object);
-        if (m && *m->name && !strcmp(m->name, t->parent)) return sure;
-        if (m && (!*m->name || (*m->name >= 'A' && *m->name <= 'Z'))) return other;
-        if (refactor__is_type_of_tree(x, u->object)) return other;
-        if (family == REFACTOR_RUST && *u->object >= 'A' && *u->object <= 'Z' && u->object[1])
-            return other; /* Ordering::Less: of a type that is none of the tree's */
-        return by_rarity(x, u);
-    }
+    case CODE_OBJECT_CALLED: return decide_of_call(x, f, u);
+    case CODE_OBJECT_NAMED: return decide_of_name(x, f, u);
+    case CODE_OBJECT_MODULE:
     case CODE_OBJECT_LITERAL: return other;
     default: return by_rarity(x, u);
     }
