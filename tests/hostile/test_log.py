@@ -17,9 +17,25 @@ NUMBERS = ((1 << 32) - 1, (1 << 32) - 2, 3000000000, -1, 1 << 62)
 
 
 class Logged(Hostile):
-    def keep(self):
-        self.data, self.good = os.path.join(self.home, "data"), os.path.join(self.folder, "good")
+    """The session is made once; each other test of the class gets its files again, at the same place."""
+
+    def setUp(self):
+        made = self.__class__.__dict__.get("made")
+        if made:
+            self.__dict__.update(made)
+            shutil.copytree(self.aside, self.folder, symlinks=True)
+            return
+        super().setUp()
+        self.make()
+        self.data, self.good, self.aside = os.path.join(self.home, "data"), os.path.join(self.folder, "good"), self.folder + "-aside"
         shutil.copytree(self.data, self.good)
+        shutil.copytree(self.folder, self.aside, symlinks=True)
+        self.__class__.made = {name: vars(self)[name] for name in ("folder", "tree", "home", "env", "session", "data", "good", "aside")}
+
+    @classmethod
+    def tearDownClass(cls):
+        if "made" in cls.__dict__:
+            shutil.rmtree(cls.made["aside"], ignore_errors=True)
 
     def change(self, what, rows=True):
         """The session as it was, but for `what`; without its rows all of the log is executed again."""
@@ -45,14 +61,12 @@ class Logged(Hostile):
 
 
 class Log(Logged):
-    def setUp(self):
-        super().setUp()
+    def make(self):
         _, events, _ = self.ask(call("write", "hello", path="new.txt") + "answer Done.\n", "edits")
         self.session = events[0]["id"]
         self.go_on("Second", call("read", path="src/one.c") + "answer Two.\n")
         self.go_on("/rewind 2", "answer Two.\n")
         self.go_on("Third", "answer Three.\n")
-        self.keep()
 
     def go_on(self, text, script="answer Yes.\n"):
         return self.kvist("-p", text, "--mode", "edits", "--resume", self.session, "--fake-script", self.script(script))
@@ -244,15 +258,13 @@ def pack(text):
 class WhatIf(Logged):
     """A session of a real model under a budget, computed again from a log that somebody changed."""
 
-    def setUp(self):
-        super().setUp()
+    def make(self):
         self.env["KVIST_MODEL"] = SHORT
         words = ["--model", SHORT, "--json", "--max-tokens", "8", "--mode", "plan", "--context", "off", "--threads", "1", "--kv-budget", "1664"]
         run = self.kvist("-p", "What does twice do? " * 4, *words)
         self.session = json.loads(run.stdout.splitlines()[0])["id"]
         for text in ("And where is it?", "/rewind 2", "Say more of it."):
             self.assertEqual(self.kvist("-p", text, *words, "--resume", self.session).returncode, 0)
-        self.keep()
 
     def compute(self, *words):
         return self.kvist("what-if", self.session, "--kv-budget", "1800", "--threads", "1", *words)
