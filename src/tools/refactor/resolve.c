@@ -233,7 +233,7 @@ static refactor_decision decide_dotted(refactor *x, const refactor_file *f, cons
 static bool is_attribute(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
-    char *object = t->binding == UINT32_MAX && same_language(f, "python")
+    char *object = t->binding == UINT32_MAX && f->language->family == REFACTOR_PYTHON
                        ? refactor__attribute_object(&f->file.text, u->from, strlen(t->name))
                        : NULL;
     const bool is_it =
