@@ -267,15 +267,14 @@ static bool contains_any_case(const char *text, const char *part)
     return strcasestr(text, part) != NULL;
 }
 
-/* As for a local model (model/text/template.c, choose_tools). */
+/* As for a local model, whose file says more (model/text/template.c, choose_tools). template: NULL: not told. */
 static model_tool_style choose_tools(const remote_endpoint *e, const char *template)
 {
     const bool is_qwen = contains_any_case(e->model, "qwen");
     if (contains_any_case(e->model, "qwen2") && contains_any_case(e->model, "coder"))
         return MODEL_TOOLS_TAG_TOOLS;
-    if (template && strstr(template, "<tool_call>") && strstr(template, "<function=")) return MODEL_TOOLS_XML;
-    if (is_qwen && (!template || strstr(template, "<tool_call>"))) return MODEL_TOOLS_HERMES;
-    return MODEL_TOOLS_JSON;
+    if (!template) return is_qwen ? MODEL_TOOLS_HERMES : MODEL_TOOLS_JSON;
+    return model_tools_by_words(base_str_of(template), is_qwen);
 }
 
 static int find_form(opening *o, base_err *err)

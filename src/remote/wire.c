@@ -253,25 +253,37 @@ static void llama_put_tokenize(const char *model, const char *text, size_t n, bo
     base_buf_putc(out, '}');
 }
 
-static void put_detokenize(const char *model, const int32_t *ids, uint32_t n, base_buf *out)
+/* An object that is still open. */
+static void begin_detokenize(const char *model, const int32_t *ids, uint32_t n, base_buf *out)
 {
     base_buf_putc(out, '{');
     put_text(out, "model", model, strlen(model));
     put_member(out, "tokens");
     remote_wire_put_ids(ids, n, out);
+}
+
+static void put_detokenize(const char *model, const int32_t *ids, uint32_t n, base_buf *out)
+{
+    begin_detokenize(model, ids, n, out);
     base_buf_putc(out, '}');
 }
 
-static void put_render(
-    const char *model, const remote_message *m, uint32_t n, bool open, bool thinking, base_buf *out)
+/* An object that is still open. */
+static void begin_render(const char *model, const remote_message *m, uint32_t n, bool thinking, base_buf *out)
 {
     base_buf_putc(out, '{');
     put_text(out, "model", model, strlen(model));
     put_member(out, "messages");
     put_messages(m, n, out);
-    put_bool(out, "add_generation_prompt", open);
     put_member(out, "chat_template_kwargs");
     base_buf_printf(out, "{\"enable_thinking\":%s}", thinking ? "true" : "false");
+}
+
+static void put_render(
+    const char *model, const remote_message *m, uint32_t n, bool open, bool thinking, base_buf *out)
+{
+    begin_render(model, m, n, thinking, out);
+    put_bool(out, "add_generation_prompt", open);
     base_buf_putc(out, '}');
 }
 
@@ -591,10 +603,7 @@ static void sglang_put_tokenize(const char *model, const char *text, size_t n, b
 
 static void sglang_put_detokenize(const char *model, const int32_t *ids, uint32_t n, base_buf *out)
 {
-    base_buf_putc(out, '{');
-    put_text(out, "model", model, strlen(model));
-    put_member(out, "tokens");
-    remote_wire_put_ids(ids, n, out);
+    begin_detokenize(model, ids, n, out);
     put_bool(out, "skip_special_tokens", false);
     base_buf_putc(out, '}');
 }
@@ -602,12 +611,7 @@ static void sglang_put_detokenize(const char *model, const int32_t *ids, uint32_
 static void sglang_put_render(
     const char *model, const remote_message *m, uint32_t n, bool open, bool thinking, base_buf *out)
 {
-    base_buf_putc(out, '{');
-    put_text(out, "model", model, strlen(model));
-    put_member(out, "messages");
-    put_messages(m, n, out);
-    put_member(out, "chat_template_kwargs");
-    base_buf_printf(out, "{\"enable_thinking\":%s}", thinking ? "true" : "false");
+    begin_render(model, m, n, thinking, out);
     base_buf_putc(out, '}');
 }
 

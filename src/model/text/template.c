@@ -373,6 +373,13 @@ static bool is_coder_of_qwen2(const gguf_file *g, base_str architecture)
            (contains_any_case(name, "coder") || contains_any_case(basename, "coder"));
 }
 
+model_tool_style model_tools_by_words(base_str jinja, bool is_qwen)
+{
+    if (!contains(jinja, "<tool_call>")) return MODEL_TOOLS_JSON;
+    if (contains(jinja, "<function=")) return MODEL_TOOLS_XML;
+    return is_qwen || contains(jinja, "<|start_of_role|>") ? MODEL_TOOLS_HERMES : MODEL_TOOLS_JSON;
+}
+
 static model_tool_style choose_tools(
     const family *f, const gguf_file *g, base_str jinja, const model_tokenizer *t)
 {
@@ -388,10 +395,7 @@ static model_tool_style choose_tools(
     }
     const model_tool_style mistral = choose_mistral(jinja, t);
     if (mistral != MODEL_TOOLS_JSON) return mistral;
-    if (contains(jinja, "<tool_call>") && contains(jinja, "<function=")) return MODEL_TOOLS_XML;
-    const bool is_hermes = contains(architecture, "qwen") || contains(jinja, "<|start_of_role|>");
-    if (is_hermes && contains(jinja, "<tool_call>")) return MODEL_TOOLS_HERMES;
-    return MODEL_TOOLS_JSON;
+    return model_tools_by_words(jinja, contains(architecture, "qwen"));
 }
 
 /* text: NULL: nothing. */

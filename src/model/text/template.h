@@ -6,6 +6,7 @@
 #ifndef KVIST_MODEL_TEMPLATE_H
 #define KVIST_MODEL_TEMPLATE_H
 
+#include "base/buf.h"
 #include "model/text/tokenizer.h"
 
 typedef enum model_role {
@@ -31,6 +32,9 @@ typedef enum model_tool_style {
     MODEL_TOOLS_NEMO,        /* [TOOL_CALLS][{"name":..,"arguments":..,"id":ID}]: Mistral Nemo */
     MODEL_TOOLS_JSON,        /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
 } model_tool_style;
+
+/* The form that the words of a chat template show, where nothing else is known of the model: of "qwen", or of another. */
+model_tool_style model_tools_by_words(base_str jinja, bool is_qwen);
 
 static inline bool model_tools_are_mistral(model_tool_style style)
 {
