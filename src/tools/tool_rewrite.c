@@ -35,27 +35,39 @@
 
 extern const tool_entry tool__write;
 
-static bool is_shown(
-    tool_workspace *w, const char *path, const char *name, const tool_file *f, tool_result *r)
+/* One definition of a file becomes another. */
+typedef struct rewriting {
+    tool_workspace *w;
+    const tool_call *call;
+    const char *path, *name;
+    tool_file file; /* as it is */
+    base_buf text;  /* as it is to be */
+    base_buf note;  /* what was done besides, in words */
+    uint32_t line, line_end;
+    tool_result *result; /* where refusals go */
+} rewriting;
+
+static bool is_shown(const rewriting *r)
 {
+    const tool_file *f = &r->file;
     base_buf why = {0}, next = {0};
     uint32_t at;
     bool shown = false;
-    code_file *c = tool__parse_for(w->grammars, path, f->text.data, f->text.len, name);
-    if (!tool__find_definition(c, path, &f->text, name, &at, &why)) {
-        tool__say(r, TOOL_FAILED, "%s", why.data);
+    code_file *c = tool__parse_for(r->w->grammars, r->path, f->text.data, f->text.len, r->name);
+    if (!tool__find_definition(c, r->path, &f->text, r->name, &at, &why)) {
+        tool__say(r->result, TOOL_FAILED, "%s", why.data);
     } else {
         const code_definition *d = &c->definitions[at];
         size_t from = d->from, to = d->to < f->text.len ? d->to : f->text.len;
         while (from && f->text.data[from - 1] != '\n') from--;
         if (to - from > 6000) to = from + 6000;
         base_buf_puts(&next, "rewrite {\"path\": ");
-        tool__quote(&next, path);
+        tool__quote(&next, r->path);
         base_buf_puts(&next, ", \"name\": ");
-        tool__quote(&next, name);
+        tool__quote(&next, r->name);
         base_buf_puts(&next, "} with this text corrected, whole, in the fenced block");
-        shown =
-            tool__change_is_shown(w, path, f, r, f->text.data + from, to - from, from, d->line, next.data);
+        shown = tool__change_is_shown(
+            r->w, r->path, f, r->result, f->text.data + from, to - from, from, d->line, next.data);
     }
     code_file_free(c);
     base_buf_free(&why);
@@ -119,14 +131,15 @@ static void import_names(tool_workspace *w, const char *path, base_str block, co
 }
 
 /* The block whole: where it says "the rest as before", the rest stands. NULL ptr: it is whole as it is. */
-static base_str fill_block(tool_workspace *w, const char *path, const char *name, const tool_file *f,
-    base_str block, base_buf *filled)
+static base_str fill_block(const rewriting *r, base_buf *filled)
 {
+    const tool_file *f = &r->file;
+    const base_str block = r->call->payload;
     base_buf clean = {0}, why = {0};
     uint32_t at;
     bool is_filled = false;
-    code_file *c = tool__parse_for(w->grammars, path, f->text.data, f->text.len, name);
-    if (tool__find_definition(c, path, &f->text, name, &at, &why)) {
+    code_file *c = tool__parse_for(r->w->grammars, r->path, f->text.data, f->text.len, r->name);
+    if (tool__find_definition(c, r->path, &f->text, r->name, &at, &why)) {
         size_t from = c->definitions[at].from, to = c->definitions[at].to;
         if (to > f->text.len) to = f->text.len;
         while (from && (f->text.data[from - 1] == ' ' || f->text.data[from - 1] == '\t')) from--;
@@ -228,15 +241,14 @@ static bool is_only_one(tool_workspace *w, const char *path, const base_buf *old
 }
 
 /* Where the definition stands now that lines were put above it or into it, or taken back. */
-static void find_lines(tool_workspace *w, const char *path, const char *name, const base_buf *text,
-    uint32_t *ret_line, uint32_t *ret_line_end)
+static void find_lines(rewriting *r)
 {
     base_buf why = {0};
     uint32_t at;
-    code_file *c = tool__parse_for(w->grammars, path, text->data, text->len, name);
-    if (tool__find_definition(c, path, text, name, &at, &why)) {
-        *ret_line = c->definitions[at].line;
-        *ret_line_end = c->definitions[at].line_end;
+    code_file *c = tool__parse_for(r->w->grammars, r->path, r->text.data, r->text.len, r->name);
+    if (tool__find_definition(c, r->path, &r->text, r->name, &at, &why)) {
+        r->line = c->definitions[at].line;
+        r->line_end = c->definitions[at].line_end;
     }
     code_file_free(c);
     base_buf_free(&why);
@@ -293,13 +305,13 @@ static tool_change *followed_prototype(
 }
 
 /* Asked for comments alone: those of the block, and the code as it is. */
-static bool replace_comments(tool_workspace *w, const tool_call *call, const char *path, const char *name,
-    const base_buf *text, base_buf *new_text, uint32_t *ret_line, uint32_t *ret_line_end, base_buf *note,
-    base_buf *why)
+static bool replace_comments(rewriting *r, base_buf *why)
 {
-    if (!tool__take_comments(w->grammars, path, text, name, call->payload, new_text, why)) return false;
-    find_lines(w, path, name, new_text, ret_line, ret_line_end);
-    base_buf_puts(note, "Its comments were taken: the code stays as it was. ");
+    if (!tool__take_comments(
+            r->w->grammars, r->path, &r->file.text, r->name, r->call->payload, &r->text, why))
+        return false;
+    find_lines(r);
+    base_buf_puts(&r->note, "Its comments were taken: the code stays as it was. ");
     return true;
 }
 
@@ -345,89 +357,108 @@ static bool is_written_out(tool_workspace *w, const tool_call *call, const char 
     return false;
 }
 
-static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char *path, const char *name,
-    const base_buf *remark, tool_preview *ret, tool_result *result)
+/* false: the result says why. */
+static bool replace_definition(rewriting *r)
 {
-    tool_file f = {0};
-    base_buf new_text = {0}, note = {0}, why = {0}, head = {0}, say = {0}, filled = {0};
-    uint32_t line, line_end;
-    char *overload = NULL;
-    if (!tool__open_for_change(w, path, "rewrite", &f, result)) goto out;
-    if (call->payload.ptr) {
-        code_file *c = tool__parse_for(w->grammars, path, f.text.data, f.text.len, name);
-        overload = tool__name_overload(c, &f.text, name, call->payload);
-        if (overload) name = overload;
-        code_file_free(c);
-    }
-    if (!is_shown(w, path, name, &f, result)) goto out;
-    if (!call->payload.ptr) {
-        tool__say(result, TOOL_FAILED,
-            "The fenced block with the new text of %s is missing. Nothing was changed. Next: the same call, "
-            "then the whole new definition between ``` lines.\n",
-            name);
-        goto out;
-    }
-    const base_str whole = fill_block(w, path, name, &f, call->payload, &filled);
+    base_buf filled = {0}, why = {0};
+    const base_str whole = fill_block(r, &filled);
     const bool is_replaced =
-        tool__asks_for_comments_alone(call->request)
-            ? replace_comments(w, call, path, name, &f.text, &new_text, &line, &line_end, &note, &why)
-            : tool__replace_definition(w->grammars, path, &f.text, name, whole.ptr ? whole : call->payload,
-                  &new_text, &line, &line_end, &note, &why);
-    if (!is_replaced) {
-        tool__say(result, TOOL_FAILED, "%s", why.data);
-        goto out;
-    }
-    if (!is_only_one(w, path, &f.text, &new_text, result)) goto out;
-    tool__keep_head(w->grammars, path, &f.text, &new_text, name, call->request);
-    find_lines(w, path, name, &new_text, &line, &line_end);
-    if (whole.ptr) base_buf_puts(&note, "What the block left out stays as it was. ");
-    if (!asks_for_words(call->request) && is_same_program(path, &f.text, &new_text)) {
-        tool__say(result, TOOL_FAILED,
+        tool__asks_for_comments_alone(r->call->request)
+            ? replace_comments(r, &why)
+            : tool__replace_definition(r->w->grammars, r->path, &r->file.text, r->name,
+                  whole.ptr ? whole : r->call->payload, &r->text, &r->line, &r->line_end, &r->note, &why);
+    if (!is_replaced) tool__say(r->result, TOOL_FAILED, "%s", why.data);
+    if (is_replaced && whole.ptr) base_buf_puts(&r->note, "What the block left out stays as it was. ");
+    base_buf_free(&filled);
+    base_buf_free(&why);
+    return is_replaced;
+}
+
+/* Does the new text do something, and nothing that was not asked for? false: the result says what. */
+static bool is_a_change(const rewriting *r)
+{
+    const char *request = r->call->request;
+    const uint32_t n_lines = r->line_end - r->line + 1,
+                   n_before = lost_most(&r->file.text, &r->text, n_lines, request);
+    if (!asks_for_words(request) && is_same_program(r->path, &r->file.text, &r->text))
+        tool__say(r->result, TOOL_FAILED,
             "The new text of %s differs in comments and white space only: nothing was changed. Look for the "
             "line that has to change, then the same call with that line corrected.\n",
-            name);
-        base_buf_free(&new_text);
-        goto out;
-    }
-    const uint32_t n_before = lost_most(&f.text, &new_text, line_end - line + 1, call->request);
-    if (n_before) {
-        tool__say(result, TOOL_FAILED,
+            r->name);
+    else if (n_before)
+        tool__say(r->result, TOOL_FAILED,
             "The new text of %s has %u lines of %u: the others are gone, and the request does not ask for "
             "that. Nothing was changed. Next: the same call with the whole definition as it is, but for the "
             "line that has to change.\n",
-            name, line_end - line + 1, n_before);
-        base_buf_free(&new_text);
-        goto out;
-    }
-    if (!is_written_out(w, call, path, &f.text, &new_text, name, result)) goto out;
-    import_names(w, path, call->payload, &f.text, &new_text, &note);
-    tool__give_fixtures(w, path, &new_text, name, &note);
-    if (!tool__bind(w, path, &f.text, &new_text, call->request, NULL, 0, &note, result)) goto out;
-    find_lines(w, path, name, &new_text, &line, &line_end);
-    tool_change *also = followed_prototype(w, path, &f.text, &new_text, name);
+            r->name, n_lines, n_before);
+    else
+        return is_written_out(r->w, r->call, r->path, &r->file.text, &r->text, r->name, r->result);
+    return false;
+}
+
+/* The change and its words; takes the new text. */
+static void put_rewrite(rewriting *r, const base_buf *remark, tool_preview *ret)
+{
+    base_buf head = {0}, say = {0};
+    tool_change *also = followed_prototype(r->w, r->path, &r->file.text, &r->text, r->name);
     if (also) {
-        base_buf_puts(&note, "Its prototype follows in ");
-        tool__path_show(&note, also->path);
-        base_buf_puts(&note, ". ");
+        base_buf_puts(&r->note, "Its prototype follows in ");
+        tool__path_show(&r->note, also->path);
+        base_buf_puts(&r->note, ". ");
     }
-    base_buf_printf(&head, "rewrite %s in ", name);
-    tool__path_show(&head, path);
-    base_buf_printf(&say, "%srewrote %s in ", remark->len ? remark->data : "", name);
-    tool__path_show(&say, path);
-    base_buf_printf(
-        &say, ", now lines %u-%u.%s%s\n", line, line_end, note.len ? " " : "", note.len ? note.data : "");
-    tool_change *change = tool__change_new(path, &f, &new_text, &say);
+    base_buf_printf(&head, "rewrite %s in ", r->name);
+    tool__path_show(&head, r->path);
+    base_buf_printf(&say, "%srewrote %s in ", remark->len ? remark->data : "", r->name);
+    tool__path_show(&say, r->path);
+    base_buf_printf(&say, ", now lines %u-%u.%s%s\n", r->line, r->line_end, r->note.len ? " " : "",
+        r->note.len ? r->note.data : "");
+    tool_change *change = tool__change_new(r->path, &r->file, &r->text, &say);
     change->also = also;
-    tool__change_preview(&w->root, change, head.data, ret);
-    new_text = (base_buf){0};
-out:
-    tool__file_free(&f);
-    free(overload);
-    base_buf_free(&new_text);
-    base_buf_free(&note);
-    base_buf_free(&why);
+    tool__change_preview(&r->w->root, change, head.data, ret);
     base_buf_free(&head);
-    base_buf_free(&filled);
+    r->text = (base_buf){0};
+}
+
+static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char *path, const char *name,
+    const base_buf *remark, tool_preview *ret, tool_result *result)
+{
+    rewriting r = {.w = w, .call = call, .path = path, .name = name, .result = result};
+    char *overload = NULL;
+    bool is_good = tool__open_for_change(w, path, "rewrite", &r.file, result);
+    const base_buf *old = &r.file.text;
+    if (is_good && call->payload.ptr) {
+        code_file *c = tool__parse_for(w->grammars, path, old->data, old->len, name);
+        overload = tool__name_overload(c, old, name, call->payload);
+        if (overload) r.name = overload;
+        code_file_free(c);
+    }
+    is_good = is_good && is_shown(&r);
+    if (is_good && !call->payload.ptr) {
+        tool__say(result, TOOL_FAILED,
+            "The fenced block with the new text of %s is missing. Nothing was changed. Next: the same call, "
+            "then the whole new definition between ``` lines.\n",
+            r.name);
+        is_good = false;
+    }
+    is_good = is_good && replace_definition(&r) && is_only_one(w, path, old, &r.text, result);
+    if (is_good) {
+        tool__keep_head(w->grammars, path, old, &r.text, r.name, call->request);
+        find_lines(&r);
+        is_good = is_a_change(&r);
+    }
+    if (is_good) {
+        import_names(w, path, call->payload, old, &r.text, &r.note);
+        tool__give_fixtures(w, path, &r.text, r.name, &r.note);
+        is_good = tool__bind(w, path, old, &r.text, call->request, NULL, 0, &r.note, result);
+    }
+    if (is_good) {
+        find_lines(&r);
+        put_rewrite(&r, remark, ret);
+    }
+    tool__file_free(&r.file);
+    free(overload);
+    base_buf_free(&r.text);
+    base_buf_free(&r.note);
     return BASE_OK;
 }
 
