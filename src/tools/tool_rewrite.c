@@ -101,8 +101,9 @@ static void import_names(tool_workspace *w, const char *path, base_str block, co
     const char *language = code_language(path, "", 0);
     size_t pos = 0, from, to;
     tool__import_standard(language, block, old_text, text, say);
-    while (language && !strcmp(language, "python") &&
-           code_next_identifier(block.ptr, block.len, &pos, &from, &to)) {
+    const bool is_python = language && !strcmp(language, "python"),
+               is_rust_test = language && !strcmp(language, "rust") && !strncmp(path, "tests/", 6);
+    while ((is_python || is_rust_test) && code_next_identifier(block.ptr, block.len, &pos, &from, &to)) {
         if (from && block.ptr[from - 1] == '.') continue;
         char *name = base_xstrndup(block.ptr + from, to - from);
         const bool is_known = code_has_identifier(old_text->data, old_text->len, name);
@@ -115,7 +116,10 @@ static void import_names(tool_workspace *w, const char *path, base_str block, co
             one = one && !only;
             only = &places[i];
         }
-        if (only && one) {
+        if (only && one && is_rust_test) {
+            if (!strcmp(only->path, "src/lib.rs") && tool__import_of_crate(text, name))
+                base_buf_printf(say, "Imported %s. ", name);
+        } else if (only && one) {
             char *module = tool__module_name(only->path), *dotted = module_of_tree(w, only->path, name);
             const char *from_module = tool__import_name(text, module, name) ? module : NULL;
             if (!from_module && (tool__import_name(text, code_last_name(dotted), name) ||

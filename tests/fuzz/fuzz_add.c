@@ -59,6 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     base_buf imported = {0};
     base_buf_add(&imported, text.data, text.len);
     if (tool__import_name(&imported, request, name)) require(holds_all_of(&imported, &text));
+    if (tool__import_from(&imported, "a.b", name)) require(holds_all_of(&imported, &text));
+    if (tool__import_of_crate(&imported, name)) require(holds_all_of(&imported, &text));
     free(tool__name_holder(name));
     base_buf_free(&imported);
     base_buf_free(&header);

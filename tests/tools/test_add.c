@@ -542,6 +542,42 @@ static void test_import(void **state)
     }
 }
 
+/* Names that the file takes of nothing yet: behind its imports, where it has some. */
+static void test_imports_of_a_crate_and_of_a_module(void **state)
+{
+    static const struct {
+        const char *text, *rust, *python; /* NULL: as it was */
+    } cases[] = {
+        {"extern crate strsim;\n\nuse std::fmt;\nuse strsim::{a,\n    b};\n\nfn f() {}\n",
+            "extern crate strsim;\n\nuse std::fmt;\nuse strsim::{a,\n    b};\nuse strsim::dice;\n\nfn f() {}\n",
+            NULL},
+        {"use strsim::*;\n", NULL, NULL},
+        {"use std::fmt;\nuse super::a;\n", NULL, NULL},
+        {"import os\n\n\ndef f():\n    pass\n", NULL,
+            "import os\nfrom pkg.mod import dice\n\n\ndef f():\n    pass\n"},
+        {"", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf rust = {0}, python = {0};
+        base_buf_puts(&rust, cases[i].text);
+        base_buf_puts(&python, cases[i].text);
+        assert_int_equal(tool__import_of_crate(&rust, "dice"), cases[i].rust != NULL);
+        assert_string_equal(rust.data ? rust.data : "", cases[i].rust ? cases[i].rust : cases[i].text);
+        assert_int_equal(tool__import_from(&python, "pkg.mod", "dice"), cases[i].python != NULL);
+        assert_string_equal(
+            python.data ? python.data : "", cases[i].python ? cases[i].python : cases[i].text);
+        base_buf_free(&rust);
+        base_buf_free(&python);
+    }
+    static const char *const modules[][2] = {
+        {"src/pkg/mod.py", "pkg.mod"}, {"pkg/__init__.py", "pkg"}, {"a.py", "a"}, {"", ""}};
+    for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
+        char *module = tool__dotted_module(modules[i][0]);
+        assert_string_equal(module, modules[i][1]);
+        free(module);
+    }
+}
+
 /* The comment that stands for the rest, and the rest. */
 static void test_elision(void **state)
 {
@@ -697,8 +733,8 @@ int main(void)
         cmocka_unit_test(test_declared_in_its_class), cmocka_unit_test(test_behind_what_it_needs),
         cmocka_unit_test(test_declared_where_it_is_asked_for),
         cmocka_unit_test(test_a_semicolon_is_no_change), cmocka_unit_test(test_no_second_one_in_the_source),
-        cmocka_unit_test(test_import), cmocka_unit_test(test_elision),
-        cmocka_unit_test(test_standard_imports), cmocka_unit_test(test_words_alone),
-        cmocka_unit_test(test_overloads)};
+        cmocka_unit_test(test_import), cmocka_unit_test(test_imports_of_a_crate_and_of_a_module),
+        cmocka_unit_test(test_elision), cmocka_unit_test(test_standard_imports),
+        cmocka_unit_test(test_words_alone), cmocka_unit_test(test_overloads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

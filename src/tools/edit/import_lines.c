@@ -171,3 +171,43 @@ bool tool__import_from(base_buf *text, const char *module, const char *name)
     *text = out;
     return true;
 }
+
+/* The crate that the line text[at, end) takes names of: "use strsim::{a, b};", "extern crate strsim;"; its length, 0: none. */
+static size_t crate_of_line(const char *line, size_t n, const char **ret)
+{
+    static const char *const others[] = {"std", "core", "alloc", "super", "self", "crate"};
+    const size_t skip = begins(line, n, "use ") ? 4 : begins(line, n, "extern crate ") ? 13 : 0;
+    size_t m = 0;
+    while (skip && skip + m < n && code_is_name_byte(line[skip + m])) m++;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strlen(others[i]) == m && !memcmp(line + skip, others[i], m)) return 0;
+    *ret = line + skip;
+    return m;
+}
+
+bool tool__import_of_crate(base_buf *text, const char *name)
+{
+    const char *crate = NULL;
+    size_t n = 0;
+    base_buf line = {0}, all = {0};
+    for (size_t at = 0; at < text->len; at = tool__line_end(text->data, text->len, at) + 1) {
+        const size_t end = tool__line_end(text->data, text->len, at);
+        if (!n) n = crate_of_line(text->data + at, end - at, &crate);
+    }
+    if (n) base_buf_printf(&line, "use %.*s::%s;", (int)n, crate, name);
+    if (n) base_buf_printf(&all, "use %.*s::*;", (int)n, crate);
+    const size_t at = n ? tool__behind_imports("rust", text) : 0;
+    const bool is_due = at && !memmem(text->data, text->len, all.data, all.len);
+    if (is_due) {
+        base_buf out = {0};
+        base_buf_add(&out, text->data, at);
+        base_buf_printf(
+            &out, "%s%s", line.data, tool__text_style(text->data, text->len).crlf ? "\r\n" : "\n");
+        base_buf_add(&out, text->data + at, text->len - at);
+        base_buf_free(text);
+        *text = out;
+    }
+    base_buf_free(&line);
+    base_buf_free(&all);
+    return is_due;
+}

@@ -25,5 +25,10 @@ char *tool__module_name(const char *path);
 char *tool__dotted_module(const char *path);
 /* Python: "from MODULE import NAME" behind the imports of the text; false: it has none, or the module has no such name. */
 bool tool__import_from(base_buf *text, const char *module, const char *name);
+/*
+ * Rust: "use CRATE::NAME;" behind the imports of a file of tests, CRATE being what it takes other names of; false: it takes none of a
+ * crate, or all of it.
+ */
+bool tool__import_of_crate(base_buf *text, const char *name);
 
 #endif
