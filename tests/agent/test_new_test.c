@@ -98,6 +98,7 @@ static void test_new_test__one_that_notices_nothing_gives_way(void **state)
     if (!has_pytest()) skip();
     host h = ask_for(&w, "def test_is_odd():\n    assert is_odd(5)\n");
     assert_true(told(&h, "\"number\":1,\"of\":6,\"status\":\"passed, and notices no fault\""));
+    assert_true(told(&h, "The last test is wrong: it passes also with \\\" != \\\" for"));
     assert_true(told(&h, "\"number\":2,\"of\":6,\"status\":\"passed\""));
     assert_true(told(&h, "in is_odd the test file fails, as it should"));
     free_host(&h);
@@ -194,6 +195,30 @@ static void test_new_test__faults_are_where_the_request_is(void **state)
         agent__mutants_free(all, n);
         base_buf_free(&text);
         base_buf_free(&broken);
+    }
+}
+
+/* What a runner says is told to the next candidate in one line. */
+static void test_new_test__a_failure_is_a_line(void **state)
+{
+    static const struct {
+        const char *output, *line;
+    } cases[] = {
+        {"a.py:3: in test_f\n    f(1)\nE   TypeError: no len()\nE   more\n", "TypeError: no len()"},
+        {"--- FAIL: TestF (0.00s)\n    a_test.go:7: got 1, want 2\nFAIL\n", "a_test.go:7: got 1, want 2"},
+        {"error[E0308]: mismatched types\n  --> a.rs\n", "error[E0308]: mismatched types"},
+        {"a.c:7:3: error: too few arguments to f\n", "a.c:7:3: error: too few arguments to f"},
+        {"all is well\n", NULL},
+        {NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf out = {0};
+        agent__put_failure(cases[i].output, &out);
+        if (cases[i].line)
+            assert_string_equal(out.data, cases[i].line);
+        else
+            assert_int_equal(out.len, 0);
+        base_buf_free(&out);
     }
 }
 
@@ -755,7 +780,9 @@ static void test_new_test__of_rust_it_asserts_what_is_given(void **state)
     } cases[] = {{"bool { s.is_empty() }", "Add a test for parse", "assert!(super::parse("},
         {"Result<u8, ()> { Err(()) }", "Add a test that parse gives an error for an empty text",
             "assert!(super::parse("},
-        {"u8 { 1 }", "Add a test for parse", "assert_eq!(super::parse("}};
+        {"u8 { 1 }", "Add a test for parse", "assert_eq!(super::parse("},
+        {"Option<&str> { None }", "Add a test that parse gives None for an empty text",
+            "// parse gives None for an empty text"}};
     NEEDS_GRAMMAR;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         host h = new_host();
@@ -819,8 +846,9 @@ static void test_new_test__what_the_request_expects_stays(void **state)
 }
 
 /* An engine that has text only is told otherwise how its answer begins; all else is the same code, and mostly pytest's time. */
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 2) cmocka_set_test_filter(argv[1]); /* by hand: "*rust*" */
     const struct CMUnitTest both[] = {
         TEST_CASE(test_new_test__it_fails_where_its_subject_is_broken),
         TEST_CASE(test_new_test__of_a_method_it_begins_like_the_nearest),
@@ -834,6 +862,7 @@ int main(void)
         TEST_CASE(test_new_test__one_that_does_not_parse_gives_way),
         cmocka_unit_test(test_new_test__faults_are_small_and_of_each_kind),
         cmocka_unit_test(test_new_test__faults_are_where_the_request_is),
+        cmocka_unit_test(test_new_test__a_failure_is_a_line),
         TEST_CASE(test_new_test__it_waits_for_the_error),
         TEST_CASE(test_new_test__the_class_that_should_get_a_method_gets_it),
         TEST_CASE(test_new_test__rows_go_to_the_test_that_is_told),
@@ -853,12 +882,12 @@ int main(void)
         TEST_CASE(test_new_test__it_expects_what_the_code_gives),
         TEST_CASE(test_new_test__it_gives_a_list_where_one_is_wanted),
         TEST_CASE(test_new_test__it_gives_a_literal_for_a_name_of_nothing),
-        TEST_CASE(test_new_test__of_rust_it_asserts_what_is_given),
         TEST_CASE(test_new_test__a_candidate_s_expectation_is_put_right),
         TEST_CASE(test_new_test__what_the_request_expects_stays),
     };
     /* The others' scripts are of trees that are not parsed. */
     const struct CMUnitTest parsed[] = {
+        TEST_CASE(test_new_test__of_rust_it_asserts_what_is_given),
         TEST_CASE(test_new_test__of_c_is_a_further_call_where_tests_are_calls),
         TEST_CASE(test_new_test__of_a_member_that_is_called_like_an_operation),
         TEST_CASE(test_new_test__of_c_runs_with_the_others),

@@ -225,3 +225,24 @@ bool agent__is_given_nothing(const char *output, const char *subject)
     base_buf_free(&call);
     return is_so;
 }
+
+void agent__put_failure(const char *output, base_buf *out)
+{
+    static const struct {
+        const char *mark;
+        bool is_begin; /* the line begins so, but for white space */
+    } marks[] = {{"E  ", true}, {"error[E", true}, {"error: ", false}, {"Error: ", false},
+        {"panicked at", false}, {"_test.go:", false}, {"Assertion", false}};
+    enum { MOST = 200 };
+    for (size_t i = 0; i < sizeof marks / sizeof *marks && output; i++)
+        for (const char *line = output; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+            const char *from = line + strspn(line, " \t");
+            size_t n = strcspn(from, "\n");
+            const char *at = memmem(from, n, marks[i].mark, strlen(marks[i].mark));
+            if (!at || (marks[i].is_begin && at != from)) continue;
+            if (!strcmp(marks[i].mark, "E  ")) from += 3 + strspn(from + 3, " ");
+            n = strcspn(from, "\n");
+            base_buf_add(out, from, n < MOST ? n : MOST);
+            return;
+        }
+}

@@ -257,6 +257,8 @@ bool agent__wants_bytes(const char *output);
 bool agent__wants_list(const char *output);
 /* How a value of that type begins: "[" for Python's List[int]; "": not known. */
 const char *agent__opening_of_type(base_str type, bool is_python);
+/* The line in which a runner says why a test failed ("E   TypeError: ..."), without what stands around it; nothing: none is known. */
+void agent__put_failure(const char *output, base_buf *out);
 /* Python: is its first argument a name that means nothing there ("set_title(Title)")? `output` may be NULL. */
 bool agent__is_given_nothing(const char *output, const char *subject);
 

@@ -24,6 +24,7 @@ void agent__candidate_free(agent_candidate *c)
     free(c->detail);
     free(c->path);
     free(c->name);
+    free(c->why);
     base_buf_free(&c->text);
     *c = (agent_candidate){0};
 }
@@ -181,7 +182,9 @@ int agent__candidate_preview(agent *a, agent_candidate *c, base_err *err)
         char *no_test = agent__why_no_test(a, request.arguments, request.payload);
         c->word = no_test ? "no test of it" : "no change";
         if (!no_test) rc = tool->prepare(a->workspace, &request, &limits, &preview, &result, err);
-        free(no_test);
+        c->why = no_test;
+        if (!rc && !c->why && result.text.len)
+            c->why = base_xstrndup(result.text.data, strcspn(result.text.data, "\n"));
         if (!rc && tool_preview_text(&preview, &path, &text)) {
             c->word = NULL;
             c->headline = base_xstrdup(preview.headline);

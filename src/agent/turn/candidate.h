@@ -20,6 +20,7 @@ typedef struct agent_candidate {
     base_buf text;        /* of the file behind the change */
     uint64_t change;      /* hash of path and new text: two candidates may say the same */
     const char *word;     /* why it is no change; NULL: it is one */
+    char *why;            /* a new test: the same in a sentence; NULL: none was said */
     uint32_t shared, own; /* rows: of the session, and computed for it */
     uint64_t started_ns;
 } agent_candidate;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call/prompt.h"
 #include "agent/judge/judge.h"
 #include "agent/operation/operation.h"
 #include "agent/sequence/sequence.h"
@@ -86,6 +87,28 @@ static bool take_kept(agent *a, candidate *c, base_err *err, int *ret_rc)
     return true;
 }
 
+/*
+ * What was wrong with the new test before this one stands in front of its call, and the model says what follows from that: without
+ * it a small model writes the same again.
+ */
+static void put_failed(const agent *a, const candidate *before, base_buf *out)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    base_buf why = {0};
+    if (before->made.why)
+        base_buf_puts(&why, before->made.why);
+    else if (!before->word && !before->passed)
+        agent__put_failure(before->result.text.data, &why);
+    else if (before->noticed.told)
+        base_buf_printf(&why, "it passes also with %s in %s", before->noticed.told, t->subject);
+    while (why.len && strchr(" .\n", why.data[why.len - 1])) why.len--;
+    if (why.len && !memchr(why.data, AGENT_PROMPT_MARK, why.len)) {
+        agent_prompt_open_thought(a->info.tools, out);
+        base_buf_printf(out, "The last test is wrong: %.*s. So the new one", (int)why.len, why.data);
+    }
+    base_buf_free(&why);
+}
+
 /* `testing` (may be NULL): the candidate before it, whose test runs meanwhile. */
 static int sample(agent *a, candidate *c, const candidate *testing, base_err *err)
 {
@@ -100,6 +123,8 @@ static int sample(agent *a, candidate *c, const candidate *testing, base_err *er
     c->made.begins_with_call = is_first_test;
     if (number > 1 || a->asked.new_test.path || (a->fix.path && !a->fix.wanted))
         rc = agent__open_further(a, number > 1, &opening, err);
+    if (!rc && number > 1 && a->asked.new_test.path && opening.call.len && !opening.thought.len)
+        put_failed(a, c - 1, &opening.thought);
     const bool is_same_again = number == 1 && (!a->asked.new_test.path || is_first_test);
     if (!is_same_again && !opening.is_doubt) {
         s.temperature = warm;
