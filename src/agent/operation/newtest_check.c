@@ -192,7 +192,11 @@ static int notice_mutants(agent *a, tool_scratch *s, const subject *sub, agent_n
     bool has_aimed = false, hits_aimed = false;
     int rc = 0;
     const char *language = code_language(sub->path, sub->text.data, sub->text.len);
-    const size_t n = agent__mutants(language, &sub->text, sub->from, sub->to, a->request, all, MOST);
+    agent_word claim = {0, strlen(a->request)};
+    agent__find_test_claim(a->request, &claim);
+    char *about = agent__copy_word(a->request, claim);
+    const size_t n = agent__mutants(language, &sub->text, sub->from, sub->to, about, all, MOST);
+    free(about);
     for (size_t i = 0; i < n && !rc; i++) {
         base_buf text = {0}, told = {0};
         copy_verdict broken = {0}, whole = {0};
