@@ -9,10 +9,10 @@
 
 static bool has_pytest(void)
 {
-    static enum { UNKNOWN, NO, YES } has;
-    if (!has) has = system("python3 -c 'import pytest' >/dev/null 2>&1") == 0 ? YES : NO;
-    if (has == NO) print_message("not without pytest\n");
-    return has == YES;
+    static enum { UNKNOWN, IS_MISSING, IS_THERE } has;
+    if (!has) has = system("python3 -c 'import pytest' >/dev/null 2>&1") == 0 ? IS_THERE : IS_MISSING;
+    if (has == IS_MISSING) print_message("not without pytest\n");
+    return has == IS_THERE;
 }
 
 #define ANSWER(text) "answer <<X\n" text "\n```\nX\n"
