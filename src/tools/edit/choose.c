@@ -148,41 +148,47 @@ static const struct {
     {"rust", "impl KvistBlock {\n", "}\n"},
 };
 
+/* Which definition of a block is looked for. */
+typedef struct looked_for {
+    const char *name; /* NULL: any */
+    uint32_t (*find)(const code_file *, const void *wanted);
+    const void *wanted;
+} looked_for;
+
 /*
  * Parses the block alone and in each wrapper of its language, and keeps the reading with the definition and
- * the fewest errors: "f(x) { return x }" is a call to one grammar rule and a method to another. Returns the
- * definition or UINT32_MAX.
+ * the fewest errors: "f(x) { return x }" is a call to one grammar rule and a method to another.
  */
-static uint32_t read_block(code_grammars *g, const char *path, const base_buf *flat, const char *language,
-    const char *name, uint32_t (*find)(const code_file *, const void *), const void *wanted,
-    code_file **ret_file, base_buf *wrapped, bool *ret_is_wrapped)
+static tool_reading read_block(
+    code_grammars *g, const char *path, const base_buf *flat, const char *language, const looked_for *w)
 {
-    code_file *best = name ? tool__parse_for(g, path, flat->data, flat->len, name)
-                           : code_parse(g, path, flat->data, flat->len);
-    uint32_t t = find(best, wanted);
-    *ret_is_wrapped = false;
+    tool_reading best = {.parsed = flat};
+    best.file = w->name ? tool__parse_for(g, path, flat->data, flat->len, w->name)
+                        : code_parse(g, path, flat->data, flat->len);
+    best.at = w->find(best.file, w->wanted);
     for (size_t i = 0; language && i < sizeof wrappers / sizeof *wrappers; i++) {
-        if (strcmp(wrappers[i].language, language) || (t != UINT32_MAX && !best->n_errors)) continue;
-        base_buf text = {0};
-        base_buf_puts(&text, wrappers[i].head);
-        base_buf_add(&text, flat->data, flat->len);
-        base_buf_puts(&text, wrappers[i].tail);
-        code_file *f = code_parse(g, path, text.data, text.len);
-        uint32_t found = find(f, wanted);
-        if (found != UINT32_MAX && (t == UINT32_MAX || f->n_errors < best->n_errors)) {
-            code_file_free(best);
-            base_buf_free(wrapped);
-            best = f;
-            t = found;
-            *wrapped = text;
-            *ret_is_wrapped = true;
-        } else {
-            code_file_free(f);
-            base_buf_free(&text);
-        }
+        if (strcmp(wrappers[i].language, language) || (best.at != UINT32_MAX && !best.file->n_errors))
+            continue;
+        base_buf *text = base_xcalloc(1, sizeof *text);
+        base_buf_puts(text, wrappers[i].head);
+        base_buf_add(text, flat->data, flat->len);
+        base_buf_puts(text, wrappers[i].tail);
+        tool_reading r = {
+            .file = code_parse(g, path, text->data, text->len), .parsed = text, .wrapped = text};
+        r.at = w->find(r.file, w->wanted);
+        const bool is_better =
+            r.at != UINT32_MAX && (best.at == UINT32_MAX || r.file->n_errors < best.file->n_errors);
+        tool__reading_free(is_better ? &best : &r);
+        if (is_better) best = r;
     }
-    *ret_file = best;
-    return t;
+    return best;
+}
+
+void tool__reading_free(tool_reading *r)
+{
+    code_file_free(r->file);
+    if (r->wrapped) base_buf_free(r->wrapped);
+    free(r->wrapped);
 }
 
 static uint32_t find_old(const code_file *b, const void *old)
@@ -204,12 +210,10 @@ static uint32_t find_named(const code_file *b, const void *name)
     return value;
 }
 
-code_file *tool__read_block(code_grammars *g, const char *path, const base_buf *flat, const char *language,
-    const char *name, uint32_t *ret, base_buf *wrapped, bool *ret_is_wrapped)
+tool_reading tool__read_block(
+    code_grammars *g, const char *path, const base_buf *flat, const char *language, const char *name)
 {
-    code_file *f;
-    *ret = read_block(g, path, flat, language, name, find_named, name, &f, wrapped, ret_is_wrapped);
-    return f;
+    return read_block(g, path, flat, language, &(looked_for){name, find_named, name});
 }
 
 static void refuse_block(const code_file *b, const base_buf *file, const code_definition *old, base_buf *why)
@@ -233,74 +237,90 @@ static void refuse_block(const code_file *b, const base_buf *file, const code_de
         (int)(end - from < 200 ? end - from : 200), file->data + from);
 }
 
-bool tool__choose(code_grammars *g, const char *path, const base_buf *file, const code_file *f,
-    const code_definition *old, base_str block, tool_chosen *ret, base_buf *why)
+/* Lines behind the definitions that the file does not have. */
+static bool has_lines_behind(const base_buf *file, const base_buf *block, size_t at)
 {
-    base_buf clean = {0}, flat = {0}, wrapped = {0};
-    bool is_good = false;
-    tool__normalise_block(&clean, block.ptr, block.len);
-    if (!clean.data) base_buf_puts(&clean, "");
-    tool__indent_block(&flat, clean.data, clean.len, "", 0, TOOL_INDENT_KEEP, 4);
-    if (!flat.data) base_buf_puts(&flat, "");
-    source src = {.written = &clean, .parsed = &flat};
-    code_file *b;
-    bool is_wrapped;
-    uint32_t t = read_block(g, path, &flat, f->language, old->name, find_old, old, &b, &wrapped, &is_wrapped);
-    if (is_wrapped) src = (source){.written = &clean, .parsed = &wrapped, .head_lines = 1};
-    if (!flat.len) {
-        base_buf_puts(why, "The fenced block is empty: nothing was changed. ");
-        refuse_block(b, file, old, why);
-        goto out;
+    for (size_t end; at < block->len; at = end + 1) {
+        end = tool__line_end(block->data, block->len, at);
+        if (!tool__is_blank(block->data, at, end) && !has_line(file, block->data + at, end - at)) return true;
     }
-    if (t == UINT32_MAX) {
-        refuse_block(b, file, old, why);
-        goto out;
-    }
-    const code_definition *d = &b->definitions[t];
-    const char *language = code_language(path, file->data, file->len);
-    size_t words = tool__line_begin(src.parsed->data, d->from);
-    ret->has_prefix =
-        !tool__is_blank(src.parsed->data, words, d->from) && tool__is_start(src.parsed->data, words, d->from);
-    bool is_nested = !is_top(old), is_python = language && !strcmp(language, "python");
-    if (!is_top(d) || is_wrapped) {
-        /* The model repeated the class around a method: only the method is meant. */
-        if (!is_wrapped) base_buf_printf(&ret->note, "Only %s was taken from the block. ", d->name);
-        take_definition(&ret->text, &src, d);
-        is_good = true;
-        goto out;
-    }
-    const base_buf *text = src.parsed;
-    size_t at = 0, left_out = 0;
-    bool is_behind = false;
+    return false;
+}
+
+/* What a block is for. */
+typedef struct choice {
+    const char *path;
+    const base_buf *text;  /* of the file */
+    const code_file *file; /* which is parsed */
+    bool is_nested;        /* the old definition stands in another one */
+} choice;
+
+/* The definition from the top of the block, with what is new to the file in front of it and behind. */
+static void take_from_top(const choice *c, const tool_reading *block, const source *src, tool_chosen *ret)
+{
+    const code_file *b = block->file;
+    const base_buf *text = src->parsed;
+    const char *language = code_language(c->path, c->text->data, c->text->len);
+    const bool is_python = language && !strcmp(language, "python");
+    size_t at = 0;
+    bool is_behind = false, is_left_out = false;
     for (uint32_t i = 0; i < b->n_definitions; i++) {
         const code_definition *x = &b->definitions[i];
-        if (!is_top(x) || x->from < at || (!tool__is_rewritable(x) && i != t)) continue;
+        if (!is_top(x) || x->from < at || (!tool__is_rewritable(x) && i != block->at)) continue;
         size_t begin = tool__line_begin(text->data, x->from);
-        if (!is_behind) take_leading(ret, file, &src, at, begin > at ? begin : at, is_nested);
-        if (is_behind && !tool__is_blank(text->data, at, begin > at ? begin : at)) left_out++;
-        bool is_new = i != t && !is_nested && !file_has(f, x->name);
-        if (i == t || is_new) {
+        if (!is_behind) take_leading(ret, c->text, src, at, begin > at ? begin : at, c->is_nested);
+        if (is_behind && !tool__is_blank(text->data, at, begin > at ? begin : at)) is_left_out = true;
+        bool is_new = i != block->at && !c->is_nested && !file_has(c->file, x->name);
+        if (i == block->at || is_new) {
             if (is_new && is_behind) base_buf_puts(&ret->text, is_python ? "\n\n" : "\n");
-            take_definition(&ret->text, &src, x);
+            take_definition(&ret->text, src, x);
             if (is_new && !is_behind) base_buf_puts(&ret->text, "\n");
         } else {
             base_buf_printf(&ret->note, "Left out: %.100s, which this call does not name. ", x->name);
         }
-        is_behind |= i == t;
+        is_behind |= i == block->at;
         at = x->to;
         if (at < text->len && text->data[at] == ';') at++;
     }
-    for (; at < text->len;) {
-        size_t end = tool__line_end(text->data, text->len, at);
-        if (!tool__is_blank(text->data, at, end) && !has_line(file, text->data + at, end - at)) left_out++;
-        at = end + 1;
+    if (has_lines_behind(c->text, text, at) || is_left_out)
+        base_buf_puts(&ret->note, "Left out: code behind the definition. ");
+}
+
+/* A definition that stands in another one, or in a wrapper of ours, is taken alone. */
+static void take(const choice *c, const tool_reading *block, const source *src, tool_chosen *ret)
+{
+    const code_definition *d = &block->file->definitions[block->at];
+    const size_t line = tool__line_begin(src->parsed->data, d->from);
+    ret->has_prefix =
+        !tool__is_blank(src->parsed->data, line, d->from) && tool__is_start(src->parsed->data, line, d->from);
+    if (is_top(d) && !block->wrapped) {
+        take_from_top(c, block, src, ret);
+        return;
     }
-    if (left_out) base_buf_puts(&ret->note, "Left out: code behind the definition. ");
-    is_good = true;
-out:
-    code_file_free(b);
+    /* The model repeated the class around a method: only the method is meant. */
+    if (!block->wrapped) base_buf_printf(&ret->note, "Only %s was taken from the block. ", d->name);
+    take_definition(&ret->text, src, d);
+}
+
+bool tool__choose(code_grammars *g, const char *path, const base_buf *file, const code_file *f,
+    const code_definition *old, base_str block, tool_chosen *ret, base_buf *why)
+{
+    base_buf clean = {0}, flat = {0};
+    tool__normalise_block(&clean, block.ptr, block.len);
+    if (!clean.data) base_buf_puts(&clean, "");
+    tool__indent_block(&flat, clean.data, clean.len, "", 0, TOOL_INDENT_KEEP, 4);
+    if (!flat.data) base_buf_puts(&flat, "");
+    tool_reading b = read_block(g, path, &flat, f->language, &(looked_for){old->name, find_old, old});
+    const source src = {.written = &clean, .parsed = b.parsed, .head_lines = b.wrapped ? 1 : 0};
+    const bool is_good = flat.len && b.at != UINT32_MAX;
+    if (is_good) {
+        take(&(choice){path, file, f, !is_top(old)}, &b, &src, ret);
+    } else {
+        if (!flat.len) base_buf_puts(why, "The fenced block is empty: nothing was changed. ");
+        refuse_block(b.file, file, old, why);
+    }
+    tool__reading_free(&b);
     base_buf_free(&clean);
     base_buf_free(&flat);
-    base_buf_free(&wrapped);
     return is_good;
 }

@@ -16,12 +16,17 @@ typedef struct tool_chosen {
 bool tool__choose(code_grammars *g, const char *path, const base_buf *file, const code_file *f,
     const code_definition *old, base_str block, tool_chosen *ret, base_buf *why);
 
-/*
- * The block (at column 0) parsed, inside a wrapper where that reads better; *ret: the definition of that name
- * (NULL: the first), UINT32_MAX: none. The caller frees the file and *wrapped.
- */
-code_file *tool__read_block(code_grammars *g, const char *path, const base_buf *flat, const char *language,
-    const char *name, uint32_t *ret, base_buf *wrapped, bool *ret_is_wrapped);
+/* A block (at column 0) parsed: alone, or inside a wrapper of its language where that reads better. */
+typedef struct tool_reading {
+    code_file *file;
+    uint32_t at;            /* the definition that was looked for; UINT32_MAX: none */
+    const base_buf *parsed; /* the text that was parsed: the caller's block, or */
+    base_buf *wrapped;      /* this one; NULL: no wrapper */
+} tool_reading;
+/* name: the definition's; NULL: the first. flat outlives the reading. */
+tool_reading tool__read_block(
+    code_grammars *g, const char *path, const base_buf *flat, const char *language, const char *name);
+void tool__reading_free(tool_reading *r);
 
 /* Is text[line..from) blank, or words that belong to what follows ("export", a macro of attributes)? */
 bool tool__is_start(const char *text, size_t line, size_t from);

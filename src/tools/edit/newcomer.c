@@ -63,14 +63,16 @@ static bool is_top(const code_definition *d)
 }
 
 /* What a definition of the parsed block is, as a newcomer. */
-static tool_newcomer describe(const code_file *f, uint32_t at, const char *text, size_t n, bool is_wrapped)
+static tool_newcomer describe(const tool_reading *r)
 {
-    const code_definition *d = &f->definitions[at];
+    const code_file *f = r->file;
+    const code_definition *d = &f->definitions[r->at];
+    const bool is_wrapped = r->wrapped != NULL;
     tool_newcomer ret = {.name = base_xstrdup(d->name), .what = base_xstrdup(d->what)};
     bool is_in_type = false;
     for (uint32_t i = 0; i < f->n_definitions && !is_wrapped; i++) {
         const code_definition *x = &f->definitions[i];
-        is_in_type |= i != at && tool__is_holder(f->language, x) && x->from < d->from && x->to >= d->to;
+        is_in_type |= i != r->at && tool__is_holder(f->language, x) && x->from < d->from && x->to >= d->to;
     }
     ret.is_outside = tool__is_language(f->language, "cpp") && !is_in_type && !is_wrapped && !is_top(d);
     if ((is_in_type || ret.is_outside) && !is_top(d)) ret.holder = base_xstrdup(code_last_name(d->parent));
@@ -78,8 +80,8 @@ static tool_newcomer describe(const code_file *f, uint32_t at, const char *text,
         ret.receiver = base_xstrdup(d->parent);
     bool is_python_or_rust =
         tool__is_language(f->language, "python") || tool__is_language(f->language, "rust");
-    ret.is_member =
-        is_wrapped || is_in_type || (is_python_or_rust && begins_with_self(text, n, d->name_from));
+    ret.is_member = is_wrapped || is_in_type ||
+                    (is_python_or_rust && begins_with_self(r->parsed->data, r->parsed->len, d->name_from));
     return ret;
 }
 
@@ -92,16 +94,10 @@ bool tool__find_newcomer(code_grammars *g, const char *path, base_str block, con
     if (!flat.data) base_buf_puts(&flat, "");
     bool found = false;
     for (int turn = 0; !found && turn < 2; turn++) {
-        base_buf wrapped = {0};
-        bool is_wrapped = false;
-        uint32_t at = UINT32_MAX;
-        code_file *f = tool__read_block(
-            g, path, &flat, language, turn ? NULL : code_last_name(name), &at, &wrapped, &is_wrapped);
-        const base_buf *parsed = is_wrapped ? &wrapped : &flat;
-        found = at != UINT32_MAX;
-        if (found) *ret = describe(f, at, parsed->data, parsed->len, is_wrapped);
-        code_file_free(f);
-        base_buf_free(&wrapped);
+        tool_reading r = tool__read_block(g, path, &flat, language, turn ? NULL : code_last_name(name));
+        found = r.at != UINT32_MAX;
+        if (found) *ret = describe(&r);
+        tool__reading_free(&r);
     }
     base_buf_free(&clean);
     base_buf_free(&flat);
