@@ -112,7 +112,9 @@ static void import_names(tool_workspace *w, const char *path, base_str block, co
         const code_place *only = NULL;
         bool one = true;
         for (uint32_t i = 0; i < n; i++) {
-            if (*places[i].parent || places[i].is_declaration || code_path_is_test(places[i].path)) continue;
+            if (*places[i].parent || places[i].is_declaration || code_path_is_test(places[i].path) ||
+                !strcmp(base_path_name(places[i].path), "conftest.py")) /* pytest hands its fixtures out */
+                continue;
             one = one && !only;
             only = &places[i];
         }
