@@ -615,6 +615,7 @@ static void test_new_test__of_a_method_it_waits_for_the_error(void **state)
     w.script = ANSWER("3)") ADDED;
     if (!has_pytest()) skip();
     host h = ask_for(&w, "def test_is_empty():\n"
+                         "    # is_empty raises TypeError for an argument\n"
                          "    stack = Stack()\n"
                          "    stack.push(1)\n"
                          "    with pytest.raises(TypeError):\n"

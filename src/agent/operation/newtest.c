@@ -498,14 +498,16 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     base_buf body = {0};
     agent__put_call(a, &like, &opening->call);
     base_buf claim = {0};
-    if (!t->rows && !t->begins) put_comment(t->path, a->request, &claim);
+    if (!t->rows) put_comment(t->path, a->request, &claim);
+    const size_t head = t->begins ? strcspn(t->begins, "\n") : 0; /* of what stands behind the name */
     const char *says = claim.len ? claim.data : "";
     if (t->rows)
         base_buf_puts(&body, t->rows);
     else if (has_head)
         base_buf_printf(&body, "%s%s", t->head, says);
     else if (is_python && t->begins)
-        base_buf_printf(&body, "def %s(%s", t->name, t->begins);
+        base_buf_printf(&body, "def %s(%.*s\n%s%s", t->name, (int)head, t->begins, says,
+            t->begins[head] ? t->begins + head + 1 : "");
     else if (is_python && t->assertion)
         base_buf_printf(&body, "def %s(%s):\n%s    %s", t->name, t->holder ? "self" : "", says, t->assertion);
     else if (is_python)
