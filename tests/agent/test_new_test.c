@@ -428,6 +428,12 @@ static void test_new_test__it_waits_for_the_error(void **state)
             "    # is_odd raises a TypeError where n is text, like \"a\"\n"
             "    with pytest.raises(TypeError):\n        is_odd(\"a\")\n",
             ANSWER(")") ADDED},
+        /* "because" brings nothing, as "use super::*" would. */
+        {"Add a test that is_odd raises a TypeError because of a string",
+            "from even import is_even\n\n\ndef test_is_even():\n    assert is_even(4)\n",
+            "    # is_odd raises a TypeError because of a string\n"
+            "    with pytest.raises(TypeError):\n        is_odd('3')\n",
+            ANSWER("'3')") ADDED},
         {"Add a test for is_odd; it raises no TypeError for a number",
             "from even import is_even\n\n\ndef test_is_even():\n    assert is_even(4)\n",
             "    assert is_odd(3)\n", ANSWER("3)") ADDED},

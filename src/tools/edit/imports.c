@@ -224,9 +224,9 @@ void tool__import_standard(
         if (!is_used(code, block.len, s, &is_own) || is_own) continue;
         if (code_has_identifier(old_text->data, old_text->len, s->name)) continue;
         /* The block brought it, or another name of the same header did. */
-        if (!strcmp(language, "c")
-                ? memmem(text->data, text->len, from, strlen(from)) != NULL
-                : memmem(block.ptr, block.len, "import ", 7) || memmem(block.ptr, block.len, "use ", 4))
+        if (!strcmp(language, "c") ? memmem(text->data, text->len, from, strlen(from)) != NULL
+                                   : memmem(code, block.len, "import ", 7) ||
+                                         (!strcmp(language, "rust") && memmem(code, block.len, "use ", 4)))
             continue;
         if (strcmp(language, "go"))
             import_other(language, text, s);
