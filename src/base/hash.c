@@ -3,6 +3,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+enum { TOGETHER = 4 }; /* chains side by side */
+
 static uint64_t begin(size_t n, uint64_t seed)
 {
     return 0xcbf29ce484222325u ^ seed ^ (n * 0x9e3779b97f4a7c15u);
@@ -35,25 +37,35 @@ uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed)
     return end(h, p, n);
 }
 
-void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret)
+void base_hash64_some(const void *const *pieces, size_t n, size_t count, uint64_t *ret)
 {
-    const uint8_t *p = bytes;
     size_t i = 0;
-    for (; i + 4 <= count; i += 4, p += 4 * n) {
+    for (; i + TOGETHER <= count; i += TOGETHER, pieces += TOGETHER) {
+        const uint8_t *p = pieces[0], *q = pieces[1], *r = pieces[2], *s = pieces[3];
         uint64_t a = begin(n, 0), b = a, c = a, d = a;
         size_t at = 0;
         for (; n - at >= 8; at += 8) {
             a = step(a, p + at);
-            b = step(b, p + n + at);
-            c = step(c, p + 2 * n + at);
-            d = step(d, p + 3 * n + at);
+            b = step(b, q + at);
+            c = step(c, r + at);
+            d = step(d, s + at);
         }
         ret[i] = end(a, p + at, n - at);
-        ret[i + 1] = end(b, p + n + at, n - at);
-        ret[i + 2] = end(c, p + 2 * n + at, n - at);
-        ret[i + 3] = end(d, p + 3 * n + at, n - at);
+        ret[i + 1] = end(b, q + at, n - at);
+        ret[i + 2] = end(c, r + at, n - at);
+        ret[i + 3] = end(d, s + at, n - at);
     }
-    for (; i < count; i++, p += n) ret[i] = base_hash64(p, n, 0);
+    for (; i < count; i++, pieces++) ret[i] = base_hash64(*pieces, n, 0);
+}
+
+void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret)
+{
+    const uint8_t *p = bytes;
+    for (size_t i = 0, k; i < count; i += k) {
+        const void *pieces[TOGETHER];
+        for (k = 0; k < TOGETHER && i + k < count; k++, p += n) pieces[k] = p;
+        base_hash64_some(pieces, n, k, ret + i);
+    }
 }
 
 /* --- SipHash -------------------------------------------------------------------------------------------- */

@@ -10,9 +10,10 @@
 
 uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed);
 /*
- * base_hash64 with seed 0 of each of `count` pieces of n bytes that lie one behind the other: several chains
- * side by side, since one alone waits for its multiplications.
+ * base_hash64 with seed 0 of each of `count` pieces of n bytes: several chains side by side, since one alone waits for its
+ * multiplications. _each: pieces that lie one behind the other.
  */
+void base_hash64_some(const void *const *pieces, size_t n, size_t count, uint64_t *ret);
 void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret);
 
 /*

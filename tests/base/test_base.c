@@ -145,6 +145,10 @@ static void test_hash64__is_what_it_was_and_the_same_side_by_side(void **state)
         for (size_t count = 0; count <= sizeof bytes / n && count <= 37; count++) {
             base_hash64_each(bytes, n, count, hashes);
             for (size_t i = 0; i < count; i++) assert_true(hashes[i] == base_hash64(bytes + i * n, n, 0));
+            const void *pieces[37]; /* and from anywhere */
+            for (size_t i = 0; i < count; i++) pieces[i] = bytes + (count - 1 - i) * n;
+            base_hash64_some(pieces, n, count, hashes);
+            for (size_t i = 0; i < count; i++) assert_true(hashes[i] == base_hash64(pieces[i], n, 0));
         }
 }
 

@@ -14,14 +14,21 @@ int kv__check_lane(const kv_session *s, const model_rows_view *rows, uint32_t la
 {
     const model_lane_list *list = &rows->lanes[lane];
     const uint32_t first = first_read(s, list, lane);
+    uint32_t tokens[MODEL_ROWS_BLOCK], n = 0; /* runs are short: several of them side by side */
     int rc = 0;
-    for (uint32_t i = 0; i < list->n_runs && !rc; i++) {
+    for (uint32_t i = 0; i < list->n_runs; i++) {
         const model_run *run = &list->runs[i];
         const uint32_t b = run->slot / MODEL_ROWS_BLOCK;
-        if (b < s->table.n && s->table.filed[b] && run->index + run->n > first)
-            rc = kv_table_check(&s->table, lane, run->slot, run->slot + run->n, err);
+        if (b >= s->table.n || !s->table.filed[b] || run->index + run->n <= first) continue;
+        for (uint32_t k = 0; k < run->n && !rc; k++) {
+            tokens[n++] = run->slot + k;
+            if (n < MODEL_ROWS_BLOCK) continue;
+            rc = kv_table_check_some(&s->table, lane, tokens, n, err);
+            n = 0;
+        }
+        if (rc) return rc;
     }
-    return rc;
+    return kv_table_check_some(&s->table, lane, tokens, n, err);
 }
 
 int kv__check_lists(kv_session *s, const model_rows_view *rows, base_err *err)

@@ -362,12 +362,9 @@ static int visited(void *user, const model_visit *of, base_err *err)
     int rc = 0;
     for (uint32_t i = 0; i < n_kv * v->n && !rc; i++) {
         const uint32_t lane = first + i / v->n, *chosen = of->chosen + (size_t)i * of->most;
-        for (uint32_t k = 0; k < of->n_chosen[i] && !rc; k++) {
-            v->counts[chosen[k]]++;
-            if (s->table.filed[chosen[k] / MODEL_ROWS_BLOCK])
-                rc = kv_table_check(&s->table, lane, chosen[k], chosen[k] + 1, err);
-        }
+        for (uint32_t k = 0; k < of->n_chosen[i]; k++) v->counts[chosen[k]]++;
         v->sums.rows += of->n_chosen[i];
+        rc = kv_table_check_some(&s->table, lane, chosen, of->n_chosen[i], err);
     }
     return rc;
 }

@@ -238,8 +238,8 @@ static int score_signal(kv_session *s, work *w, base_err *err)
         }
         if (!n) return base_fail(err, BASE_E_STATE, "the signal's own keys are not in this session");
         const model_rows_view view = kv__view(s);
-        for (uint32_t i = 0; i < n * s->n_lanes && !rc; i++)
-            rc = kv_table_check(&s->table, i / n, tokens[i % n], tokens[i % n] + 1, err);
+        for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
+            rc = kv_table_check_some(&s->table, lane, tokens, n, err);
         if (rc) return rc;
         float *keys = kv__keys_as_queries(&s->compute, &view, tokens, n);
         rc = keys ? score_rows(s, w, &(asking){keys, tokens, n}, heads, &w->keys, err)

@@ -216,32 +216,29 @@ void kv_filed_close(kv_filed *f)
     free(f);
 }
 
-/* Bits [from, to) of one word. */
-static uint64_t bits_between(uint32_t from, uint32_t to)
+uint32_t kv_filed_check(kv_filed *const *blocks, const uint32_t *rows, uint32_t n, uint32_t lane)
 {
-    return (to == 64 ? 0 : UINT64_C(1) << to) - (UINT64_C(1) << from);
+    const void *pieces[KV_FILED_SOME];
+    uint64_t hashes[KV_FILED_SOME];
+    if (!n) return 0;
+    const uint32_t lanes = n_lanes(&blocks[0]->shape);
+    const size_t size = lane_row_bytes(&blocks[0]->shape);
+    for (uint32_t i = 0; i < n; i++)
+        pieces[i] = (const uint8_t *)blocks[i]->rows + ((size_t)rows[i] * lanes + lane) * size;
+    base_hash64_some(pieces, size, n, hashes);
+    for (uint32_t i = 0; i < n; i++) {
+        kv_filed *f = blocks[i];
+        f->is_damaged |= fold_hash(hashes[i]) != f->sums[(size_t)rows[i] * lanes + lane] ||
+                         kv_filed_files_are_cut(f->files);
+        if (f->is_damaged) return i;
+        f->checked[(size_t)lane * WORDS + rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
+    }
+    return n;
 }
 
-bool kv_filed_check(kv_filed *f, uint32_t lane, uint32_t from, uint32_t to)
+bool kv_filed_is_checked(const kv_filed *f, uint32_t lane, uint32_t row)
 {
-    const uint32_t n = n_lanes(&f->shape), d2 = f->shape.rows.head_dim * 2;
-    for (uint32_t at = from, end; at < to; at = end) {
-        end = at / 64 * 64 + 64 < to ? at / 64 * 64 + 64 : to;
-        uint64_t *known = &f->checked[(size_t)lane * WORDS + at / 64];
-        uint64_t left = bits_between(at % 64, (end - 1) % 64 + 1) & ~*known;
-        for (; left; left &= left - 1) {
-            const uint32_t row = at / 64 * 64 + (uint32_t)__builtin_ctzll(left);
-            const size_t place = (size_t)row * n + lane;
-            if (fold_hash(base_hash64(f->rows + place * d2, lane_row_bytes(&f->shape), 0)) !=
-                f->sums[place]) {
-                f->is_damaged = true;
-                return false;
-            }
-            *known |= left & -left;
-        }
-    }
-    f->is_damaged |= kv_filed_files_are_cut(f->files);
-    return !f->is_damaged;
+    return !f->is_damaged && f->checked[(size_t)lane * WORDS + row / 64] >> row % 64 & 1;
 }
 
 const uint8_t *kv_filed_sketch(kv_filed *f)

@@ -18,7 +18,10 @@
 #include "base/err.h"
 #include "model/ops/rows.h"
 
-enum { KV_DIGEST_PAGES = MODEL_ROWS_BLOCK / 64 }; /* of a block, as in read/rest.h */
+enum {
+    KV_DIGEST_PAGES = MODEL_ROWS_BLOCK / 64, /* of a block, as in read/rest.h */
+    KV_FILED_SOME = 64,                      /* rows that are looked at together */
+};
 
 typedef struct kv_digest_shape {
     model_rows_shape rows;
@@ -85,8 +88,13 @@ kv_filed *kv_filed_open(
     const kv_digest_shape *shape, kv_filed_files *files, uint64_t at, uint32_t b, uint64_t identity);
 void kv_filed_close(kv_filed *f); /* NULL is fine */
 
-/* Rows [from, to) of the block (0..256) in a lane are what was written: looked at once. False: some row is not. */
-bool kv_filed_check(kv_filed *f, uint32_t lane, uint32_t from, uint32_t to);
+/*
+ * Of n rows (at most KV_FILED_SOME) of a lane, row rows[i] (0..255) of block blocks[i], how many in front are what was written;
+ * n: all. A block with one that is not is damaged from then on.
+ */
+uint32_t kv_filed_check(kv_filed *const *blocks, const uint32_t *rows, uint32_t n, uint32_t lane);
+/* It was looked at and is what was written. */
+bool kv_filed_is_checked(const kv_filed *f, uint32_t lane, uint32_t row);
 /* NULL: it is not what was written. */
 const uint8_t *kv_filed_sketch(kv_filed *f);
 /* The key and, behind it, the value of the mean of these rows; NULL: it is not there. */

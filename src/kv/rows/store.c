@@ -238,19 +238,44 @@ int kv_table_load(kv_table *t, uint32_t b, base_err *err)
     return t->blocks[b]->filed ? own_block(t, b, err) : 0;
 }
 
+static int is_damaged(uint32_t token, base_err *err)
+{
+    return base_fail(err, BASE_E_FORMAT,
+        "the row of token %u is damaged in the session's row file: open the session again, and its text is computed anew",
+        token);
+}
+
+int kv_table_check_some(const kv_table *t, uint32_t lane, const uint32_t *tokens, uint32_t n, base_err *err)
+{
+    kv_filed *last = NULL;
+    for (uint32_t i = 0; i < n;) {
+        kv_filed *blocks[KV_FILED_SOME];
+        uint32_t rows[KV_FILED_SOME], of[KV_FILED_SOME], k = 0;
+        for (; i < n && k < KV_FILED_SOME; i++) {
+            kv_filed *f = t->blocks[tokens[i] / MODEL_ROWS_BLOCK]->filed;
+            if (f) last = f;
+            if (!f || kv_filed_is_checked(f, lane, tokens[i] % MODEL_ROWS_BLOCK)) continue;
+            blocks[k] = f;
+            rows[k] = tokens[i] % MODEL_ROWS_BLOCK;
+            of[k++] = tokens[i];
+        }
+        const uint32_t right = kv_filed_check(blocks, rows, k, lane);
+        if (right < k) return is_damaged(of[right], err);
+    }
+    if (!last || !kv_filed_files_are_cut(last->files)) return 0;
+    last->is_damaged = true; /* what was looked at before is there no more */
+    return is_damaged(tokens[n - 1], err);
+}
+
 int kv_table_check(const kv_table *t, uint32_t lane, uint32_t from, uint32_t to, base_err *err)
 {
-    for (uint32_t end; from < to; from = end) {
-        const uint32_t b = from / MODEL_ROWS_BLOCK, first = b * MODEL_ROWS_BLOCK;
-        end = first + MODEL_ROWS_BLOCK < to ? first + MODEL_ROWS_BLOCK : to;
-        kv_filed *f = t->blocks[b]->filed;
-        if (f && !kv_filed_check(f, lane, from - first, end - first))
-            return base_fail(err, BASE_E_FORMAT,
-                "rows of tokens %u to %u are damaged in the session's row file: open the session again, and its text is "
-                "computed anew",
-                from, end - 1);
+    uint32_t tokens[KV_FILED_SOME];
+    int rc = 0;
+    for (uint32_t n; from < to && !rc; from += n) {
+        for (n = 0; n < KV_FILED_SOME && from + n < to; n++) tokens[n] = from + n;
+        rc = kv_table_check_some(t, lane, tokens, n, err);
     }
-    return 0;
+    return rc;
 }
 
 int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err)

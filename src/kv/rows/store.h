@@ -86,6 +86,8 @@ int kv_table_load(kv_table *t, uint32_t b, base_err *err);
  * with a sentence when one is not: nothing may be read of it.
  */
 int kv_table_check(const kv_table *t, uint32_t lane, uint32_t from, uint32_t to, base_err *err);
+/* The same of n rows anywhere, several side by side: quicker than one by one. */
+int kv_table_check_some(const kv_table *t, uint32_t lane, const uint32_t *tokens, uint32_t n, base_err *err);
 
 /* rows, packed and filed say again what block b is. */
 void kv_table_show(kv_table *t, uint32_t b);
