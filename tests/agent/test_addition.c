@@ -79,6 +79,45 @@ static void test_addition__an_addition_is_begun(void **state)
     }
 }
 
+/* However a request says that something is to come, the one new name that it writes is that. */
+static void test_addition__a_new_name_is_to_come_in_any_wording(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request, *name; /* NULL: none is begun */
+    } cases[] = {{"Add pop_all() to empty a stack", "pop_all"},
+        {"There should be a function is_top(s, t)", "is_top"},
+        {"I need is_top, which is like top but gives True", "is_top"},
+        {"Besides the top one should be able to ask whether it is one: is_top(s, t).", "is_top"},
+        {"Next to top there should be is_top(s, t)", "is_top"},
+        {"Extend the module by is_top(s, t)", "is_top"},
+        {"Expose whether that is the top (is_top)", "is_top"},
+        {"Stack needs a way to be emptied: pop_all()", "pop_all"},
+        {"A stack cannot be emptied. Add pop_all for that and describe it in README.md.", "pop_all"},
+        {"Add an option pop_all to top, off by default", NULL}, {"top should use os_fspath() instead", NULL},
+        {"Stack needs a field n_items", NULL},
+        {"The function top is missing a docstring, see the_docs()", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf call = {0};
+        put_file("README.md", "# Stack\n");
+        put_file("stack.py",
+            "class Stack:\n    def push(self, x):\n        return x\n\n\ndef top(s):\n    return s\n");
+        agent_session *s =
+            open_session(&h, "answer (no call)\n" NO NO NO NO NO, AGENT_MODE_EDITS, NULL, false);
+        submit(s, &h, cases[i].request);
+        base_buf_puts(&call, "\"arguments\":{\"path\":\"stack.py\",\"name\":\"");
+        const char *begun = strstr(h.json.data, call.data), *said = begun ? begun + call.len : "";
+        const char *name = strncmp(said, "Stack.", 6) ? said : said + 6;
+        const bool is_new = strncmp(name, "top\"", 4) && strncmp(name, "push\"", 5) && *name;
+        if (cases[i].name ? strncmp(name, cases[i].name, strlen(cases[i].name)) != 0 : is_new)
+            fail_msg("%s: %.120s", cases[i].request, begun ? begun : "no call");
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&call);
+    }
+}
+
 /* What other files say in the same words is copied from by a small model. */
 static void test_addition__an_addition_to_a_file_sees_that_file(void **state)
 {
@@ -593,6 +632,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_addition__an_addition_is_begun),
+        TEST_CASE(test_addition__a_new_name_is_to_come_in_any_wording),
         TEST_CASE(test_addition__an_addition_to_a_file_sees_that_file),
         TEST_CASE(test_addition__a_new_method_sees_what_its_type_has),
         TEST_CASE(test_addition__what_is_there_is_exported),

@@ -18,7 +18,8 @@ static void test_outcome__knows_a_change_from_a_question(void **state)
         "What StringWrapper holds is a str. It should be called StrWrapper.",
         "In encode, skip keys without a value", "encode: fail on an empty key",
         "encode counts blanks; ignore them", "I'd like encode to skip None", "Have encode skip None",
-        "Teach parse_size about MB", "Could encode please skip None?"};
+        "Teach parse_size about MB", "Could encode please skip None?",
+        "I need ring_peek, which leaves the value", "Ring needs a way to be emptied: clear()"};
     static const char *const others[] = {"Which function adds two numbers?", "Should f be renamed?",
         "how do I add a flag", "Explain this diff", "what changed since v1.0?", "say something",
         "Review my changes", "Where is it made?", "hello", "go on with add", "the drop in speed",

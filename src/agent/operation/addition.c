@@ -472,13 +472,42 @@ static void put_beginning(
     if (w->returns) base_buf_printf(out, " %s", w->returns);
 }
 
+/* How many names the request writes that the tree has not; *ret: the last of them. */
+static uint32_t count_new_names(const agent_asked *x, const char **ret)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < x->n_wishes; i++) {
+        if (x->wishes[i].kind != AGENT_WISH_STANDS) continue;
+        *ret = x->wishes[i].name;
+        n++;
+    }
+    return n;
+}
+
+/* By its words; else the only new name that the request writes, however it says that this is to come. */
+static bool read_words(const agent *a, const char *request, agent_addition_words *ret)
+{
+    const agent_asked *x = &a->asked;
+    const char *name = NULL;
+    const uint32_t n = count_new_names(x, &name);
+    if (agent_read_addition_words(request, ret)) {
+        char *file = find_file(a, request);
+        ret->is_bare &=
+            n > 1 || file; /* it is no one of a list, and no file is said that the model would take */
+        free(file);
+        return true;
+    }
+    agent_addition_words_free(ret);
+    return n == 1 && !x->is_operation && agent_read_new_name(request, name, ret);
+}
+
 char *agent__read_addition(const agent *a, const char *request, agent_addition_words *ret)
 {
     const agent_asked *x = &a->asked;
     agent_addition_words w = {0};
     *ret = w;
     if (!x->change || x->test || x->n_changed || x->refused || a->fix.wanted || a->info.strong ||
-        a->settings.mode == AGENT_MODE_PLAN || !agent_read_addition_words(request, &w))
+        a->settings.mode == AGENT_MODE_PLAN || !read_words(a, request, &w))
         return NULL;
     char *path = find_holder(a, request, &w);
     if (w.is_bare && !path) path = find_described_holder(a, request, &w);

@@ -347,6 +347,60 @@ bool agent_read_addition_words(const char *request, agent_addition_words *ret)
     return ret->name != NULL;
 }
 
+/* The place where the request writes that name: with its bracket, where there is one such. */
+static bool find_name(const char *s, const char *name, agent_word *ret)
+{
+    agent_word w = {0};
+    bool is_found = false;
+    while (agent__next_word(s, w.to, &w) && !(is_found && s[ret->to] == '(')) {
+        if (w.to - w.from != strlen(name) || memcmp(s + w.from, name, strlen(name)) != 0) continue;
+        if (!is_found || s[w.to] == '(') *ret = w;
+        is_found = true;
+    }
+    return is_found;
+}
+
+/* "the option lowercaseKeys", "a field n_calls", "by calling os_fspath": in front of it, or behind, stands what no new function is. */
+static bool is_other_thing(const char *s, agent_word w)
+{
+    static const char *const things[] = {"option", "flag", "parameter", "argument", "keyword", "field",
+        "member", "attribute", "variable", "constant", "key", "column", "setting", "macro", "class", "struct",
+        "enum", "type", "interface", "trait", "error", "exception", "event", "module", "package", "file",
+        "header", "test", "alias", "command", "target", "rename", NULL};
+    static const char *const taking[] = {
+        "use", "uses", "using", "with", "via", "by", "of", "like", "calls", "calling", "from", NULL};
+    static const char *const naming[] = {"called", "named", NULL};
+    static const char *const being[] = {"be", "is", NULL}, *const extending[] = {"extend", "extends", NULL};
+    static const char *const articles[] = {"a", "an", "the", "new", NULL};
+    agent_word before, behind;
+    bool has_front = agent__word_before(s, w.from, &before), is_named = false;
+    while (has_front && (agent__is_any_word(s, before, naming) || agent__is_any_word(s, before, articles))) {
+        is_named |= agent__is_any_word(s, before, naming);
+        has_front = agent__word_before(s, before.from, &before);
+    }
+    if (has_front && agent__is_any_word(s, before, being)) return is_named; /* "it should be called f" */
+    if (agent__has_any_word(s, extending)) has_front = false;               /* "extend it by f(x)" */
+    return (has_front && (agent__is_any_word(s, before, things) || agent__is_any_word(s, before, taking))) ||
+           (s[w.to] == ' ' && agent__next_word(s, w.to, &behind) && agent__is_any_word(s, behind, things));
+}
+
+bool agent_read_new_name(const char *request, const char *name, agent_addition_words *ret)
+{
+    static const char *const coming[] = {"add", "implement", "write", "create", "introduce", "define",
+        "provide", "offer", "need", "needs", "want", "lack", "lacks", "missing", "extend", "expose",
+        "there should be", "should be possible", "able to", "does not exist", "doesn't exist", NULL};
+    agent_word w;
+    *ret = (agent_addition_words){0};
+    if (!agent__has_any_word(request, coming) || !find_name(request, name, &w) || is_other_thing(request, w))
+        return false;
+    const bool is_written_small = *name >= 'a' && *name <= 'z';
+    if (!is_written_small && request[w.to] != '(') return false;
+    take_name(request, with_members(request, w), ret);
+    ret->is_plain = is_plain(request);
+    ret->decorator = ret->is_plain ? NULL : decorator_of(request);
+    return true;
+}
+
 void agent_addition_words_free(agent_addition_words *w)
 {
     free(w->name);

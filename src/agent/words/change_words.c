@@ -105,7 +105,7 @@ static bool has_order_behind(const char *from)
 static bool is_wanted(const char *from)
 {
     static const char *const wanting[] = {"i'd like ", "i would like ", "i want ", "we want ", "we'd like ",
-        "we would like ", "it would be nice ", "it would be good "};
+        "we would like ", "it would be nice ", "it would be good ", "i need ", "we need "};
     static const char *const asking[] = {"could ", "can ", "would "};
     static const char *const please[] = {"please", "pls", "plz", NULL};
     static const char *const not_you[] = {"have you ", "have we ", "have i ", "have they "};
@@ -119,6 +119,16 @@ static bool is_wanted(const char *from)
     for (size_t i = 0; i < sizeof not_you / sizeof *not_you; i++)
         if (!strncasecmp(from, not_you[i], strlen(not_you[i]))) return false;
     return !strncasecmp(from, "have ", 5) || !strncasecmp(from, "teach ", 6);
+}
+
+/* "Ring needs a way to be emptied: clear()". */
+static bool lacks_something(const char *from)
+{
+    static const char *const lacking[] = {" needs a ", " needs an ", " lacks a ", " lacks an "};
+    bool is_so = false;
+    for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++)
+        is_so |= strcasestr(from, lacking[i]) != NULL;
+    return is_so;
 }
 
 /* "What a cache prints as should end with ...", "What Parser holds is a list. It should ...": a clause, and no question begins so. */
@@ -153,6 +163,7 @@ bool agent_asks_for_change(const char *request)
         if (!strncasecmp(from, questions[i], strlen(questions[i])) && !begins_with_clause(from)) return false;
     if (is_question_after_all(from)) return false;
     if (!strncasecmp(from, "count ", 6)) return true;
+    if (lacks_something(from)) return true;
     if (agent__has_word(from, "should") || agent__has_word(from, "must") || has_order_behind(from))
         return true;
     for (const char *p = from; *p; p++) {

@@ -64,6 +64,11 @@ typedef struct agent_addition_words {
 } agent_addition_words;
 /* false: no new function is asked for, or its name is not said. */
 bool agent_read_addition_words(const char *request, agent_addition_words *ret);
+/*
+ * The same of a name that the request writes and the tree has not: in any wording that says that something is to come. false:
+ * nothing says so, or what comes is no function.
+ */
+bool agent_read_new_name(const char *request, const char *name, agent_addition_words *ret);
 void agent_addition_words_free(agent_addition_words *w);
 /* "to class C", "in C": is this word in a place where what the new function belongs to is said? */
 bool agent_is_addition_place(const char *request, size_t from);
