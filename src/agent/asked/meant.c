@@ -53,9 +53,14 @@ static bool asks_for_other_thing(const char *request)
     static const char *const fillers[] = {"a", "an", "new", "the", "another", "second", NULL};
     static const char *const kinds[] = {"function", "method", "class", "struct", "type", "helper", "module",
         "file", "enum", "trait", "interface", "subclass", "exception", "macro", "constant", NULL};
-    if (agent__has_any_word(request, things)) return true;
+    static const char *const making[] = {
+        "create", "write", "implement", "introduce", "define", "provide", NULL};
     agent_word w = {0};
     bool is_verb = false;
+    if (agent__has_any_word(request, things) ||
+        (agent__next_word(request, 0, &w) && agent__is_any_word(request, w, making)))
+        return true; /* "Implement peek on Ring" */
+    w = (agent_word){0};
     while (agent__next_word(request, w.to, &w)) {
         if (is_verb && agent__is_any_word(request, w, kinds)) return true;
         is_verb =
