@@ -527,6 +527,26 @@ static void test_addition__a_new_test_stands_in_its_describe(void **state)
             "  })\n\n"
             "  given(0, () => {\n"
             "    it('is 0', () => {\n"},
+        /* What stands behind it begins alike, and stays. */
+        {"Add a test for halfOf of zero",
+            "describe('halves', () => {\n"
+            "  given(4, () => {\n"
+            "    it('is 2', () => {\n"
+            "      assert(m.halfOf(value) === 2)\n"
+            "    })\n"
+            "  })\n\n"
+            "  given(8, () => {\n"
+            "    it('is 8', () => {\n"
+            "      assert(value === 8)\n"
+            "    })\n"
+            "  })\n"
+            "})\n",
+            "answer <<X\n0, () => {\n    it('is 0', () => {\n      assert(m.halfOf(value) === 0)\n    })\n  })\n```\nX\n",
+            "      assert(m.halfOf(value) === 0)\n"
+            "    })\n"
+            "  })\n\n"
+            "  given(8, () => {\n"
+            "    it('is 8', () => {\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         base_buf path = {0}, tests = {0}, script = {0};

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/asked/asked.h"
 #include "agent/call/prompt.h"
 #include "agent/judge/judge.h"
 #include "agent/operation/operation.h"
@@ -395,10 +396,12 @@ static bool put_beside_call(agent *a, const agent_new_test *t, base_buf *json, b
                  own = end + 2 < text.len ? end + 2 : end;
     const bool is_there = at < text.len && (text.data[at + column_of(&text, at)] == '}' ||
                                                (t->is_row && text.data[end - 1] == ';'));
-    if (t->is_row && is_there)
+    const bool is_written =
+        agent__is_changed(a, t->path); /* else what stands behind it is a test that was there */
+    if (t->is_row && is_there && is_written)
         to = last_row_line(&text, end + 1, t);
-    else if (is_there && text.len - own > head && !memcmp(text.data + own, t->assertion, head) &&
-             read_block(&text, own, &written))
+    else if (is_there && is_written && text.len - own > head &&
+             !memcmp(text.data + own, t->assertion, head) && read_block(&text, own, &written))
         to = line_of(&text, written.to - 1);
     if (is_there) {
         base_buf_puts(json, "{\"name\": \"edit\", \"arguments\": {\"path\": ");
