@@ -317,22 +317,28 @@ static int fake_doubts(
     return 0;
 }
 
-/* The sequence's text is asked for the script's words. */
+static void add_pieces(engine *e, const int32_t *ids, uint32_t n, base_buf *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len = 0;
+        const char *piece = standin_piece(e, ids[i], &len);
+        if (piece) base_buf_add(out, piece, len);
+    }
+}
+
+/* The sequence's text, and what it would go on with, is asked for the script's words. */
 static int fake_weigh(engine *e, const int32_t *ids, uint32_t n, double *ret, base_err *err)
 {
     const fake *f = as_fake(e);
     base_buf text = {0};
     uint32_t n_all;
     const int32_t *all = engine_session_ids(e, &n_all);
-    for (uint32_t i = 0; i < n_all; i++) {
-        size_t len = 0;
-        const char *piece = standin_piece(e, all[i], &len);
-        if (piece) base_buf_add(&text, piece, len);
-    }
+    add_pieces(e, all, n_all, &text);
+    add_pieces(e, ids, n, &text);
     *ret = -(double)n;
     for (size_t s = 0; s < f->script.n_steps; s++)
         if (f->script.steps[s].kind == STEP_LIKELY && text.len && strstr(text.data, f->script.steps[s].text))
-            *ret = -(double)n / (2 + s);
+            *ret = -(double)n / (16 * (1 + s)); /* a long one too before a short one that is not */
     base_buf_free(&text);
     return 0;
 }

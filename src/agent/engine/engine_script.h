@@ -17,8 +17,8 @@
  *     doubt TOKEN INSTEAD         where a text says this token, the model doubts it: it would rather have
  *         said the other one; from
  *                                 the first such line (the strongest doubt) to the last
- *     likely TEXT                 behind a sequence that has this text anything is likelier than behind one that has
- *                                 that of an earlier such line, or none; without such lines nothing is weighed
+ *     likely TEXT                 what has this text, or follows on it, is likelier than what has that of an earlier
+ *                                 such line, or none; without such lines nothing is weighed
  *     fail TEXT                   the first append before the following answer fails with this sentence
  */
 #ifndef KVIST_AGENT_ENGINE_ENGINE_SCRIPT_H

@@ -76,15 +76,16 @@ static int append_front(agent *a, const char *request, base_err *err)
     return rc;
 }
 
-/* The request's message, the repair that it asks for, and the opening of the answer. */
-static int append_request(agent *a, const char *request, base_err *err)
+/* The request's message, the repair that it asks for, and the opening of the answer. meaning: of its words; mostly those. */
+static int append_request(agent *a, const char *request, const char *meaning, base_err *err)
 {
     base_buf text = {0};
     agent__notice_changes(a, &text);
-    int rc = append_front(a, request, err);
-    agent__tell_operation(a, request, &text);
+    int rc = append_front(a, meaning, err);
+    agent__tell_operation(a, meaning, &text);
     base_buf_puts(&text, agent_prompt_request);
     base_buf_puts(&text, request);
+    if (meaning != request) base_buf_printf(&text, "\n%s", meaning);
     if (a->has_excerpts && !a->asked.change && !a->info.strong && agent_asks_for_one_name(request))
         base_buf_puts(&text, agent_prompt_one);
     agent__put_schema(a, &text);
@@ -349,12 +350,18 @@ int agent__turn(agent *a, const char *request, base_err *err)
 {
     base_err mine = {0};
     bool interrupted = false;
+    char *meaning = NULL;
     turn_begins(a, request);
     int rc = 0;
     if (a->offered != code_index_chunks(tool_workspace_index(a->workspace)))
         rc = agent__offer_tools(a, &mine);
-    if (!rc) rc = append_request(a, request, &mine);
-    if (!rc) rc = converse(a, request, &interrupted, &mine);
+    if (!rc) rc = agent__read_meaning(a, request, &meaning, &mine);
+    if (meaning) { /* what is looked for in the tree at the end, too */
+        free(a->request);
+        a->request = meaning;
+    }
+    if (!rc) rc = append_request(a, request, meaning ? a->request : request, &mine);
+    if (!rc) rc = converse(a, meaning ? a->request : request, &interrupted, &mine);
     if (rc == BASE_E_CANCELLED) {
         interrupted = true;
         agent__notice(a, "interrupted");

@@ -20,6 +20,13 @@ typedef struct agent_draft {
 /* The answer's text behind *ret. BASE_E_STATE: it was cut, went in circles or was a call. The caller tells errors. */
 int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err);
 
+/* --- reading.c --- */
+/*
+ * What a request means in words that the program reads ("Rename X to Y."), where its own words are none of these and the model finds
+ * an operation likeliest. *ret (heap) NULL: it stands as it is.
+ */
+int agent__read_meaning(agent *a, const char *request, char **ret, base_err *err);
+
 /* --- reader.c --- */
 /* An answer as it is read token by token: what of it is words and calls, and what the model thinks (channels.h). */
 typedef struct agent_reader {

@@ -104,9 +104,11 @@ static bool is_meant_as_name(const char *s, agent_word w, size_t end)
     static const char *const saying[] = {"in", "is", "isn", "isnt", "should", "ought", "must", "needs",
         "could", "belongs", "has", "doesn", "does", "was", NULL};
     agent_word next, before;
+    const bool is_marked = w.from && agent__is_mark(s[w.from - 1]) && s[w.from - 1] == s[w.to];
+    if (agent__is_any_word(s, w, kinds) && !is_marked && s[w.to] != '(')
+        return false; /* "the function that" */
     if (agent__looks_like_name(s, w) || memchr(s + w.from, '.', w.to - w.from) ||
-        memchr(s + w.from, ':', w.to - w.from) || s[w.to] == '(' ||
-        (w.from && agent__is_mark(s[w.from - 1]) && s[w.from - 1] == s[w.to]) || has_inner_digit(s, w) ||
+        memchr(s + w.from, ':', w.to - w.from) || s[w.to] == '(' || is_marked || has_inner_digit(s, w) ||
         is_plain_object(s, w, end))
         return true;
     if (agent__word_before(s, w.from, &before) && agent__is_any_word(s, before, kinds)) return true;

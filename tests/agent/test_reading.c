@@ -1,0 +1,80 @@
+/* What a request means where its words fit no wording: the likeliest of the operations that its names allow. */
+#include "stage.h"
+
+static const char before[] =
+    "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp(1, 2);\n}\n";
+
+/* The call that is likeliest is what the turn does. "likely" says which that is. */
+static void test_reading__the_likeliest_operation_is_done(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request, *likely, *read, *after;
+    } cases[] = {
+        {"clamp -> clamp_low everywhere", "rename(clamp, clamp_low)", "read as: rename(clamp, clamp_low)",
+            "static int clamp_low(int x, int step)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp_low(1, 2);\n}\n"},
+        {"clamp and total become clamp_low and sum_all", "rename(clamp, clamp_low); rename(total, sum_all)",
+            "read as: rename(clamp, clamp_low); ",
+            "static int clamp_low(int x, int step)\n{\n    return x + 1;\n}\n\nint sum_all(void)\n{\n    return clamp_low(1, 2);\n}\n"},
+        {"nobody would miss total", "delete(total)", "read as: delete(total)",
+            "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n"},
+        {"clamp could do without its step", "drop_parameter(clamp, step)",
+            "read as: drop_parameter(clamp, step)",
+            "static int clamp(int x)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp(1);\n}\n"},
+        {"the step of clamp -> stride_by please", "rename_parameter(clamp, step, stride_by)",
+            "read as: rename_parameter(clamp, step, ",
+            "static int clamp(int x, int stride_by)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp(1, 2);\n}\n"},
+        /* What the program does not do stays a request like any other. */
+        {"nobody would miss total", "change(total)", "read as: change(total)", before},
+        {"total can't be needed when clamp is", "delete(total)", NULL, before}, /* not always */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", before);
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script,
+            "opens 1\nlikely %s\nanswer }}</tools>\n%sanswer Done.\nanswer Done.\nanswer Done.\n",
+            cases[i].likely, strchr(cases[i].likely, ';') ? "answer }}</tools>\n" : "");
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        if (cases[i].read && !told(&h, cases[i].read)) fail_msg("%zu: not %s", i, cases[i].read);
+        if (!cases[i].read) assert_false(told(&h, "read as: delete"));
+        assert_file("a.c", cases[i].after);
+        assert_true(told(&h, cases[i].request)); /* as it was written */
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
+/* What words say, questions of the modes, and what names nothing are not weighed. */
+static void test_reading__what_is_said_is_not_weighed(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request;
+        agent_mode mode;
+    } cases[] = {{"Delete total.", AGENT_MODE_ALL}, {"nobody would miss total", AGENT_MODE_PLAN},
+        {"it should be faster", AGENT_MODE_ALL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", before);
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "opens 1\nlikely rename(\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            cases[i].mode, NULL, false);
+        submit(s, &h, cases[i].request);
+        assert_false(told(&h, "read as: "));
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+int main(void)
+{
+    find_grammars();
+    const struct CMUnitTest tests[] = {
+        TEST_CASE(test_reading__the_likeliest_operation_is_done),
+        TEST_CASE(test_reading__what_is_said_is_not_weighed),
+    };
+    return RUN_ON_BOTH(tests);
+}
