@@ -20,7 +20,7 @@
 
 enum { MAX_NAMES = 5, MAX_FRESH = 3, MAX_FILES = 2, MAX_READINGS = 64, MOST_REQUEST = 400 };
 
-/* None of these names stands in a set of requests that anything is measured with. */
+/* No sentence of them stands in a set that anything is measured with. */
 static const char examples[] =
     "What a developer asks for, as calls.\n\n"
     "Request: Rename parse_args to read_args.\nCalls: rename(parse_args, read_args)\n\n"
