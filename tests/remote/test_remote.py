@@ -981,7 +981,7 @@ class Remote(unittest.TestCase):
 
     def shown_and_paid(self, request):
         words = request["why"].replace("at most ", "").split("a cut: ")[1].split()
-        return int(words[0]), int(words[words.index("shown,") + 1])
+        return tuple(int(words[at].replace(",", "")) for at in (0, words.index("shown,") + 1))
 
     def test_a_server_that_moves_rows(self):
         """Two short requests in front of the first tell; then nothing is shown and nothing is paid."""

@@ -136,8 +136,8 @@ static bool is_coded(const char *s, agent_word w)
 /* A plain word that stands where a new name does: "call it total", "... -> total". */
 static bool is_given(const char *s, agent_word w)
 {
-    static const char *const givers[] = {"to", "into", "called", "named", "it", "them", "as", "say", "be",
-        "become", "becomes", "name", "than", NULL};
+    static const char *const givers[] = {"to", "into", "called", "named", "it", "them", "as", "say", "become",
+        "becomes", "name", "than", NULL};
     agent_word before;
     if (w.from > 2 && !strncmp(s + w.from - 3, "-> ", 3)) return true;
     return agent__word_before(s, w.from, &before) && agent__is_any_word(s, before, givers) &&
