@@ -333,7 +333,7 @@ uint32_t code_index_rank(const code_index *x, const char *request, uint32_t k, c
         c->score *= 1 + long_ones * log(1 + c->length);
     }
     add_quoted(&g, request);
-    qsort(g.all, g.n, sizeof *g.all, by_score);
+    if (g.n) qsort(g.all, g.n, sizeof *g.all, by_score);
     uint32_t n = 0;
     while (n < g.n && n < k && g.all[n].score > 0) n++;
     *ret = base_xcalloc(n + 1, sizeof **ret);
