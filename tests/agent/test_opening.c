@@ -175,6 +175,25 @@ static void test_opening__an_operation_is_opened_by_other_words(void **state)
     }
 }
 
+/* What is only told the model names, among the tree's names. */
+static void test_opening__what_is_told_is_renamed(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("a.c",
+        "static int clamp(int x)\n{\n    return x;\n}\n\nint total(void)\n{\n    return clamp(1);\n}\n");
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "opens 1\nanswer clamp\", \"to\": \"keep_within\"}}</tools>\nanswer Renamed.\n",
+            AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(
+        submit(s, &h, "The helper in a.c that keeps a number in its bounds should be called keep_within."),
+        0);
+    assert_file("a.c",
+        "static int keep_within(int x)\n{\n    return x;\n}\n\nint total(void)\n{\n    return keep_within(1);\n}\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_opening__parameters_are_turned_round_with_their_calls(void **state)
 {
     NEEDS_GRAMMAR;
@@ -709,6 +728,7 @@ int main(void)
         TEST_CASE(test_opening__words_that_name_the_place_are_followed),
         TEST_CASE(test_opening__an_operation_is_done_for_each_of_a_list),
         TEST_CASE(test_opening__an_operation_is_opened_by_other_words),
+        TEST_CASE(test_opening__what_is_told_is_renamed),
         TEST_CASE(test_opening__parameters_are_turned_round_with_their_calls),
         TEST_CASE(test_opening__a_parameter_comes_and_goes_by_words),
         TEST_CASE(test_opening__behaviour_in_plain_words_finds_its_function),

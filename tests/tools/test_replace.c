@@ -37,6 +37,9 @@ static const rewriting rewritings[] = {
         "import sys\n\ndef f(x):\n    return x\n", "f",
         "import sys\nimport os\n\ndef f(x):\n    return x + 1\n\nprint(f(2))\n",
         "import sys\n\nimport os\n\ndef f(x):\n    return x + 1\n", "Left out: code behind"},
+    {"a whole file of Go around it", "a.go", "package shop\n\nfunc Twice(x int) int {\n\treturn x + x\n}\n",
+        "Twice", "package main\n\nfunc Twice(x int) int {\n\treturn 2 * x\n}\n",
+        "package shop\n\nfunc Twice(x int) int {\n\treturn 2 * x\n}\n"},
     {"method by Class.method, block at column 0", "a.py",
         "class A:\n"
         "    def f(self):\n"

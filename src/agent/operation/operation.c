@@ -22,13 +22,15 @@ static const struct operation {
     const char *const verbs[6];
     const char *to; /* what its second argument is */
     /* What has to follow, since the verb alone is too common: a name of the tree, or a name that might be a new one. */
-    enum { NOTHING, A_SYMBOL, A_NAME, A_WRITTEN_NAME } needs;
+    enum { NOTHING, A_SYMBOL, A_NAME, A_WRITTEN_NAME, A_WRITTEN_NAME_OF_WHAT_IS_TOLD } needs;
 } operations[] = {
     {"rename", {"rename", NULL}, "new name", NOTHING},
     {"rename", {"call it", "name it", "call them", "name them", NULL}, "new name", A_NAME},
     /* "it should be called once" names nothing */
     {"rename", {"it should be called", "it should be named", "it must be called", NULL}, "new name",
         A_WRITTEN_NAME},
+    {"rename", {"should be called", "should be named", "should have the name", "must be called", NULL},
+        "new name", A_WRITTEN_NAME_OF_WHAT_IS_TOLD},
     {"move", {"move", NULL}, "file", A_SYMBOL},
     {"delete", {"delete", "remove", "drop", NULL}, "what stands in place of its calls", A_SYMBOL},
     {"private", {NULL}, "not needed", A_SYMBOL}, /* its wordings alone */
@@ -131,7 +133,7 @@ static uint32_t list_names(const agent *a, const struct operation *o, const char
 {
     agent_word w = {0};
     uint32_t n = 0;
-    const bool is_it = o->needs >= A_NAME || read_pronoun(behind, &w);
+    const bool is_it = o->needs == A_NAME || o->needs == A_WRITTEN_NAME || read_pronoun(behind, &w);
     char *it = most && is_it ? find_meant_by_it(a, request, behind) : NULL;
     if (it) ret[0] = (agent_listed){.operation = o->name, .name = it};
     if (it) return 1;
@@ -215,6 +217,25 @@ static size_t find_verb(const char *request, const char *verb)
     return 0;
 }
 
+/* "The helper in humanize.py that looks a value up should be called ...": a sentence about a definition that it does not name. */
+static bool is_told(const agent *a, const char *request, const char *behind)
+{
+    static const char *const kinds[] = {"function", "method", "helper", "class", "struct", "type", "macro",
+        "constant", "variable", "enum", "trait", "interface", "field", NULL};
+    static const char *const telling[] = {"that", "which", "with", "for", NULL};
+    agent_word w = {0}, first = {0};
+    size_t begin = 0;
+    bool is_telling = false;
+    for (const char *p = request; p < behind; p++)
+        if (strchr(".;!?\n", *p) && isspace((unsigned char)p[1])) begin = (size_t)(p - request) + 1;
+    for (int n = 0; agent__next_word(request, n ? w.to : begin, &w) && request + w.to < behind; n++) {
+        if (n < 3 && !first.to && agent__is_any_word(request, w, kinds)) first = w;
+        is_telling |= first.to && agent__is_any_word(request, w, telling);
+        if (agent__is_defined_word(a, request, w) && agent__looks_like_name(request, w)) return false;
+    }
+    return is_telling;
+}
+
 /* The operation that the request asks for, and what stands behind its verb; NULL: none. A test alone is none. */
 static const struct operation *asked_operation(const agent *a, const char *request, const char **ret_behind)
 {
@@ -228,7 +249,9 @@ static const struct operation *asked_operation(const agent *a, const char *reque
             *ret_behind = behind;
             if (operations[i].needs == A_SYMBOL && !names_symbol(a, behind)) continue;
             if (operations[i].needs == A_NAME && !gives_name(behind)) continue;
-            if (operations[i].needs == A_WRITTEN_NAME && !gives_written_name(behind)) continue;
+            if (operations[i].needs >= A_WRITTEN_NAME && !gives_written_name(behind)) continue;
+            if (operations[i].needs == A_WRITTEN_NAME_OF_WHAT_IS_TOLD && !is_told(a, request, behind))
+                continue;
             return &operations[i];
         }
     return NULL;

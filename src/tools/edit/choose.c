@@ -52,6 +52,13 @@ static bool is_comment_line(const char *line, size_t n)
                     (n > 1 && !strncmp(line, "//", 2)) || (n > 1 && !strncmp(line, "/*", 2)) || *line == '*');
 }
 
+/* "package main" of a block that is written like a file of its own: Go's grammar takes it anywhere, its compiler once. */
+static bool is_package_line(const char *line, size_t n)
+{
+    static const char word[] = "package ";
+    return n > sizeof word - 1 && !memcmp(line, word, sizeof word - 1);
+}
+
 /*
  * Lines in front of the definition: those the file does not have yet; inside a class or function only
  * comments.
@@ -66,7 +73,7 @@ static void take_leading(
         size_t end = tool__line_end(block, to, at);
         if (tool__is_blank(block, at, end)) {
             if (after_kept) base_buf_putc(&c->text, '\n');
-        } else if (has_line(file, block + at, end - at)) {
+        } else if (has_line(file, block + at, end - at) || is_package_line(block + at, end - at)) {
             /* already there */
         } else if (is_nested && !is_comment_line(block + at, end - at)) {
             left_out++;
