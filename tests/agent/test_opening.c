@@ -529,6 +529,8 @@ static void test_opening__several_operations_are_all_begun(void **state)
         {"Rename twice to doubled and half to halved", {"def doubled(n)", "def halved(n)"}, "twice", NULL},
         {"twice and half say little. Call them doubled and halved.", {"def doubled(n)", "def halved(n)"},
             "twice", NULL},
+        {"The third time that I read twice and half. Call them doubled and halved.",
+            {"def doubled(n)", "def halved(n)"}, "twice", NULL},
         {"Rename twice to doubled in both.py, and rename half in both.py to `halved`.",
             {"def doubled(n)", "def halved(n)"}, "twice", NULL},
         {"Delete third and rename twice to doubled, half to halved", {"def doubled(n)", "def halved(n)"},

@@ -156,30 +156,54 @@ static size_t behind_call_them(const char *request, size_t *ret_from)
     return 0;
 }
 
+/* "a, b and c" from the word on: the next of them behind it; false: the list ends there. */
+static bool next_in_row(const char *request, agent_word *w)
+{
+    size_t at = w->to + strspn(request + w->to, "`\"'()");
+    const bool has_comma = request[at] == ',';
+    at += has_comma;
+    at += strspn(request + at, " ");
+    if (!strncasecmp(request + at, "and ", 4))
+        at += 4;
+    else if (!has_comma)
+        return false;
+    return agent__next_word(request, at, w);
+}
+
+/* Of the rows of definitions in front of byte `end` the first one of n: into ret. A word like "read" may be one too. */
+static bool read_row(const agent *a, const char *request, size_t end, uint32_t n, agent_listed *ret)
+{
+    agent_word first = {0};
+    while (agent__next_word(request, first.to, &first) && first.to <= end) {
+        agent_word w = first;
+        uint32_t k = 0;
+        do
+            if (!agent__is_defined_word(a, request, w)) break;
+        while (++k < n && next_in_row(request, &w) && w.to <= end);
+        if (k < n) continue;
+        w = first;
+        for (k = 0; k < n; k++, next_in_row(request, &w))
+            ret[k].name = agent__with_its_type(a, request, agent__copy_word(request, w));
+        return true;
+    }
+    return false;
+}
+
 /* "a and b are hard to read. Call them c and d.": each gets the name at its place in the list behind. How many; 0: none. */
 static uint32_t read_pairs(const agent *a, const char *request, agent_listed *ret, uint32_t most)
 {
+    static const char *const behind[] = {"respectively", "please", NULL};
     size_t from, at = behind_call_them(request, &from);
-    agent_word w = {0};
-    uint32_t n = 0, n_new = 0;
-    while (at && n < most && agent__next_word(request, w.to, &w) && w.to <= from) {
-        char *name = agent__is_defined_word(a, request, w) ? agent__copy_word(request, w) : NULL;
-        bool is_known = !name;
-        for (uint32_t i = 0; i < n && name; i++) is_known |= !strcmp(ret[i].name, name);
-        if (is_known)
-            free(name);
-        else
-            ret[n++] = (agent_listed){.operation = "rename", .name = agent__with_its_type(a, request, name)};
-    }
-    for (w.to = at; n_new < n && agent__next_word(request, w.to, &w);) {
-        static const char *const between[] = {"and", "respectively", NULL};
-        if (agent__is_any_word(request, w, between)) continue;
-        ret[n_new++].to = agent__copy_word(request, w);
-    }
-    bool is_good = n > 1 && n_new == n;
+    agent_word w;
+    uint32_t n = 0;
+    bool is_good = at && agent__next_word(request, at, &w);
+    do
+        if (is_good && n < most)
+            ret[n++] = (agent_listed){.operation = "rename", .to = agent__copy_word(request, w)};
+    while (is_good && next_in_row(request, &w));
     while (is_good && agent__next_word(request, w.to, &w)) /* nothing else is asked for */
-        is_good = agent__is_any_word(request, w, (const char *const[]){"respectively", "please", NULL});
-    if (is_good) return n;
+        is_good = agent__is_any_word(request, w, behind);
+    if (is_good && n > 1 && read_row(a, request, from, n, ret)) return n;
     for (uint32_t i = 0; i < n; i++) agent__listed_free(&ret[i]);
     return 0;
 }
