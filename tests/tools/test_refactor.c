@@ -554,6 +554,11 @@ static void test_refactor__move_takes_exports_along(void **state)
     tree_open(&t);
     refuses(&t, "{\"operation\":\"move\",\"name\":\"twice\",\"to\":\"shop/sums.py\"}", TOOL_REFUSED,
         "shop/all.py takes twice with an import of *");
+    /* Who takes all of the new module too has it still. */
+    tree_put(&t, "shop/more.py", "def four():\n    return 4\n");
+    tree_put(&t, "shop/all.py", "from .total import *\nfrom .more import *\n\nprint(twice(1))\n");
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"twice\",\"to\":\"shop/more.py\"}", TOOL_OK));
     tree_remove(&t);
 }
 

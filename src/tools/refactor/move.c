@@ -225,8 +225,8 @@ static bool is_another(const mover *m, const char *folder, size_t n_folder, cons
     return is;
 }
 
-/* Does the import in f name the source itself, and not a package that hands on what it defines? By the whole path. */
-static bool is_direct(const mover *m, const refactor_file *f, const char *module)
+/* Does the import in f name this file itself, and not a package that hands on what it defines? By the whole path. */
+static bool names_file(const mover *m, const refactor_file *f, const char *module, const char *file)
 {
     size_t n_folder = (size_t)(base_path_name(f->path) - f->path);
     const size_t n_dots = strspn(module, ".");
@@ -239,14 +239,19 @@ static bool is_direct(const mover *m, const refactor_file *f, const char *module
     for (size_t i = n_dots ? n_folder : 0; i < path.len; i++)
         if (path.data[i] == '.') path.data[i] = '/';
     while (path.len && path.data[path.len - 1] == '/') path.data[--path.len] = '\0'; /* from . import x */
-    bool is = is_module_file(m->from->path, path.data ? path.data : "");
+    bool is = is_module_file(file, path.data ? path.data : "");
     if (!n_dots && !is && path.len) {
         const bool is_taken = is_another(m, f->path, n_folder, path.data);
-        for (const char *at = m->from->path; !is && !is_taken && (at = strchr(at, '/'));)
+        for (const char *at = file; !is && !is_taken && (at = strchr(at, '/'));)
             is = is_module_file(++at, path.data); /* below a folder that the path of modules begins in */
     }
     base_buf_free(&path);
     return is;
+}
+
+static bool is_direct(const mover *m, const refactor_file *f, const char *module)
+{
+    return names_file(m, f, module, m->from->path);
 }
 
 /* The name in the source's __all__. */
@@ -310,6 +315,18 @@ static void unexport_in_source(mover *m, const refactor_place *p)
     refactor__edit(&m->source_edits, from, to, "");
 }
 
+/* `from target import *`: does this file get the name from there? */
+static bool gets_by_star(const mover *m, const refactor_file *f)
+{
+    const base_buf *to = &m->to_file.text;
+    const bool has_all = to->len && memmem(to->data, to->len, "__all__", 7);
+    bool is_so = false;
+    for (uint32_t i = 0; i < f->uses->n_imports; i++)
+        is_so |=
+            !strcmp(f->uses->imports[i].name, "*") && names_file(m, f, f->uses->imports[i].module, m->to);
+    return is_so && (!has_all || exported_in_source(m));
+}
+
 /* `from source import *` brings the name no more: where, or NULL. */
 static const char *taken_by_star(const mover *m)
 {
@@ -318,7 +335,8 @@ static const char *taken_by_star(const mover *m)
     for (size_t k = 0; k < m->x->n_files + m->x->n_modules; k++) {
         const refactor_file *f = k < m->x->n_files ? &m->x->files[k] : m->x->modules[k - m->x->n_files];
         for (uint32_t i = 0; f->uses && i < f->uses->n_imports; i++)
-            if (!strcmp(f->uses->imports[i].name, "*") && is_direct(m, f, f->uses->imports[i].module))
+            if (!strcmp(f->uses->imports[i].name, "*") && is_direct(m, f, f->uses->imports[i].module) &&
+                !gets_by_star(m, f))
                 return f->path;
     }
     return NULL;
