@@ -26,6 +26,7 @@ static void test_reading__the_likeliest_operation_is_done(void **state)
             "static int clamp(int x, int stride_by)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp(1, 2);\n}\n"},
         /* What the program does not do stays a request like any other. */
         {"nobody would miss total", "change(total)", "read as: change(total)", before},
+        {"is total used anywhere or can I delete it?", "delete(total)", NULL, before},
         {"total can't be needed when clamp is", "delete(total)", NULL, before}, /* not always */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

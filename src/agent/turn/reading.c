@@ -225,7 +225,7 @@ static void may_mean(readings *r, reading_kind kind, ...)
     r->has_operation |= made[1] != NULL;
 }
 
-/* A word that may say that something is to go. */
+/* A word that may say that something is to go, and no question: "can I delete it?" */
 static bool says_going(const char *request)
 {
     static const char *const cues[] = {"delete", "deleted", "deleting", "remove", "removed", "removing",
@@ -233,7 +233,9 @@ static bool says_going(const char *request)
         "required", "superfluous", "obsolete", "miss", "misses", "unused", "uses", "used", "dead", "exist",
         "disappear", "lose", "away", "out", "useless", "without", "left", "kill", "purge", "redundant",
         "deprecated", "calls", NULL};
-    return agent__has_any_word(request, cues);
+    size_t n = strlen(request);
+    while (n && isspace((unsigned char)request[n - 1])) n--;
+    return agent__has_any_word(request, cues) && !(n && request[n - 1] == '?');
 }
 
 /* ... and that it may be a definition, at any time. */
