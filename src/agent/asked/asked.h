@@ -13,6 +13,8 @@
 /* --- wording.c --- */
 /* A request for an operation without its verb, read with the tree's names; agent_operation_words_free. */
 bool agent__read_wording(const agent *a, const char *request, agent_operation_words *ret);
+/* Does a definition of that name stand in the file that the request calls so? */
+bool agent__stands_in(const agent *a, const char *name, const char *file);
 
 /*
  * "isSatisfiedBy of Range", "close in Pool", "Pool's close": where several types of the tree have such a member, the one

@@ -23,17 +23,17 @@ static bool is_mentioned(const void *ctx, const char *name)
     return code_index_mentions(tool_workspace_index(((const agent *)ctx)->workspace), name);
 }
 
-/* Does the only definition of that name stand in the file already? */
-static bool is_there(const agent *a, const char *name, const char *file)
+bool agent__stands_in(const agent *a, const char *name, const char *file)
 {
     code_index *index = tool_workspace_index(a->workspace);
     code_place *places = NULL;
     char *path = code_index_path(index, file);
     const uint32_t n = path ? code_index_define(index, name, &places) : 0;
-    const bool is = n == 1 && !strcmp(places[0].path, path);
+    bool is_so = false;
+    for (uint32_t i = 0; i < n; i++) is_so |= !strcmp(places[i].path, path);
     code_places_free(places, n);
     free(path);
-    return is;
+    return is_so;
 }
 
 bool agent__read_wording(const agent *a, const char *request, agent_operation_words *ret)
@@ -42,7 +42,7 @@ bool agent__read_wording(const agent *a, const char *request, agent_operation_wo
     if (agent_read_operation_words(request, &names, ret)) return true;
     bool is_one = agent_read_operation_gist(request, &names, ret);
     if (is_one) ret->name = agent__with_its_type(a, request, ret->name);
-    if (is_one && !strcmp(ret->operation, "move")) is_one = !is_there(a, ret->name, ret->to);
+    if (is_one && !strcmp(ret->operation, "move")) is_one = !agent__stands_in(a, ret->name, ret->to);
     if (!is_one) agent_operation_words_free(ret);
     return is_one;
 }

@@ -246,20 +246,6 @@ static bool may_delete(const char *request)
     return says_going(request) && !agent__has_any_word(request, others);
 }
 
-/* Does a definition of that name stand in the file already? */
-static bool stands_in(const agent *a, const char *name, const char *file)
-{
-    code_index *index = tool_workspace_index(a->workspace);
-    code_place *places = NULL;
-    char *path = code_index_path(index, file);
-    const uint32_t n = path ? code_index_define(index, name, &places) : 0;
-    bool is_so = false;
-    for (uint32_t i = 0; i < n; i++) is_so |= !strcmp(places[i].path, path);
-    code_places_free(places, n);
-    free(path);
-    return is_so;
-}
-
 /* Of a parameter that the request names with its function. */
 static void add_parameter_readings(
     const agent *a, const char *request, const names *n, const char *name, readings *r)
@@ -292,7 +278,7 @@ static void find_readings(const agent *a, const char *request, const names *n, r
         may_mean(r, TEST, n->known[i]);
         for (size_t k = 0; k < n->n_fresh; k++) may_mean(r, RENAME, n->known[i], n->fresh[k]);
         for (size_t k = 0; k < n->n_files; k++)
-            if (!stands_in(a, n->known[i], n->files[k])) may_mean(r, MOVE, n->known[i], n->files[k]);
+            if (!agent__stands_in(a, n->known[i], n->files[k])) may_mean(r, MOVE, n->known[i], n->files[k]);
         if (deletes) may_mean(r, DELETE, n->known[i]);
         add_parameter_readings(a, request, n, n->known[i], r);
     }

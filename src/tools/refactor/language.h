@@ -35,8 +35,8 @@ typedef struct refactor_language {
     const char *name; /* code_language's */
     refactor_family family;
     refactor_hiding hiding;
-    bool
-        declares_apart; /* one file declares what another defines: headers, extern; all names are seen from everywhere */
+    /* One file declares what another defines (headers, extern), and all names are seen from everywhere. */
+    bool declares_apart;
     bool has_tags;               /* "struct x" is another name than "x" */
     bool is_untyped;             /* one name may be a value, a function and a type */
     bool has_free_objects;       /* an object needs no type: any literal may have the member */
@@ -50,8 +50,8 @@ typedef struct refactor_language {
     bool has_defaults;           /* a parameter may have one */
     bool has_keywords;           /* a call may name its arguments */
     bool has_semicolons;         /* a statement ends with one, or may */
-    const char *types
-        [4]; /* as a parameter of an integer, a float, a truth, a string declares it; NULL: by its name alone */
+    /* As a parameter of an integer, a float, a truth, a string declares it; NULL: by its name alone. */
+    const char *types[4];
 } refactor_language;
 
 /* The row of code_language's name; one that says nothing for others and for NULL. */

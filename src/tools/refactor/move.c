@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/edit/import_lines.h"
 #include "tools/file/text.h"
 #include "tools/result/result.h"
 #include "base/path.h"
@@ -75,21 +76,6 @@ static const refactor_place *used_behind(const mover *m, bool through)
 
 /* ---- Python ---- */
 
-static char *dotted(const char *path)
-{
-    static const char *const roots[] = {"src/", "lib/"};
-    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
-        if (!strncmp(path, roots[i], strlen(roots[i]))) path += strlen(roots[i]);
-    char *name = base_xstrdup(path);
-    char *dot = strrchr(name, '.');
-    if (dot) *dot = '\0';
-    const size_t n = strlen(name);
-    if (n > 9 && !strcmp(name + n - 9, "/__init__")) name[n - 9] = '\0';
-    for (char *p = name; *p; p++)
-        if (*p == '/') *p = '.';
-    return name;
-}
-
 static bool is_in_package(const mover *m, const char *path)
 {
     base_buf init = {0};
@@ -104,7 +90,7 @@ static bool is_in_package(const mover *m, const char *path)
 /* How a file of Python names the module at `path`. */
 static char *module_name(const mover *m, const char *from, const char *path)
 {
-    if (!base_path_same_folder(from, path) || !is_in_package(m, path)) return dotted(path);
+    if (!base_path_same_folder(from, path) || !is_in_package(m, path)) return tool__dotted_module(path);
     const char *name = base_path_name(path);
     base_buf out = {0};
     base_buf_printf(&out, ".%.*s", (int)strcspn(name, "."), name);
@@ -114,7 +100,7 @@ static char *module_name(const mover *m, const char *from, const char *path)
 /* Does this import bring what the new place itself defines? There it needs none, and cannot import itself. */
 static bool is_of_target(const mover *m, const code_import *im)
 {
-    char *near = module_name(m, m->from->path, m->to), *far = dotted(m->to);
+    char *near = module_name(m, m->from->path, m->to), *far = tool__dotted_module(m->to);
     const bool is_it =
         *im->name && !strcmp(im->local, im->name) && (!strcmp(im->module, near) || !strcmp(im->module, far));
     free(near);
@@ -355,7 +341,7 @@ static void python_imports(mover *m, tool_changes *ret)
             const code_import *im = &f->uses->imports[p->use->import];
             /* Only what names the source itself; who imports it from elsewhere goes on doing so. */
             if (!is_direct(m, f, im->module)) continue;
-            char *module = *im->module == '.' ? module_name(m, f->path, m->to) : dotted(m->to);
+            char *module = *im->module == '.' ? module_name(m, f->path, m->to) : tool__dotted_module(m->to);
             base_buf line = {0};
             base_buf_printf(&line, "from %s import %s", module, im->name);
             if (strcmp(im->name, im->local) != 0) base_buf_printf(&line, " as %s", im->local);
