@@ -14,26 +14,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     const uint8_t *first = n ? memchr(bytes, 0, n) : NULL;
     size_t at = first ? (size_t)(first - bytes) : n;
     const uint8_t *second = at + 1 < n ? memchr(bytes + at + 1, 0, n - at - 1) : NULL;
-    base_buf text = {0}, got = {0}, note = {0}, why = {0};
-    uint32_t line, line_end;
+    base_buf text = {0}, why = {0};
     if (!second) return 0;
     base_buf_add(&text, bytes, at);
     char *name = base_xstrdup((const char *)bytes + at + 1);
     size_t from = (size_t)(second - bytes) + 1;
     base_str block = {(const char *)bytes + from, n - from};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        bool done =
-            tool__replace_definition(NULL, paths[i], &text, name, block, &got, &line, &line_end, &note, &why);
-        if (done && (why.len || line < 1 || line_end < line)) abort();
+        tool_replaced got = {0};
+        bool done = tool__replace_definition(NULL, paths[i], &text, name, block, &got, &why);
+        if (done && (why.len || got.line < 1 || got.line_end < got.line)) abort();
         if (!done && !why.len) abort();
-        base_buf_clear(&got);
-        base_buf_clear(&note);
+        tool__replaced_free(&got);
         base_buf_clear(&why);
     }
     free(name);
     base_buf_free(&text);
-    base_buf_free(&got);
-    base_buf_free(&note);
     base_buf_free(&why);
     return 0;
 }

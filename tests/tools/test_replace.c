@@ -165,22 +165,20 @@ static const rewriting rewritings[] = {
 
 static void check(code_grammars *g, const rewriting *r)
 {
-    base_buf text = {0}, got = {0}, note = {0}, why = {0};
-    uint32_t line, line_end;
+    base_buf text = {0}, why = {0};
+    tool_replaced got = {0};
     base_buf_puts(&text, r->text);
-    bool done = tool__replace_definition(
-        g, r->path, &text, r->name, base_str_of(r->block), &got, &line, &line_end, &note, &why);
+    bool done = tool__replace_definition(g, r->path, &text, r->name, base_str_of(r->block), &got, &why);
     if (done != (r->result != NULL))
         fail_msg("%s (%s): %s: %s", r->about, g ? "grammar" : "words", done ? "went through" : "was refused",
-            done ? got.data : why.data);
-    if (done && strcmp(got.data, r->result))
-        fail_msg("%s (%s): got\n%s", r->about, g ? "grammar" : "words", got.data);
-    const char *said = done ? note.data : why.data;
+            done ? got.text.data : why.data);
+    if (done && strcmp(got.text.data, r->result))
+        fail_msg("%s (%s): got\n%s", r->about, g ? "grammar" : "words", got.text.data);
+    const char *said = done ? got.note.data : why.data;
     if (r->says && (g || !done) && (!said || !strstr(said, r->says)))
         fail_msg("%s: says %s", r->about, said ? said : "(nothing)");
     base_buf_free(&text);
-    base_buf_free(&got);
-    base_buf_free(&note);
+    tool__replaced_free(&got);
     base_buf_free(&why);
 }
 

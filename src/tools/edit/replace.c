@@ -143,74 +143,103 @@ static size_t forgotten_words(const char *old, size_t n_old, const char *block, 
     return 0;
 }
 
+/* The bytes of the file that give way to a new definition. */
+typedef struct old_place {
+    size_t from, to;
+    size_t line, indent; /* where its line begins, and that line's first word */
+} old_place;
+
+/* Decorators and annotations that the block does not repeat stay, and so do words in front that it forgot. */
+static old_place find_place(const base_buf *text, const code_definition *d, const tool_chosen *c)
+{
+    const char *file = text->data, *block = c->text.data;
+    size_t from = d->from, to = d->to < text->len ? d->to : text->len, line = tool__line_begin(file, from);
+    const size_t name_line = tool__line_begin(file, d->name_from);
+    size_t first = 0; /* byte of the block where its words begin */
+    while (first < c->text.len && tool__is_space(block[first])) first++;
+    if (file[from] == '@' && first < c->text.len && block[first] != '@' && name_line > from)
+        from = line = name_line;
+    size_t indent = line;
+    while (indent < text->len && (file[indent] == ' ' || file[indent] == '\t')) indent++;
+    from += forgotten_words(file + from, to - from, block + first, c->text.len - first);
+    /*
+     * White space in front of it is replaced with it; "export " too where the block has it, or something in
+     * its place.
+     */
+    if (indent >= from || c->has_prefix) from = tool__is_start(file, line, from) ? line : from;
+    while (to > from && tool__is_space(file[to - 1])) to--;
+    return (old_place){from, to, line, indent};
+}
+
+/* One ";" or "," where both texts end in one, or one of them does. */
+static void match_ends(const base_buf *text, old_place *p, base_buf *block)
+{
+    const char *file = text->data;
+    while (block->len && tool__is_space(block->data[block->len - 1])) block->len--;
+    const char last = block->len ? block->data[block->len - 1] : '\0';
+    if (p->to < text->len && (last == ';' || last == ',') && file[p->to] == last)
+        p->to++;
+    else if (last == ';' && p->to > p->from && file[p->to - 1] == '}' &&
+             !tool__is_blank(file, p->to, tool__line_end(file, text->len, p->to)))
+        block->len--; /* more follows behind the old one's brace: "} name;" */
+    if (block->len && p->to > p->from && file[p->to - 1] == ';' && block->data[block->len - 1] == '}')
+        base_buf_putc(block, ';');
+}
+
+/* The block as it will stand at its place, with the file's indentation and line ends. */
+static void fit(const base_buf *text, const old_place *p, const base_buf *block, base_buf *ret)
+{
+    const tool_text_style style = tool__text_style(text->data, text->len);
+    base_buf body = {0};
+    place(&body, block, text, p->line, p->indent, p->to);
+    size_t skip = 0;
+    if (p->from != p->line) /* it goes behind something on its line */
+        while (skip < body.len && (body.data[skip] == ' ' || body.data[skip] == '\t')) skip++;
+    tool__line_ends(ret, body.data ? body.data + skip : "", body.len - skip, style.crlf);
+    base_buf_free(&body);
+}
+
 bool tool__replace_definition(code_grammars *g, const char *path, const base_buf *text, const char *name,
-    base_str block, base_buf *ret_text, uint32_t *ret_line, uint32_t *ret_line_end, base_buf *note,
-    base_buf *why)
+    base_str block, tool_replaced *ret, base_buf *why)
 {
     code_file *f = tool__parse_for(g, path, text->data ? text->data : "", text->len, name);
     tool_chosen c = {0};
-    base_buf body = {0}, ends = {0};
+    base_buf fitted = {0};
     uint32_t at;
     bool is_good = tool__find_definition(f, path, text, name, &at, why) &&
                    tool__choose(g, path, text, f, &f->definitions[at], block, &c, why);
     if (!is_good) goto out;
     const code_definition *d = inner_of_typedef(f, &f->definitions[at], text, &c.text);
     if (!c.text.data) base_buf_puts(&c.text, "");
-    size_t from = d->from, to = d->to < text->len ? d->to : text->len,
-           line = tool__line_begin(text->data, from);
-    /* Decorators and annotations that the block does not repeat stay. */
-    size_t name_line = tool__line_begin(text->data, d->name_from);
-    size_t first = 0; /* byte of the chosen text where its words begin */
-    while (first < c.text.len && tool__is_space(c.text.data[first])) first++;
-    if (text->data[from] == '@' && first < c.text.len && c.text.data[first] != '@' && name_line > from)
-        from = line = name_line;
-    size_t indent = line;
-    while (indent < text->len && (text->data[indent] == ' ' || text->data[indent] == '\t')) indent++;
-    from += forgotten_words(text->data + from, to - from, c.text.data + first, c.text.len - first);
-    /*
-     * White space in front of it is replaced with it; "export " too where the block has it, or something in
-     * its place.
-     */
-    if (indent >= from || c.has_prefix) from = tool__is_start(text->data, line, from) ? line : from;
-    while (to > from && tool__is_space(text->data[to - 1])) to--;
-    while (c.text.len && tool__is_space(c.text.data[c.text.len - 1])) c.text.len--;
-    char last = c.text.len ? c.text.data[c.text.len - 1] : '\0';
-    if (to < text->len && (last == ';' || last == ',') && text->data[to] == last)
-        to++;
-    else if (last == ';' && to > from && text->data[to - 1] == '}' &&
-             !tool__is_blank(text->data, to, tool__line_end(text->data, text->len, to)))
-        c.text.len--; /* more follows behind the old one's brace: "} name;" */
-    if (c.text.len && to > from && text->data[to - 1] == ';' && c.text.data[c.text.len - 1] == '}')
-        base_buf_putc(&c.text, ';');
-    tool_text_style style = tool__text_style(text->data, text->len);
-    place(&body, &c.text, text, line, indent, to);
-    size_t skip = 0;
-    if (from != line) /* it goes behind something on its line */
-        while (skip < body.len && (body.data[skip] == ' ' || body.data[skip] == '\t')) skip++;
-    tool__line_ends(&ends, body.data ? body.data + skip : "", body.len - skip, style.crlf);
-    if (same_text(text->data + from, to - from, ends.data ? ends.data : "", ends.len)) {
+    old_place p = find_place(text, d, &c);
+    match_ends(text, &p, &c.text);
+    fit(text, &p, &c.text, &fitted);
+    is_good = !same_text(text->data + p.from, p.to - p.from, fitted.data ? fitted.data : "", fitted.len);
+    if (!is_good) {
         base_buf_printf(why,
             "The new text of %s is the same as the old: nothing was changed. Look for the wrong line in it, "
             "then the same call with that line corrected.\n",
             d->name);
-        is_good = false;
         goto out;
     }
-    base_buf_add(ret_text, text->data, from);
-    base_buf_add(ret_text, ends.data, ends.len);
-    base_buf_add(ret_text, text->data + to, text->len - to);
-    if (!tool__syntax_holds(g, path, text, ret_text, why)) {
-        is_good = false;
-        goto out;
-    }
-    *ret_line = (uint32_t)tool__line_of(ret_text->data, from);
-    *ret_line_end = (uint32_t)tool__line_of(ret_text->data, from + (ends.len ? ends.len - 1 : 0));
-    if (c.note.len) base_buf_add(note, c.note.data, c.note.len);
+    base_buf_add(&ret->text, text->data, p.from);
+    base_buf_add(&ret->text, fitted.data, fitted.len);
+    base_buf_add(&ret->text, text->data + p.to, text->len - p.to);
+    is_good = tool__syntax_holds(g, path, text, &ret->text, why);
+    if (!is_good) goto out;
+    ret->line = (uint32_t)tool__line_of(ret->text.data, p.from);
+    ret->line_end = (uint32_t)tool__line_of(ret->text.data, p.from + (fitted.len ? fitted.len - 1 : 0));
+    if (c.note.len) base_buf_add(&ret->note, c.note.data, c.note.len);
 out:
     base_buf_free(&c.text);
     base_buf_free(&c.note);
-    base_buf_free(&body);
-    base_buf_free(&ends);
+    base_buf_free(&fitted);
     code_file_free(f);
     return is_good;
+}
+
+void tool__replaced_free(tool_replaced *r)
+{
+    base_buf_free(&r->text);
+    base_buf_free(&r->note);
 }

@@ -9,13 +9,20 @@
 #include "code/index.h"
 #include "tools/edit/definition.h"
 
+/* A file in which a definition was replaced. */
+typedef struct tool_replaced {
+    base_buf text;           /* the whole file */
+    uint32_t line, line_end; /* where the definition stands in it, 1-based */
+    base_buf note;           /* what of the block was left out, in words */
+} tool_replaced;
+void tool__replaced_free(tool_replaced *r);
+
 /*
- * Replaces one whole definition; false with *why (a sentence and the next call). ret_text: the whole file; *ret_line and *ret_line_end:
- * where the definition stands in it. *note: what of the block was left out.
+ * Replaces one whole definition; false with *why (a sentence and the next call), and then *ret holds nothing of use. *ret is empty before and
+ * the caller's to free either way.
  */
 bool tool__replace_definition(code_grammars *g, const char *path, const base_buf *text, const char *name,
-    base_str block, base_buf *ret_text, uint32_t *ret_line, uint32_t *ret_line_end, base_buf *note,
-    base_buf *why);
+    base_str block, tool_replaced *ret, base_buf *why);
 /* Applies OLD/NEW blocks; false with *why. *note: which match was loose. */
 bool tool__replace_blocks(const char *path, const base_buf *text, base_str payload, base_buf *ret_text,
     base_buf *note, base_buf *why);
