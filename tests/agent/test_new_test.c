@@ -4,6 +4,7 @@
  */
 #include <sys/stat.h>
 
+#include "agent/newtest/newtest.h"
 #include "agent/operation/operation.h"
 #include "stage.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/newtest/newtest.h"
 #include "agent/operation/operation.h"
 #include "base/mem.h"
 

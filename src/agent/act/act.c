@@ -14,6 +14,7 @@
 #include "agent/approve/approve.h"
 #include "agent/asked/asked.h"
 #include "agent/judge/judge.h"
+#include "agent/newtest/newtest.h"
 #include "agent/operation/operation.h"
 #include "agent/retrieve/retrieve.h"
 #include "agent/sequence/sequence.h"

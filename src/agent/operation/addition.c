@@ -223,6 +223,12 @@ bool agent__is_source(const char *path)
     return true;
 }
 
+bool agent__is_code_place(const code_place *p)
+{
+    return !p->is_declaration && !code_path_is_test(p->path) && strcmp(p->what, "variable") != 0 &&
+           strcmp(p->what, "field") != 0;
+}
+
 /* Is it a function that others stand beside, and what does it belong to? `ret_holder` "": to its file. The caller frees both. */
 static bool take_relative(const code_place *p, char **ret_path, char **ret_holder)
 {

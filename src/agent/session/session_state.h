@@ -151,7 +151,7 @@ typedef struct agent_wish {
 } agent_wish;
 enum { AGENT_MAX_WISHES = 8 };
 
-/* A test that is to be written (newtest.c); path NULL: none, or no place for it is known. */
+/* A test that is to be written (src/agent/newtest/newtest.h); path NULL: none, or no place for it is known. */
 typedef struct agent_new_test {
     char *path, *name;
     char *example, *holder; /* the test that it stands beside, and the type around that (NULL: none) */

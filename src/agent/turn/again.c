@@ -7,6 +7,7 @@
 
 #include "agent/asked/asked.h"
 #include "agent/call/prompt.h"
+#include "agent/newtest/newtest.h"
 #include "agent/operation/operation.h"
 #include "agent/retrieve/retrieve.h"
 #include "agent/sequence/sequence.h"

@@ -7,6 +7,7 @@
 
 #include "agent/act/act.h"
 #include "agent/act/guard.h"
+#include "agent/newtest/newtest.h"
 #include "agent/operation/operation.h"
 #include "agent/sequence/sequence.h"
 #include "agent/turn/candidate.h"

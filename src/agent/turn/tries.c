@@ -15,6 +15,7 @@
 
 #include "agent/call/prompt.h"
 #include "agent/judge/judge.h"
+#include "agent/newtest/newtest.h"
 #include "agent/operation/operation.h"
 #include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"

@@ -11,6 +11,7 @@
 #include "agent/call/prompt.h"
 #include "agent/judge/judge.h"
 #include "agent/lifetime/lifetime.h"
+#include "agent/newtest/newtest.h"
 #include "agent/operation/operation.h"
 #include "agent/retrieve/retrieve.h"
 #include "agent/sequence/sequence.h"

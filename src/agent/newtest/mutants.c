@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/operation/operation.h"
+#include "agent/newtest/newtest.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "code/code.h"

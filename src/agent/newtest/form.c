@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "agent/operation/operation.h"
+#include "agent/newtest/newtest.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 

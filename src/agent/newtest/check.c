@@ -1,7 +1,7 @@
 /*
  * Is what was written for "add a test for X" a test of X? One that does not write X, or is its neighbour's text under
  * another name, is refused once. One that passes must fail when its subject is broken: in a copy of the
- * tree small faults are put into it (newtest_mutants.c), and the test runs there; where it notices none, the person is told.
+ * tree small faults are put into it (mutants.c), and the test runs there; where it notices none, the person is told.
  * Where the turn changed the subject, the fault is its text before that: the test has to tell the one from the other.
  */
 #include <ctype.h>
@@ -10,14 +10,14 @@
 
 #include "agent/asked/asked.h"
 #include "agent/judge/judge.h"
-#include "agent/operation/operation.h"
+#include "agent/newtest/newtest.h"
 #include "agent/session/tell.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "code/code.h"
 #include "tools/run/scratch.h"
 
-enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_FILE = 1 << 20 };
+enum { TEST_MS = 60000, TEST_BYTES = 2400 };
 
 /* --- before it is written ------------------------------------------------------------------------------- */
 
@@ -49,7 +49,8 @@ static bool is_copy(const agent *a, const agent_new_test *t, base_str text)
 {
     base_buf file = {0};
     char *old = NULL, *new = text_behind_name(a, t->path, text.ptr, text.len, t->name);
-    if (new && t->example && !tool_workspace_read(a->workspace, t->path, MAX_FILE, &file, NULL) && file.data)
+    if (new && t->example && !tool_workspace_read(a->workspace, t->path, NEWTEST_MAX_FILE, &file, NULL) &&
+        file.data)
         old = text_behind_name(a, t->path, file.data, file.len, t->example);
     const bool is_so = old && new && !strcmp(old, new);
     base_buf_free(&file);
@@ -104,7 +105,7 @@ static bool read_subject(const agent *a, const base_buf *with, subject *ret)
     if (!ret->path) return false;
     if (with && !strcmp(ret->path, t->path))
         base_buf_add(&ret->text, with->data, with->len);
-    else if (tool_workspace_read(a->workspace, ret->path, MAX_FILE, &ret->text, NULL))
+    else if (tool_workspace_read(a->workspace, ret->path, NEWTEST_MAX_FILE, &ret->text, NULL))
         return false;
     if (!ret->text.data) return false;
     code_file *f =
@@ -163,7 +164,7 @@ static int put_changes(agent *a, tool_scratch *s, base_err *err)
     for (size_t i = 0; i < a->asked.n_changed && !rc; i++) {
         const char *path = a->asked.changed[i];
         base_buf text = {0};
-        rc = tool_workspace_read(a->workspace, path, MAX_FILE, &text, err);
+        rc = tool_workspace_read(a->workspace, path, NEWTEST_MAX_FILE, &text, err);
         if (!rc) rc = tool_scratch_put(s, path, text.data ? text.data : "", text.len, err);
         base_buf_free(&text);
     }
@@ -239,7 +240,7 @@ int agent__notice_faults(agent *a, tool_scratch *s, const base_buf *with, agent_
         if (with)
             base_buf_add(&test, with->data, with->len);
         else
-            rc = tool_workspace_read(a->workspace, t->path, MAX_FILE, &test, err);
+            rc = tool_workspace_read(a->workspace, t->path, NEWTEST_MAX_FILE, &test, err);
         if (!rc) rc = notice_old_text(a, s, &test, ret, err);
     } else if (found) {
         rc = notice_mutants(a, s, &sub, ret, err);
@@ -263,7 +264,7 @@ static bool mentions_subject(const agent *a, const agent_new_test *t)
     bool is_so = true;
     uint32_t at;
     if (t->is_file || t->rows || is_called_unnamed(name) ||
-        tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL) || !text.data)
+        tool_workspace_read(a->workspace, t->path, NEWTEST_MAX_FILE, &text, NULL) || !text.data)
         return true;
     code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text.data, text.len);
     if (code_find_definition(f, t->name, &at, 1) == 1) {

@@ -9,7 +9,7 @@
 #include "agent/asked/asked.h"
 #include "agent/call/prompt.h"
 #include "agent/judge/judge.h"
-#include "agent/operation/operation.h"
+#include "agent/newtest/newtest.h"
 #include "agent/words/request_words.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -17,7 +17,7 @@
 #include "code/code.h"
 #include "tools/file/text.h"
 
-enum { MAX_EXAMPLE = 2400, MAX_FILE = 1 << 20 };
+enum { MAX_EXAMPLE = 2400 };
 
 bool agent__is_script(const char *path)
 {
@@ -87,7 +87,7 @@ static char *script_path(const agent *a, const char *beside, const char *subject
         base_buf_printf(&path, "%.*s%s", (int)(name - beside), beside, subject);
         if (i > 1) base_buf_printf(&path, "%u", i);
         base_buf_puts(&path, ending);
-        const bool is_free = tool_workspace_read(a->workspace, path.data, MAX_FILE, &text, NULL) != 0;
+        const bool is_free = tool_workspace_read(a->workspace, path.data, NEWTEST_MAX_FILE, &text, NULL) != 0;
         base_buf_free(&text);
         if (is_free) return base_buf_take(&path);
         base_buf_free(&path);
@@ -350,7 +350,7 @@ static void put_file_call(agent *a, const char *path, base_buf *json)
 {
     base_buf text = {0};
     char version[65];
-    const bool is_there = !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len;
+    const bool is_there = !tool_workspace_read(a->workspace, path, NEWTEST_MAX_FILE, &text, NULL) && text.len;
     base_buf_printf(json, "{\"name\": \"%s\", \"arguments\": {\"path\": ", is_there ? "edit" : "write");
     base_json_put_str(json, path, strlen(path));
     if (is_there) {
@@ -389,7 +389,7 @@ static bool put_beside_call(agent *a, const agent_new_test *t, base_buf *json, b
     char version[65];
     uint32_t line = 1, to = t->line;
     size_t at = 0;
-    if (tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL)) return false;
+    if (tool_workspace_read(a->workspace, t->path, NEWTEST_MAX_FILE, &text, NULL)) return false;
     for (; line < t->line && at < text.len; line++) at = line_end(&text, at) + 1;
     block written;
     const size_t end = at < text.len ? line_end(&text, at) : at, head = strcspn(t->assertion, "\n"),

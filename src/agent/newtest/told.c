@@ -7,13 +7,13 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/operation/operation.h"
+#include "agent/newtest/newtest.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "code/code.h"
 
-enum { MAX_FILE = 1 << 20, LEAST_PARTS = 2 /* of a name, that the request has to say */ };
+enum { LEAST_PARTS = 2 /* of a name, that the request has to say */ };
 
 static bool is_said(const char *request, const char *part, size_t m)
 {
@@ -90,7 +90,7 @@ static void look_through(const agent *a, const char *request, const char *path, 
     const char *file = base_path_name(path);
     const unsigned by_file = count_said(request, file, strcspn(file, "."));
     base_buf text = {0};
-    if (tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) || !text.data) return;
+    if (tool_workspace_read(a->workspace, path, NEWTEST_MAX_FILE, &text, NULL) || !text.data) return;
     code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "agent/asked/asked.h"
-#include "agent/operation/operation.h"
+#include "agent/newtest/newtest.h"
 #include "agent/retrieve/retrieve.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"

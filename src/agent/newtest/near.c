@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/operation/operation.h"
+#include "agent/newtest/newtest.h"
 #include "base/mem.h"
 #include "code/code.h"
 
-enum { MAX_FILE = 1 << 20, MAX_OPENING = 1200 };
+enum { MAX_OPENING = 1200 };
 
 /* Rust: #[test] stands in front of it; a module of tests may have nothing but a macro that makes them. */
 static bool is_rust_test(const code_definition *d, const base_buf *text)
@@ -38,12 +38,6 @@ bool agent__is_test_definition(const code_definition *d, const char *path, const
     return !strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0;
 }
 
-bool agent__is_code_place(const code_place *p)
-{
-    return !p->is_declaration && !code_path_is_test(p->path) && strcmp(p->what, "variable") != 0 &&
-           strcmp(p->what, "field") != 0;
-}
-
 /* What is tested, and the file that it stands in. */
 typedef struct subject {
     base_buf text;
@@ -55,7 +49,7 @@ static void read_subject(const agent *a, const char *path, const char *name, sub
 {
     uint32_t at;
     *ret = (subject){.d = NULL};
-    if (tool_workspace_read(a->workspace, path, MAX_FILE, &ret->text, NULL) || !ret->text.data)
+    if (tool_workspace_read(a->workspace, path, NEWTEST_MAX_FILE, &ret->text, NULL) || !ret->text.data)
         base_buf_puts(&ret->text, "");
     ret->file = code_parse(tool_workspace_grammars(a->workspace), path, ret->text.data, ret->text.len);
     if (code_find_definition(ret->file, name, &at, 1) >= 1) ret->d = &ret->file->definitions[at];

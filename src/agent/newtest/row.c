@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/judge/judge.h"
-#include "agent/operation/operation.h"
+#include "agent/newtest/newtest.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "tools/file/text.h"

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/operation/operation.h"
+#include "agent/newtest/newtest.h"
 #include "agent/words/values.h"
 #include "base/mem.h"
 #include "code/code.h"
 
-enum { MAX_FILE = 1 << 20, MAX_VALUE = 200 };
+enum { MAX_VALUE = 200 };
 
 typedef struct pair {
     char *first, *second; /* as the runner prints them */
@@ -254,7 +254,7 @@ bool agent__find_expectation(agent *a, const char *output, agent_expectation *re
     const char *path = a->asked.new_test.path;
     base_buf text = {0};
     *ret = (agent_expectation){0};
-    const bool found = path && !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) &&
+    const bool found = path && !tool_workspace_read(a->workspace, path, NEWTEST_MAX_FILE, &text, NULL) &&
                        agent__find_expectation_in(a, &text, output, ret);
     base_buf_free(&text);
     return found;
