@@ -53,12 +53,17 @@ static int remove_copy(void **state)
     return base_fs_remove(folder, NULL);
 }
 
-static int resume(kv_session **ret, base_err *err)
+static int resume_set(kv_session **ret, const char *const *set, base_err *err)
 {
     const kv_compute c = fake_compute(&fake, CTX);
-    const kv_options o = {.budget = BUDGET, .repair = -1, .row_file = row_path};
+    const kv_options o = {.budget = BUDGET, .repair = -1, .set = set, .row_file = row_path};
     *ret = NULL;
     return kv_session_resume_over(ret, &c, &o, NULL, err);
+}
+
+static int resume(kv_session **ret, base_err *err)
+{
+    return resume_set(ret, NULL, err);
 }
 
 static kv_session *resumed(void)
@@ -211,6 +216,36 @@ static void test_digest__nothing_is_lost_with_it(void **state)
     kv_session_free(s);
 }
 
+/* Bytes that a file takes. */
+static double size_on_disk(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return (double)st.st_blocks * 512;
+}
+
+/* Old blocks are given up until rows and digests fit: no more of them, and their digests' room is given back. */
+static void test_digest__a_limit_on_disk_counts_it(void **state)
+{
+    const double before = size_on_disk(digest_path);
+    float logits[FAKE_VOCAB];
+    kv_stats stats;
+    kv_session *s = resumed();
+    const double rows = (double)s->n * ROW;
+    kv_session_free(s);
+    char limit[40];
+    snprintf(limit, sizeof limit, "disk=%.6f", (rows + .9 * before) / 1048576);
+    base_err err = {0};
+    if (resume_set(&s, (const char *const[]){limit, NULL}, &err)) fail_msg("%s", err.msg);
+    live_well(s, 100, logits);
+    kv_session_get_stats(s, &stats);
+    assert_true(stats.lost >= MODEL_ROWS_BLOCK && stats.lost <= s->n / 4);
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    const double left = (double)(s->n - stats.lost) * ROW + size_on_disk(digest_path);
+    if (left > rows + .9 * before) fail_msg("%.0f bytes on disk, of %.0f", left, rows + .9 * before);
+    kv_session_free(s);
+}
+
 /* The first row of a filed block that is active in a lane. */
 static uint32_t find_active(const kv_session *s, uint32_t lane, uint32_t b)
 {
@@ -351,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_COPY(test_digest__a_resumed_session_goes_on_with_the_same_bits),
+        WITH_COPY(test_digest__a_limit_on_disk_counts_it),
         WITH_COPY(test_digest__nothing_is_lost_with_it),
         WITH_COPY(test_digest__a_damaged_row_is_found_when_it_is_read),
         WITH_COPY(test_digest__a_rewind_looks_at_what_it_takes_into_memory),

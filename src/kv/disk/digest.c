@@ -38,21 +38,11 @@ static kv_digest_shape shape_of(const kv_session *s)
     return (kv_digest_shape){s->compute.shape, s->n_whole};
 }
 
-/*
- * Blocks of a folded session that tokens read by copies, by sketches and one row at a time: none that is weighed by its
- * keys. Where layers have windows, which read the newest rows where they lie, those that are folded.
- */
-static bool may_be_filed(const kv_session *s, uint32_t b)
-{
-    return s->window ? kv__visit_copies(s, b)
-                     : kv__visit_copies(s, 0) && (b + 1) * MODEL_ROWS_BLOCK <= s->sketched_to;
-}
-
 /* Full, computed, not given up, and all of it in the row file, one row behind the other. */
 static bool is_filed_whole(const kv_session *s, uint32_t b)
 {
     const uint32_t from = b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
-    if (to > s->n || !s->n_whole || !may_be_filed(s, b) || !kv__block_is_computed(s, b) ||
+    if (to > s->n || !s->n_whole || !kv__visit_may_be_filed(s, b) || !kv__block_is_computed(s, b) ||
         kv_bits_next(s->lost, from, to, true) < to || s->file_row[from] > KV_NO_ROW - MODEL_ROWS_BLOCK)
         return false;
     for (uint32_t i = 1; i < MODEL_ROWS_BLOCK; i++)
@@ -146,6 +136,17 @@ static bool save_block(kv_session *s, const kv_digest_shape *shape, int fd, uint
     return !sketch || move_bytes(fd, true, record, n_bytes, at);
 }
 
+/* The room of the record of a block that was given up. */
+static void give_back(const kv_session *s, const kv_digest_shape *shape, int fd, uint32_t b)
+{
+    const size_t n_bytes = kv_digest_bytes(shape);
+    const off_t at = (off_t)(b * (uint64_t)n_bytes);
+    kv_digest_head head = {0};
+    if (!kv_bits_get(s->lost, b * MODEL_ROWS_BLOCK)) return;
+    if (move_bytes(fd, false, (uint8_t *)&head, sizeof head, (uint64_t)at) && head.identity)
+        fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, (off_t)n_bytes);
+}
+
 static bool is_damaged(const kv_session *s)
 {
     for (uint32_t b = 0; b < s->table.n; b++)
@@ -167,12 +168,13 @@ void kv__digest_save(kv_session *s)
     kv__digest_drop_damaged(s);
     if (!s->fold.n || is_damaged(s)) return;
     uint8_t *record = NULL;
-    int fd = -1;
+    int fd = open_file(s, O_RDWR);
     for (uint32_t b = 0; b < s->table.n; b++) {
+        if (fd >= 0) give_back(s, &shape, fd, b);
         if (!is_filed_whole(s, b) || s->table.blocks[b]->packed) continue;
         if (!record) {
             record = malloc(kv_digest_bytes(&shape));
-            fd = open_file(s, O_RDWR | O_CREAT);
+            if (fd < 0) fd = open_file(s, O_RDWR | O_CREAT);
         }
         if (!record || fd < 0 || !save_block(s, &shape, fd, b, record)) break;
     }

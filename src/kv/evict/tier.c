@@ -4,8 +4,8 @@
  * promotion see no difference but the time. Blocks of folded tokens go there with their active rows, of which tokens
  * read copies (read/gather.h). With tier=8bit they stay in memory as 8 bits (model/ops/rows8.h)
  * as long as that suffices: the one case in which a row that comes back is not the row that was evicted. What
- * rounding changed is kv_stats.key_error and value_error. Over the limit on disk (`disk`, that file and the
- * row file together) the oldest of them are given up for ever: their rows are lost, a plan with cause
+ * rounding changed is kv_stats.key_error and value_error. Over the limit on disk (`disk`, that file, the
+ * row file and its digests together) the oldest of them are given up for ever: their rows are lost, a plan with cause
  * `pressure` says which, and nothing brings them back.
  *
  * A lane of a layer with a window has all of its rows active; those behind every window count as if they were not
@@ -212,15 +212,42 @@ static uint64_t pack_cold(kv_session *s, uint64_t have, uint64_t host)
     return have;
 }
 
-/* The oldest cold blocks, of `excess` bytes or fewer, are given up: a plan. */
-static int give_up(kv_session *s, uint64_t excess, base_err *err)
+/* Of a block's digest, which lies beside the row file once it is saved. */
+static uint64_t digest_bytes(const kv_session *s, uint32_t b)
+{
+    const uint32_t from = b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
+    const kv_digest_shape shape = {s->compute.shape, s->n_whole};
+    if (!s->fold.n || !s->n_whole || to > s->n || s->table.blocks[b]->packed || kv_bits_get(s->lost, from) ||
+        !kv__visit_may_be_filed(s, b))
+        return 0;
+    return kv_digest_bytes(&shape);
+}
+
+/* The row file, its digests, and the nameless file. */
+static uint64_t bytes_on_disk(const kv_session *s)
+{
+    const uint64_t n_file = s->n - kv_bits_count(s->lost, kv_bits_words(s->n));
+    uint64_t n = count_bytes(s, true) + n_file * kv_row_bytes(&s->compute.shape);
+    for (uint32_t b = 0; b < s->table.n; b++) n += digest_bytes(s, b);
+    return n;
+}
+
+/* What is free on disk once block b is given up: it is gone from all files, and from the row file alone where it lies there. */
+static uint64_t bytes_given_up(const kv_session *s, uint32_t b)
+{
+    const kv_block *block = s->table.blocks[b];
+    return (block->filed ? block->n_bytes : 2 * bytes_of(s, block)) + digest_bytes(s, b);
+}
+
+/* The oldest cold blocks are given up until `excess` bytes on disk, or in memory, are free: a plan. */
+static int give_up(kv_session *s, uint64_t excess, bool on_disk, base_err *err)
 {
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_PRESSURE, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
     p->lost = base_xcalloc(kv_plan_words(p) + 1, sizeof *p->lost);
     for (uint32_t b = 0; b < s->table.n && excess; b++) {
         const uint32_t from = b * MODEL_ROWS_BLOCK;
-        const size_t n_bytes = bytes_of(s, s->table.blocks[b]);
+        const uint64_t n_bytes = on_disk ? bytes_given_up(s, b) : bytes_of(s, s->table.blocks[b]);
         if (!is_cold(s, b)) continue;
         kv_bits_set_range(p->lost, from, from + MODEL_ROWS_BLOCK);
         for (uint32_t lane = 0; lane < s->n_lanes; lane++)
@@ -275,10 +302,7 @@ int kv__tier(kv_session *s, base_err *err)
     if (rc) return rc;
     uint64_t excess = 0;
     if (host && !s->row_path && have > host) excess = have - host;
-    if (disk && s->row_path) {
-        const uint64_t n_file = s->n - kv_bits_count(s->lost, kv_bits_words(s->n));
-        const uint64_t used = count_bytes(s, true) + n_file * kv_row_bytes(&s->compute.shape);
-        if (used > disk) excess = (used - disk) / 2; /* a block given up is gone from both files */
-    }
-    return excess ? give_up(s, excess, err) : 0;
+    const uint64_t used = disk && s->row_path ? bytes_on_disk(s) : 0;
+    if (used > disk) excess = used - disk;
+    return excess ? give_up(s, excess, used > disk, err) : 0;
 }

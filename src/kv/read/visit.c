@@ -456,6 +456,13 @@ bool kv__visit_copies(const kv_session *s, uint32_t b)
            (b + 1) * (MODEL_ROWS_BLOCK / MODEL_ROWS_GROUP) <= s->fold.n;
 }
 
+/* Where layers have windows, which read the newest rows where they lie: only what is folded. */
+bool kv__visit_may_be_filed(const kv_session *s, uint32_t b)
+{
+    return s->window ? kv__visit_copies(s, b)
+                     : kv__visit_copies(s, 0) && (b + 1) * MODEL_ROWS_BLOCK <= s->sketched_to;
+}
+
 const uint8_t *kv__visit_sketch(kv_session *s, uint32_t b)
 {
     const kv_visit *v = s->visit;

@@ -39,6 +39,8 @@ void kv__visit_replanned(kv_session *s); /* other rows are evicted now, or may b
 /* Block b is folded, so tokens read copies of its listed rows wherever it lies; and what the copies take. */
 bool kv__visit_copies(const kv_session *s, uint32_t b);
 uint64_t kv__visit_bytes(const kv_session *s);
+/* Tokens read block b by copies, by its sketch and one row at a time, never by its keys: it needs no memory (disk/digest.c). */
+bool kv__visit_may_be_filed(const kv_session *s, uint32_t b);
 /* What is known of block b, for its digest: its sketch (NULL: none), and a page's mean as kv_rest_get. */
 const uint8_t *kv__visit_sketch(kv_session *s, uint32_t b);
 uint64_t kv__visit_mean(
