@@ -9,6 +9,7 @@
 #include "tools/edit/change.h"
 #include "tools/edit/comments.h"
 #include "tools/edit/elide.h"
+#include "tools/edit/fields.h"
 #include "tools/edit/fixtures.h"
 #include "tools/edit/head.h"
 #include "tools/edit/import_used.h"
@@ -277,6 +278,9 @@ static void put_rewrite(rewriting *r, const base_buf *remark, tool_preview *ret)
         base_buf_puts(&r->new.note, "Its prototype follows in ");
         tool__path_show(&r->new.note, also->path);
         base_buf_puts(&r->new.note, ". ");
+    } else {
+        also = tool__give_fields(r->w, r->path, &r->new.text, r->name, &r->new.note);
+        find_lines(r);
     }
     base_buf_printf(&head, "rewrite %s in ", r->name);
     tool__path_show(&head, r->path);

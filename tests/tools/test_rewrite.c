@@ -178,6 +178,63 @@ static void test_rewrite__gives_a_test_its_fixtures(void **state)
     tree_remove(&t);
 }
 
+/* A method of Go sets what its struct lacks: the struct gets it, in its own file or beside, or nothing is touched. */
+static void test_rewrite__gives_a_struct_the_fields_that_a_method_sets(void **state)
+{
+    static const struct {
+        const char *name, *block;
+        const char *says; /* NULL: of no field */
+        const char *path, *has;
+    } calls[] = {
+        {"Decoder.MaxSize", "func (d *Decoder) MaxSize(most int) {\n\td.maxSize = most\n}\n",
+            "added Decoder.MaxSize (lines 15-17, behind Decode) to decoder.go. Decoder had no field maxSize: it "
+            "has now, int, in decoder.go. Nothing reads it yet. ",
+            "decoder.go", "\tignore  bool\n\tmaxSize int\n}\n"},
+        {"Decoder.Tag", "func (d *Decoder) Tag(a, tag string, more ...int) {\n\td.cache.tagOf = tag\n}\n",
+            "cache had no field tagOf: it has now, string, in cache.go.", "cache.go",
+            "\tm     map[string]int // all\n\n\ttagOf string\n}\n"},
+        {"Decoder.Decode", "func (d *Decoder) Decode() {\n\td.names = all\n\td.strict = true // always\n}\n",
+            "now lines 11-14. Only Decode was taken from the block. Decoder had no field strict",
+            "decoder.go", "\tcache *cache\n\n\tignore bool\n\tstrict bool\n}\n"},
+        /* A field that is there, one that an embedded type may have, what no line says the type of, no struct of the folder. */
+        {"Decoder.Ignore", "func (d *Decoder) Ignore(on bool) {\n\td.ignore = on\n}\n", NULL, "decoder.go",
+            "\tignore bool\n}\n"},
+        {"Other.Set", "func (o *Other) Set(n int) {\n\to.size = n\n}\n", NULL, "decoder.go",
+            "type Other struct {\n\tDecoder\n}\n"},
+        {"Decoder.Grow", "func (d *Decoder) Grow(n int) {\n\td.size = n * 2\n}\n", NULL, "decoder.go",
+            "\tignore bool\n}\n"},
+        {"Decoder.Far", "func (d *Decoder) Far(n int) {\n\td.far.size = n\n}\n", NULL, "decoder.go",
+            "\tignore bool\n}\n"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "decoder.go",
+            "package schema\n\ntype Decoder struct {\n\tcache *cache\n\n\tignore bool\n}\n\n"
+            "// Decode decodes.\nfunc (d *Decoder) Decode() {\n\td.ignore = true\n}\n\n"
+            "type Other struct {\n\tDecoder\n}\n\nfunc (o *Other) Get() int {\n\treturn 1\n}\n");
+        tree_put(&t, "cache.go", "package schema\n\ntype cache struct {\n\tm     map[string]int // all\n}\n");
+        tree_open(&t);
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        base_buf arguments = {0};
+        base_buf_printf(&arguments, "{\"path\": \"decoder.go\", \"name\": \"%s\"}", calls[i].name);
+        tool_result r = tree_call(&t, "read", "{\"path\": \"decoder.go\"}", NULL);
+        tool_result_free(&r);
+        r = tree_call(&t, "rewrite", arguments.data, calls[i].block);
+        assert_int_equal(r.status, TOOL_OK);
+        if (calls[i].says)
+            assert_contains(r.text.data, calls[i].says);
+        else
+            assert_lacks(r.text.data, "had no field");
+        char *text = tree_get(&t, calls[i].path);
+        assert_contains(text, calls[i].has);
+        free(text);
+        base_buf_free(&arguments);
+        tool_result_free(&r);
+        tree_remove(&t);
+    }
+}
+
 /* "Add a docstring": what the model lost of the code stays. */
 static void test_rewrite__takes_comments_alone(void **state)
 {
@@ -250,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
         cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function),
         cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures),
+        cmocka_unit_test(test_rewrite__gives_a_struct_the_fields_that_a_method_sets),
         cmocka_unit_test(test_rewrite__takes_comments_alone), cmocka_unit_test(test_rewrite__refuses_a_stub)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

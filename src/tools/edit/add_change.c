@@ -9,7 +9,9 @@
 #include "tools/edit/add.h"
 #include "tools/edit/bound.h"
 #include "tools/edit/change.h"
+#include "tools/edit/definition.h"
 #include "tools/edit/exports.h"
+#include "tools/edit/fields.h"
 #include "tools/edit/fixtures.h"
 #include "tools/edit/import_used.h"
 #include "tools/edit/newcomer.h"
@@ -31,7 +33,7 @@ typedef struct adding {
     base_buf places;      /* "NAME (lines A-B, behind NEIGHBOUR), ..." */
     base_buf notes;       /* what was done besides, in words */
     tool_change *also;    /* another file that changes with it; NULL: none */
-    const char *also_for; /* what of it goes there */
+    const char *also_for; /* what of it goes there; NULL: the notes say so */
     tool_result *result;  /* where refusals go */
 } adding;
 
@@ -156,6 +158,22 @@ static void run_test_too(
         base_buf_printf(notes, "%s runs behind %s. ", name, added->behind);
 }
 
+/* The text's structs, or another file's, get the fields that the new method sets. The method may have moved down by that. */
+static void give_fields(adding *a, const char *name, tool_addition *added)
+{
+    base_buf why = {0};
+    uint32_t at;
+    a->also = tool__give_fields(a->w, a->aim->path, &a->text, name, &a->notes);
+    code_file *f = tool__parse_for(a->w->grammars, a->aim->path, a->text.data, a->text.len, name);
+    if (tool__find_definition(f, a->aim->path, &a->text, name, &at, &why)) {
+        const uint32_t line = f->definitions[at].line;
+        added->line_end += line - added->line;
+        added->line = line;
+    }
+    code_file_free(f);
+    base_buf_free(&why);
+}
+
 /* The names[i] of the aim goes into the text; false: the result says why it cannot. */
 static bool add_one(adding *a, size_t i)
 {
@@ -171,11 +189,12 @@ static bool add_one(adding *a, size_t i)
         base_buf_free(&a->text);
         a->text = added.text;
         added.text = (base_buf){0};
+        if (!a->also) give_fields(a, aim->names[i], &added);
         base_buf_printf(&a->places, "%s%s (lines %u-%u%s%s)", i ? ", " : "", aim->names[i], added.line,
             added.line_end, added.behind ? ", behind " : "", added.behind ? added.behind : "");
         if (added.note.len) base_buf_add(&a->notes, added.note.data, added.note.len);
         run_test_too(aim->path, &added, aim->names[i], &a->text, &a->notes);
-        if (aim->n == 1) {
+        if (aim->n == 1 && !a->also) {
             a->also = prototype_change(a->w, aim->path, &a->file.text, &added, aim->names[0], request);
             a->also_for = "its prototype";
         }
@@ -217,7 +236,7 @@ static void put_addition(adding *a, tool_preview *ret)
     tool__path_show(&head, aim->path);
     base_buf_printf(&say, "%sadded %s to ", aim->note.len ? aim->note.data : "", a->places.data);
     tool__path_show(&say, aim->path);
-    if (a->also) {
+    if (a->also && a->also_for) {
         base_buf_printf(&say, " and %s to ", a->also_for);
         tool__path_show(&say, a->also->path);
     }
