@@ -175,6 +175,7 @@ typedef struct kv_stats {
     bool endless;       /* it goes on behind the model's context: n_ctx is where nothing ends any more */
     uint32_t folded_to; /* tokens below this are read from nearer than they were written (core/fold.h) */
     uint32_t lost;      /* tokens whose rows were given up */
+    uint32_t outshone;  /* tokens that visit calls alone since the newest repair (repair/choose.h) */
     uint32_t active, host, barred, protected_; /* rows, mean over lanes; protected_: hard */
     uint32_t deferred;                         /* rows that were not computed, mean over lanes */
     uint32_t deferred_tokens;                  /* tokens that have such rows */

@@ -396,6 +396,9 @@ static void test_visit__what_is_outshone_stays_away(void **state)
     kv_why why;
     kv_session_why(s, (uint32_t)like, &why);
     assert_true(why.outshone);
+    kv_stats stats;
+    kv_session_get_stats(s, &stats);
+    assert_int_equal(stats.outshone, kv_bits_count(outshone, kv_bits_words(s->n)));
     assert_true(like < TOKENS && !kv_bits_get(outshone, ASKED));
     assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
     assert_int_equal(count_outshone(s, outshone, KV_ORIGIN_ANSWER, ids[like]), 0);

@@ -482,6 +482,7 @@ static int run_context(agent *a, const char *arguments, base_err *err)
     if (!s.endless) base_buf_printf(&out, " of %s", BASE_THOUSANDS(s.n_ctx));
     base_buf_puts(&out, " tokens");
     if (s.folded_to) base_buf_printf(&out, ", the first %s folded", BASE_THOUSANDS(s.folded_to));
+    if (s.outshone) base_buf_printf(&out, ", %s outshone by what was asked for", BASE_THOUSANDS(s.outshone));
     const uint32_t limit = (uint32_t)agent_limit_now(s.budget, s.until, s.host);
     base_buf_printf(&out, "; active %s of %s %s", BASE_THOUSANDS(s.active),
         BASE_THOUSANDS(limit ? limit : s.n_tokens),

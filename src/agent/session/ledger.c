@@ -124,6 +124,7 @@ void agent__ledger(agent *a)
         reused = a->ledger.sums.n_before < s.n_tokens ? a->ledger.sums.n_before : s.n_tokens;
     for (int side = 0; side < AGENT_N_SIDES; side++)
         moved[side] = agent_moved_put(&a->ledger.sums.moved, side, s.n_lanes, &why);
+    if (s.outshone) base_buf_printf(&why, "%s%u tokens outshone", why.len ? "; " : "", s.outshone);
     if (a->engine->session) emit_scores(a);
     if (s.reads.steps < a->ledger.reads.steps)
         a->ledger.reads = (kv_reads){.steps = 0}; /* of another session */

@@ -26,6 +26,7 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
         .n_ctx = s->n_ctx,
         .endless = kv__is_endless(s),
         .folded_to = s->fold.n * MODEL_ROWS_GROUP,
+        .outshone = kv_bits_count(s->outshone, kv_bits_words(s->n)),
         .budget = s->budget,
         .until = s->until,
         .n_lanes = s->n_whole,
