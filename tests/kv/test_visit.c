@@ -379,6 +379,45 @@ static uint32_t count_outshone(kv_session *s, const uint64_t *outshone, kv_origi
     return sum;
 }
 
+/* Pages that a token's visitors come from, over all lanes. */
+static uint32_t count_pages(kv_session *s, kv_origin origin, int32_t id)
+{
+    static uint32_t counts[CTX];
+    kv_visits visits;
+    uint32_t n = 0;
+    kv_session_take_visits(s, &visits, NULL);
+    kit_append(s, origin, 2, &id, 1, NULL);
+    kv_session_take_visits(s, &visits, counts);
+    for (uint32_t w = 0; w < CTX; w += 64) {
+        bool any = false;
+        for (uint32_t t = w; t < w + 64 && t < CTX; t++) any |= counts[t] > 0;
+        n += any;
+    }
+    return n;
+}
+
+/* Behind a clear repair fewer pages are looked into, but by calls. */
+static void test_visit__a_clear_repair_opens_fewer_pages(void **state)
+{
+    (void)state;
+    fake_model m = {.lanes_differ = true};
+    int32_t ids[TOKENS + ASKING];
+    kv_session *s = open_asked(&m, ids), *f = NULL;
+    s->parameters.open = 8 * 64;
+    s->parameters.open_asked = 64;
+    assert_true(count_pages(s, KV_ORIGIN_ANSWER, ids[0]) > FAKE_LANES);
+    assert_int_equal(kv_session_truncate(s, TOKENS + ASKING, NULL), 0);
+    ask(s);
+    assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
+    f->parameters.open_asked = 0;
+    assert_in_range(count_pages(s, KV_ORIGIN_ANSWER, ids[0]), 1, FAKE_LANES);
+    assert_true(count_pages(f, KV_ORIGIN_ANSWER, ids[0]) > FAKE_LANES);
+    assert_true(kv_session_schedule_hash(s) != kv_session_schedule_hash(f));
+    assert_true(count_pages(s, KV_ORIGIN_CALL, ids[0]) > FAKE_LANES);
+    kv_session_free(f);
+    kv_session_free(s);
+}
+
 /* What a request's best line outshone visits calls alone; forks know it, and undoing the repair or a next one takes it back. */
 static void test_visit__what_is_outshone_stays_away(void **state)
 {
@@ -590,6 +629,7 @@ int main(void)
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
         cmocka_unit_test(test_visit__some_pages_are_looked_into),
         cmocka_unit_test(test_visit__what_is_outshone_stays_away),
+        cmocka_unit_test(test_visit__a_clear_repair_opens_fewer_pages),
         cmocka_unit_test(test_visit__what_sinks_hold_up_to_outshines_nothing),
         cmocka_unit_test(test_visit__a_result_outshines_nothing),
         cmocka_unit_test(test_rest__is_the_mean_of_what_is_out),

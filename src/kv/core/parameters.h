@@ -107,6 +107,7 @@ enum {
     X(visit, "visit", 0, .5, NULL, "share of the budget kept for evicted rows that a token chooses for itself and nobody brings back; 0: none") \
     X(rest, "rest", 0, 1, "none mean", "visit: rows that are weighed and not read: left out, or the means of their values stand in for them") \
     X(open, "open", 0, 16777216, NULL, "visit: evicted rows that a token weighs one by one, in the pages that it seems to need; 0: all, however many there are") \
+    X(open_asked, "open_asked", 0, 16777216, NULL, "visit: the same behind a repair that outshone other lines (focus), but for calls; 0, or more than `open`: as `open`") \
     KV_READING_PARAMETERS(X) \
     KV_STRUCTURE_PARAMETERS(X) \
     KV_PRUNE_PARAMETERS(X)

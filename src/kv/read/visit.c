@@ -140,10 +140,16 @@ uint32_t kv__visitors(const kv_session *s)
     return n < VISITORS_MOST ? n : VISITORS_MOST;
 }
 
-/* Pages that a token looks into at most; 0: all. */
+/*
+ * Pages that a token looks into at most; 0: all. Fewer where a repair found what was asked for so clearly that it outshone
+ * other lines: what else is like the request is what the answer is mistaken for.
+ */
 static uint32_t open_pages(const kv_session *s)
 {
-    return (uint32_t)ceil(s->parameters.open / KV_REST_PAGE);
+    const kv_visit *v = s->visit;
+    const double most = s->parameters.open, asked = s->parameters.open_asked;
+    const bool is_clear = v && v->outshines && !v->outshone_too && v->known_to > most;
+    return (uint32_t)ceil((is_clear && asked > 0 && asked < most ? asked : most) / KV_REST_PAGE);
 }
 
 /* --- what may visit ------------------------------------------------------------------------------------- */
