@@ -412,6 +412,16 @@ static bool is_jsdoc_type(const refactor_file *f, const code_use *u)
            !memchr(open, '}', (size_t)(text + u->from - open));
 }
 
+/* Of a local that an import in a function declares ("def f(): from m import g") that import; NULL: another local. */
+static const code_import *import_of_local(const refactor_file *f, const code_use *u)
+{
+    for (uint32_t i = 0; i < f->uses->n_uses; i++) {
+        const code_use *v = &f->uses->uses[i];
+        if (v->from == u->binding && v->import != UINT32_MAX) return &f->uses->imports[v->import];
+    }
+    return NULL;
+}
+
 static refactor_decision decide_any(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
@@ -440,6 +450,8 @@ static refactor_decision decide_any(refactor *x, const refactor_file *f, const c
         if (!refactor__is_declaration(f, &f->uses->file->definitions[u->definition])) return other;
     }
     if (t->is_member) return refactor__decide_member(x, f, u);
+    const code_import *own = u->binding != UINT32_MAX ? import_of_local(f, u) : NULL;
+    if (own && f->language->renames_imports) return brought(x, f, own);
     if (u->binding != UINT32_MAX) return other;
     if (u->role == CODE_USE_MACRO) return u->is_access ? other : top_in_c(x, f, u);
     if (u->role == CODE_USE_KEY) {
