@@ -334,11 +334,12 @@ typedef struct refactor_request {
      */
     const char *to;
     const char *path; /* the file of the definition, where its name does not say it */
+    const char *with; /* move: others of its file that go along, with commas between */
     /*
      * signature: one to add, as it is declared ("int flags"; where callers give a literal, its name is enough), with
      * `value` for the callers, who stay as they are where it has a default ("flags=0"); the name of one to remove,
      * whose literal default stands in the body then; or the new order ("2,1,3"); or one that there is, with the default that it
-     * gets ("flags=0"), at the place that `at` says.
+     * gets ("flags=0"), at the place that `at` says; or "*, name", which only its name gives from then on (Python), with those behind it.
      */
     const char *parameter, *value;
     int64_t at; /* its 1-based place */

@@ -1,8 +1,9 @@
 /*
- * signature: a parameter is added, removed or moved, in the definition, its prototypes and every call.
+ * signature: a parameter is added, removed, moved or made keyword-only, in the definition, its prototypes and every call.
  */
 #include "tools/refactor/refactor.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 
 enum { MAX_LISTED = 12 };
 
-typedef enum change_kind { ADD, REMOVE, ORDER } change_kind;
+typedef enum change_kind { ADD, REMOVE, ORDER, BY_NAME } change_kind;
 
 typedef struct change {
     change_kind kind;
@@ -19,7 +20,8 @@ typedef struct change {
     /* ADD: what callers give, NULL: nothing; REMOVE: what the body has instead, NULL: it may not have it */
     char *value;
     const char *order_words; /* ORDER: as the request says it */
-    size_t at;               /* 0-based among those that a caller sees; ORDER: which gets a default */
+    /* 0-based among those that a caller sees; ORDER: which gets a default; BY_NAME: the first that only a name gives */
+    size_t at;
     refactor_order order;    /* ORDER */
     size_t n;                /* parameters that a caller sees */
     size_t done_in;          /* ORDER: the file and byte up to which calls are ordered */
@@ -194,6 +196,22 @@ static char *value_of_all_calls(const refactor *x, const change *c)
     return NULL;
 }
 
+/* What the call gives by place for the parameters from c->at on it gives by name; false: nobody sees which argument is which. */
+static bool name_arguments(const refactor *x, const refactor_place *p, const refactor_list *l, const change *c,
+    refactor_edits *edits)
+{
+    const base_buf *text = &x->files[p->file].file.text;
+    const size_t skip = refactor__object_arguments(x, p), n = refactor__first_keyword(text, l);
+    if (refactor__has_spread(text, l) || n > skip + c->n) return false;
+    for (size_t i = skip + c->at; i < n; i++) {
+        base_buf name = {0};
+        base_buf_printf(&name, "%s=", c->order.names[i - skip]);
+        refactor__edit(edits, l->items[i].from, l->items[i].from, name.data);
+        base_buf_free(&name);
+    }
+    return true;
+}
+
 /* false: this call cannot be changed for certain. */
 static bool edit_call(const refactor *x, const refactor_place *p, change *c, refactor_edits *edits)
 {
@@ -205,6 +223,11 @@ static bool edit_call(const refactor *x, const refactor_place *p, change *c, ref
     if (c->kind == ORDER) {
         free(l.items);
         return reorder_call(x, p, c, edits);
+    }
+    if (c->kind == BY_NAME) {
+        const bool is_named = name_arguments(x, p, &l, c, edits);
+        free(l.items);
+        return is_named;
     }
     const size_t skip = refactor__object_arguments(x, p);
     /* A spread in the middle hides which argument is which. */
@@ -262,7 +285,7 @@ static bool edit_definition(const refactor *x, const refactor_place *p, change *
     if (!refactor__read_list(x, p, &l)) return false;
     const size_t first = refactor__hidden_parameters(text, &l);
     bool is_good = true;
-    if (c->kind != ORDER && edit_go(f, &l, c, edits))
+    if (c->kind < ORDER && edit_go(f, &l, c, edits))
         is_good = true;
     else if (c->kind == ADD)
         insert_item(text, &l, first + c->at, c->declared.data, edits);
@@ -270,6 +293,8 @@ static bool edit_definition(const refactor *x, const refactor_place *p, change *
         remove_item(f, &l, first + c->at, true, edits);
     else if (c->kind == ORDER)
         is_good = reorder(x, p, &l, first, c, edits);
+    else if (c->kind == BY_NAME && first + c->at < l.n)
+        refactor__edit(edits, l.items[first + c->at].from, l.items[first + c->at].from, "*, ");
     else
         is_good = false;
     free(l.items);
@@ -402,6 +427,37 @@ static bool read_order(refactor *x, const refactor_request *q, const refactor_li
     return is_good && !why;
 }
 
+/* "*, name": of Python, where nothing parts the parameters yet. */
+static bool read_by_name(refactor *x, const refactor_request *q, const refactor_list *l, change *c)
+{
+    const refactor_file *f = x->target.in;
+    const base_buf *text = &f->file.text;
+    const size_t first = refactor__hidden_parameters(text, l);
+    const char *name = q->parameter + strspn(q->parameter, "*, "), *why = NULL;
+    c->kind = BY_NAME;
+    c->at = SIZE_MAX;
+    for (size_t i = 0; i < c->n; i++)
+        if (!strcmp(c->order.names[i], name)) c->at = i;
+    if (f->language->family != REFACTOR_PYTHON) {
+        why = "parameters that only their names give are Python's";
+    } else if (c->at == SIZE_MAX) {
+        why = "it has no parameter of that name";
+    } else {
+        for (size_t i = first; i < l->n && !why; i++) {
+            const char *item = text->data + l->items[i].from;
+            const size_t n = l->items[i].to - l->items[i].from;
+            if (i == first + c->at && *item == '*') why = "it stands for all that calls give besides";
+            else if (*item == '*' && i < first + c->at) why = "only its name gives it already";
+            else if (*item == '*' && !(n > 2 && item[1] == '*')) why = "a * stands behind it already";
+            else if (*item == '/' && i > first + c->at) why = "what stands in front of / has no name for callers";
+        }
+    }
+    if (why)
+        tool__say(x->result, TOOL_REFUSED, "%s of %s cannot be made keyword-only: %s. Nothing was changed.\n", name,
+            x->name, why);
+    return !why;
+}
+
 /* What the request says, against the parameters that there are. */
 static bool read_change(refactor *x, const refactor_request *q, const refactor_place *own, change *c)
 {
@@ -423,7 +479,10 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
     refactor__parameter_name(language, q->parameter, strlen(q->parameter), c->name);
     for (size_t i = 0; i < c->n; i++)
         if (!strcmp(c->order.names[i], c->name)) found = i;
-    if (strspn(q->parameter, "0123456789, ") == strlen(q->parameter)) {
+    if (!strncmp(q->parameter, "*,", 2)) {
+        is_good = read_by_name(x, q, &l, c);
+        snprintf(c->name, sizeof c->name, "%s", q->parameter + strspn(q->parameter, "*, "));
+    } else if (strspn(q->parameter, "0123456789, ") == strlen(q->parameter)) {
         is_good = read_order(x, q, &l, c);
     } else if (found != SIZE_MAX && gets && n_default && language->has_defaults && !q->value) {
         c->at = found;
@@ -470,7 +529,8 @@ static void put_words(const refactor *x, const change *c, bool is_done, size_t n
 {
     static const char *const words[][2] = {[ADD] = {"add %s to %s", "added %s to %s"},
         [REMOVE] = {"remove %s from %s", "removed %s from %s"},
-        [ORDER] = {"order the parameters (%s) of %s", "ordered the parameters (%s) of %s"}};
+        [ORDER] = {"order the parameters (%s) of %s", "ordered the parameters (%s) of %s"},
+        [BY_NAME] = {"make %s of %s keyword-only", "made %s of %s keyword-only"}};
     const char *format = words[c->kind][is_done], *at = format;
     const char *const texts[] = {c->kind == ORDER ? c->order_words : c->name, x->name};
     for (size_t i = 0; i < 2; i++) {
