@@ -1,0 +1,50 @@
+/*
+ * What the languages' parts of a move share: definitions that stand at the top of one file go to another one together.
+ */
+#ifndef KVIST_TOOLS_REFACTOR_MOVER_H
+#define KVIST_TOOLS_REFACTOR_MOVER_H
+
+#include "tools/refactor/refactor.h"
+
+/* Bytes of the source that go: a definition with its comment. */
+typedef struct mover_cut {
+    uint32_t from, to;
+} mover_cut;
+
+typedef struct mover {
+    refactor **parts; /* one for each definition that was named, its places resolved; the first one is x */
+    size_t n_parts;
+    refactor *x;
+    const refactor_file *from; /* x's own */
+    tool_file to_file;         /* as it is; empty when it is new */
+    bool is_new;
+    char *to;
+    mover_cut *cuts; /* ascending; methods of a type of Go are among them */
+    size_t n_cuts;
+    base_buf moved;
+    base_buf heads; /* lines that the new place needs at its top */
+    base_buf back;  /* lines that the source needs at its top */
+    refactor_edits source_edits;
+} mover;
+
+bool mover__is_cut(const mover *m, uint32_t at);
+/* Is it one of those that were named? */
+bool mover__is_named(const mover *m, const char *name);
+bool mover__has_line(const base_buf *text, const char *line, size_t n);
+/* A line that is not there yet, nor in `where` (may be NULL). */
+void mover__add_line(base_buf *out, const base_buf *where, const char *line);
+/* "uses a, b: why": false. */
+bool mover__refuse_needs(const mover *m, const base_buf *names, const char *why);
+/* Where the part is used in the source outside of what goes, or (through) by way of the source elsewhere; NULL: nowhere. */
+const refactor_place *mover__used_behind(const mover *m, const refactor *part, bool through);
+
+/* ---- move_python.c ---- */
+
+/* Fills heads and back; false: *x->result says why it cannot be. */
+bool mover__python_heads(mover *m);
+/* What other files import from the source they import from the new place. */
+void mover__python_imports(mover *m, tool_changes *ret);
+/* Out of the source's __all__, and into the target's. */
+void mover__python_exports(mover *m, base_buf *target);
+
+#endif

@@ -1,0 +1,134 @@
+/* Operations of refactor as tables: a call, the files in front of it and what they are afterwards; and what is refused, with why. */
+#include "refactor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+typedef struct file {
+    const char *path, *text, *after; /* text NULL: it is not there; after NULL: as it was */
+} file;
+
+typedef struct operation_case {
+    const char *call, *says; /* says NULL: anything */
+    file files[4];
+} operation_case;
+
+static void run_cases(const operation_case *cases, size_t n, tool_status status)
+{
+    for (size_t i = 0; i < n; i++) {
+        tree t;
+        tree_make(&t, true);
+        for (const file *f = cases[i].files; f < cases[i].files + 4 && f->path; f++)
+            if (f->text) tree_put(&t, f->path, f->text);
+        tree_open(&t);
+        if (cases[i].says)
+            refuses(&t, cases[i].call, status, cases[i].says);
+        else
+            free(refactor_with(&t, cases[i].call, status));
+        for (const file *f = cases[i].files; f < cases[i].files + 4 && f->path; f++)
+            if (f->text || f->after) expect(&t, f->path, f->after ? f->after : f->text);
+        tree_remove(&t);
+    }
+}
+
+#define DONE(cases) run_cases(cases, sizeof cases / sizeof *cases, TOOL_OK)
+#define REFUSED(cases) run_cases(cases, sizeof cases / sizeof *cases, TOOL_REFUSED)
+
+static void test_operations__keyword_only(void **state)
+{
+    static const operation_case done[] = {
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"*, b\"}", "2 calls",
+            {{"a.py", "def f(a, b=1, c=2):\n    return a + b + c\n\n\nprint(f(1, 2, 3), f(1, c=2))\n",
+                "def f(a, *, b=1, c=2):\n    return a + b + c\n\n\nprint(f(1, b=2, c=3), f(1, c=2))\n"}}},
+        /* methods, with their object in front and without; a call that nobody can read is left and said */
+        {"{\"operation\":\"signature\",\"name\":\"C.f\",\"parameter\":\"*, b\"}", "Left, look at them: a.py:7",
+            {{"a.py",
+                "class C:\n    def f(self, b):\n        return b\n\n\nx = C.f(C(), 2)\ny = C.f(*x)\nz = C().f(3)\n",
+                "class C:\n    def f(self, *, b):\n        return b\n\n\nx = C.f(C(), b=2)\ny = C.f(*x)\nz = C().f(b=3)\n"}}},
+    };
+    static const operation_case refused[] = {
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"*, b\"}", "only its name gives it already",
+            {{"a.py", "def f(a, *, b):\n    return b\n"}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"*, b\"}", "a * stands behind it already",
+            {{"a.py", "def f(b, *rest):\n    return b\n"}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"*, x\"}", "no parameter of that name",
+            {{"a.py", "def f(b):\n    return b\n"}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"*, b\"}", "are Python's",
+            {{"a.go", "package a\n\nfunc f(b int) int { return b }\n"}}},
+    };
+    DONE(done);
+    REFUSED(refused);
+}
+
+static void test_operations__several_move_together(void **state)
+{
+    static const operation_case done[] = {
+        /* they use each other and nothing that stays: one after the other each would be refused */
+        {"{\"operation\":\"move\",\"name\":\"parse_a\",\"with\":\"parse_b, LIMIT\",\"to\":\"parse.py\"}",
+            "moved parse_a, parse_b and LIMIT from a.py to parse.py",
+            {{"a.py",
+                 "import re\nimport os\n\nLIMIT = 3\n\n\ndef parse_a(s):\n    return parse_b(s) if s else re.escape(s)\n\n\ndef other():\n    return parse_a(os.sep)\n\n\ndef parse_b(s):\n    return parse_a(s[LIMIT:])\n",
+                 "import re\nimport os\nfrom parse import parse_a\n\n\ndef other():\n    return parse_a(os.sep)\n"},
+                {"parse.py", NULL,
+                    "import re\n\n\nLIMIT = 3\n\n\ndef parse_a(s):\n    return parse_b(s) if s else re.escape(s)\n\n\ndef parse_b(s):\n    return parse_a(s[LIMIT:])\n"},
+                {"b.py", "from a import other, parse_a, parse_b\n\nprint(parse_a, parse_b, other)\n",
+                    "from parse import parse_a, parse_b\nfrom a import other\n\nprint(parse_a, parse_b, other)\n"},
+                {"c.py", "def f():\n    from a import (\n        parse_b,\n        parse_a as pa,\n    )\n    return pa(parse_b)\n",
+                    "def f():\n    from parse import parse_b, parse_a as pa\n    return pa(parse_b)\n"}}},
+        /* Go: methods go with their type, the import that only they used too */
+        {"{\"operation\":\"move\",\"name\":\"KeyError\",\"with\":\"MultiError\",\"to\":\"errors.go\"}", "KeyError and MultiError",
+            {{"a.go",
+                 "package a\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc f() { os.Exit(1) }\n\n// KeyError tells of a key.\ntype KeyError struct{ Key string }\n\nfunc (e KeyError) Error() string { return fmt.Sprint(e.Key) }\n\nfunc g() error { return KeyError{\"x\"} }\n\ntype MultiError []error\n\nfunc (e MultiError) Error() string { return \"many\" }\n",
+                 "package a\n\nimport (\n\t\"os\"\n)\n\nfunc f() { os.Exit(1) }\n\nfunc g() error { return KeyError{\"x\"} }\n"},
+                {"errors.go", NULL,
+                    "package a\n\nimport \"fmt\"\n\n// KeyError tells of a key.\ntype KeyError struct{ Key string }\n\nfunc (e KeyError) Error() string { return fmt.Sprint(e.Key) }\n\ntype MultiError []error\n\nfunc (e MultiError) Error() string { return \"many\" }\n"}}},
+        {"{\"operation\":\"move\",\"name\":\"one\",\"with\":\"two\",\"to\":\"b.c\"}", "one and two",
+            {{"a.c", "#include \"a.h\"\n\nint zero(void) { return 0; }\n\nint one(void) { return two(); }\n\nstatic int two(void) { return 2; }\n",
+                 "#include \"a.h\"\n\nint zero(void) { return 0; }\n"},
+                {"a.h", "int zero(void);\nint one(void);\n"},
+                {"b.c", NULL, "#include \"a.h\"\n\nint one(void) { return two(); }\n\nstatic int two(void) { return 2; }\n"}}},
+    };
+    static const operation_case refused[] = {
+        {"{\"operation\":\"move\",\"name\":\"f\",\"with\":\"g\",\"to\":\"c.py\"}", "together go definitions of one file",
+            {{"a.py", "def f():\n    return 1\n"}, {"b.py", "def g():\n    return 1\n"}}},
+        {"{\"operation\":\"move\",\"name\":\"f\",\"with\":\"g\",\"to\":\"c.py\"}", "c.py:1 defines a g already",
+            {{"a.py", "def f():\n    return 1\n\n\ndef g():\n    return 2\n"}, {"c.py", "def g():\n    return 1\n"}}},
+        {"{\"operation\":\"move\",\"name\":\"f\",\"with\":\"C.g\",\"to\":\"c.py\"}", "does not stand at the top",
+            {{"a.py", "def f():\n    return 1\n\n\nclass C:\n    def g(self):\n        return 2\n"}}},
+    };
+    DONE(done);
+    REFUSED(refused);
+}
+
+/* An import inside of a function is one: what it brings means the definition, in Python and in JavaScript. */
+static void test_operations__imports_in_functions(void **state)
+{
+    static const operation_case done[] = {
+        {"{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"g\"}", NULL,
+            {{"a.py", "def f():\n    return 1\n", "def g():\n    return 1\n"},
+                {"b.py", "def x():\n    from a import f\n    return f()\n\n\ndef y(f):\n    return f()\n",
+                    "def x():\n    from a import g\n    return g()\n\n\ndef y(f):\n    return f()\n"}}},
+        {"{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"g\"}", NULL,
+            {{"a.js", "function f() { return 1 }\nmodule.exports = { f }\n",
+                 "function g() { return 1 }\nmodule.exports = { g }\n"},
+                {"b.js", "function x() {\n  const { f } = require('./a')\n  return f()\n}\n",
+                    "function x() {\n  const { g } = require('./a')\n  return g()\n}\n"}}},
+    };
+    DONE(done);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_operations__keyword_only),
+        cmocka_unit_test(test_operations__several_move_together),
+        cmocka_unit_test(test_operations__imports_in_functions),
+    };
+    return refactor_run(tests, sizeof tests / sizeof *tests, "operations");
+}
