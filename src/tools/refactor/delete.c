@@ -26,11 +26,7 @@ static bool is_inside(const refactor *x, const refactor_place *p)
     return &x->files[p->file] == x->target.in && p->use->from >= d->from && p->use->from < d->to;
 }
 
-/*
- * A whole call, from its object to its closing parenthesis; false: the name is used in another way. Free ret->items where
- * it is one.
- */
-static bool call_extent(
+bool refactor__call_extent(
     const refactor *x, const refactor_place *p, uint32_t *from, uint32_t *to, refactor_list *ret)
 {
     const base_buf *text = &x->files[p->file].file.text;
@@ -63,7 +59,7 @@ static bool put_replaced(const refactor *x, size_t file, const refactor_instead 
         uint32_t call_from, call_to;
         refactor_list call;
         if (p->file != file || p->use->from < from || p->use->from >= to) continue;
-        if (!call_extent(x, p, &call_from, &call_to, &call)) return false;
+        if (!refactor__call_extent(x, p, &call_from, &call_to, &call)) return false;
         if (call_from < from) call_from = from;
         base_buf_add(out, text->data + from, call_from - from);
         is_good = put_call(x, p, instead, call_from, &call, out);
@@ -95,6 +91,52 @@ static bool put_call(const refactor *x, const refactor_place *p, const refactor_
     return is_good;
 }
 
+/* Does the call stand where an expression may, whatever operators it has: "= f(x);", "(f(x), y)", "return f(x)"? */
+static bool stands_apart(const base_buf *text, uint32_t from, uint32_t to)
+{
+    static const char *const words[] = {"return", "yield", "in"};
+    const char *s = text->data;
+    while (from > 0 && strchr(" \t", s[from - 1])) from--;
+    while (to < text->len && strchr(" \t\r", s[to])) to++;
+    const char next = to < text->len ? s[to] : '\n';
+    if (!strchr("),];}\n", next)) return false;
+    if (from == 0 || strchr("(,[{:\n", s[from - 1])) return true;
+    if (s[from - 1] == '=') return from < 2 || !strchr("=!<>", s[from - 2]);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t n = strlen(words[i]);
+        if (from > n && !memcmp(s + from - n, words[i], n) && !code_is_name_byte(s[from - n - 1]))
+            return true;
+    }
+    return false;
+}
+
+/* Lines with the indentation of the statement at byte `at`. */
+static void put_indented(const base_buf *text, uint32_t at, const char *lines, base_buf *out)
+{
+    const size_t line = tool__line_begin(text->data, at), n = strspn(text->data + line, " \t");
+    const bool has_cr = memchr(text->data, '\r', text->len) != NULL;
+    for (const char *p = lines; *p;) {
+        const size_t end = strcspn(p, "\n");
+        if (end) base_buf_add(out, text->data + line, n);
+        base_buf_add(out, p, end);
+        base_buf_puts(out, has_cr ? "\r\n" : "\n");
+        p += end + (p[end] == '\n');
+    }
+}
+
+/* The statements of an inlined body, with what this call gives, in front of the statement at byte `at`. */
+static bool put_lead(const refactor *x, const refactor_place *p, const refactor_instead *instead,
+    uint32_t from, const refactor_list *call, uint32_t at, base_buf *out)
+{
+    refactor_instead lead = *instead;
+    base_buf s = {0};
+    lead.to = instead->lead;
+    const bool is_good = put_call(x, p, &lead, from, call, &s);
+    if (is_good) put_indented(&x->files[p->file].file.text, at, s.data ? s.data : "", out);
+    base_buf_free(&s);
+    return is_good;
+}
+
 /* The call as it is to be, up to *ret_to; false: the request does not say enough for this one. */
 static bool replace_call(const refactor *x, const refactor_place *p, const refactor_instead *instead,
     refactor_edits *edits, uint32_t *ret_to)
@@ -102,14 +144,25 @@ static bool replace_call(const refactor *x, const refactor_place *p, const refac
     const base_buf *text = &x->files[p->file].file.text;
     uint32_t from, to;
     refactor_list call;
-    base_buf s = {0};
-    if (!call_extent(x, p, &from, &to, &call)) return false;
+    base_buf s = {0}, lead = {0};
+    if (!refactor__call_extent(x, p, &from, &to, &call)) return false;
+    const uint32_t line = (uint32_t)tool__line_begin(text->data, from), call_from = from;
     const bool is_nothing = !*instead->to || !strcmp(instead->to, "nothing");
-    const bool is_good =
+    bool is_good =
         is_nothing ? refactor__statement_extent(text, &from, &to) : put_call(x, p, instead, from, &call, &s);
-    if (is_good) refactor__edit(edits, from, to, s.data ? s.data : "");
+    if (is_good && instead->lead) is_good = put_lead(x, p, instead, call_from, &call, line, &lead);
+    if (is_good && instead->is_value && !refactor__is_one_piece(s.data, s.len) &&
+        !stands_apart(text, from, to)) {
+        base_buf bracketed = {0};
+        base_buf_printf(&bracketed, "(%s)", s.data);
+        base_buf_free(&s);
+        s = bracketed;
+    }
+    if (is_good && lead.len && from > line) refactor__edit(edits, line, line, lead.data);
+    if (is_good) refactor__edit(edits, from, to, from == line && lead.len ? lead.data : s.data ? s.data : "");
     if (is_good) *ret_to = to;
     base_buf_free(&s);
+    base_buf_free(&lead);
     free(call.items);
     return is_good;
 }
@@ -276,7 +329,8 @@ typedef struct deletion {
     base_buf left;      /* uses that nothing can stand for, as they are listed */
     base_buf of_tests;  /* what was cut of tests, in words */
     size_t n_left, n_calls, n_replaced;
-    size_t done_in; /* the call that was replaced last: its file, and where it ends */
+    bool is_inlined; /* its body stands where it was called */
+    size_t done_in;  /* the call that was replaced last: its file, and where it ends */
     uint32_t done_to;
 } deletion;
 
@@ -348,18 +402,23 @@ static void say_left(const deletion *d)
     tool__say(x->result, TOOL_REFUSED, "%s is used in %zu place%s: %s%s. Nothing was changed. ", x->name,
         d->n_left, d->n_left == 1 ? "" : "s", d->left.data, d->n_left > MAX_LISTED ? ", ..." : "");
     base_buf_puts(&x->result->text,
-        d->to ? "These are no calls that \"to\" could stand for: change them first.\n"
-              : "Next: change these first; or the same call with \"to\", what stands in place of each call "
-                "(\"nothing\" removes calls that stand alone).\n");
+        d->is_inlined ? "Its body cannot stand there: change these first.\n"
+        : d->to       ? "These are no calls that \"to\" could stand for: change them first.\n"
+                : "Next: change these first; or the same call with \"to\", what stands in place of each call "
+                  "(\"nothing\" removes calls that stand alone).\n");
 }
 
 static void say_deleted(const deletion *d, tool_changes *ret, base_buf *headline)
 {
     const refactor_target *t = &d->x->target;
     base_buf say = {0};
-    base_buf_printf(&say, "deleted %s %s from %s", t->what, d->x->name, t->in->path);
-    base_buf_printf(headline, "delete %s %s", t->what, d->x->name);
-    if (d->n_calls) {
+    base_buf_printf(
+        &say, "%s %s %s from %s", d->is_inlined ? "inlined" : "deleted", t->what, d->x->name, t->in->path);
+    base_buf_printf(headline, "%s %s %s", d->is_inlined ? "inline" : "delete", t->what, d->x->name);
+    if (d->n_calls && d->is_inlined) {
+        base_buf_printf(&say, " into its %zu call%s", d->n_calls, d->n_calls == 1 ? "" : "s");
+        base_buf_printf(headline, " into its %zu call%s", d->n_calls, d->n_calls == 1 ? "" : "s");
+    } else if (d->n_calls) {
         base_buf_printf(&say, " and its %zu call%s", d->n_calls, d->n_calls == 1 ? "" : "s");
         base_buf_printf(headline, " and its %zu call%s", d->n_calls, d->n_calls == 1 ? "" : "s");
     }
@@ -379,6 +438,26 @@ static void say_deleted(const deletion *d, tool_changes *ret, base_buf *headline
     ret->say = base_buf_take(&say);
 }
 
+/* Every place, and what is said of it. */
+static bool delete_places(deletion *d, tool_changes *ret, base_buf *headline)
+{
+    refactor *x = d->x;
+    for (size_t i = 0; i < x->n_places; i++) {
+        const refactor_place *p = &x->places[i];
+        if (!refactor__is_cut(&d->cuts, p->file, p->use->from)) delete_place(d, p);
+    }
+    refactor__apply_cuts(x, &d->cuts, d->edits, &d->of_tests);
+    const bool is_good = !d->n_left;
+    if (is_good) {
+        put_files(d, ret);
+        say_deleted(d, ret, headline);
+    } else {
+        say_left(d);
+    }
+    deletion_free(d);
+    return is_good;
+}
+
 bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
 {
     deletion d;
@@ -389,18 +468,16 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
     }
     if (!refactor__resolve(x)) return false;
     deletion_begin(&d, x, q->to);
-    for (size_t i = 0; i < x->n_places; i++) {
-        const refactor_place *p = &x->places[i];
-        if (!refactor__is_cut(&d.cuts, p->file, p->use->from)) delete_place(&d, p);
-    }
-    refactor__apply_cuts(x, &d.cuts, d.edits, &d.of_tests);
-    const bool is_good = !d.n_left;
-    if (is_good) {
-        put_files(&d, ret);
-        say_deleted(&d, ret, headline);
-    } else {
-        say_left(&d);
-    }
-    deletion_free(&d);
-    return is_good;
+    return delete_places(&d, ret, headline);
+}
+
+bool refactor__delete_inlined(
+    refactor *x, const char *lead, const char *value, tool_changes *ret, base_buf *headline)
+{
+    deletion d = {.x = x, .to = value ? value : "nothing", .done_in = SIZE_MAX, .is_inlined = true};
+    d.edits = base_xcalloc(x->n_files + 1, sizeof *d.edits);
+    refactor__read_instead(x, d.to, &d.instead);
+    d.instead.is_value = value != NULL;
+    d.instead.lead = lead;
+    return delete_places(&d, ret, headline);
 }

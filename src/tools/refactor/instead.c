@@ -23,8 +23,7 @@ static const char *behind_keyword(base_str item, size_t *ret_name)
     return item.ptr + n;
 }
 
-/* What the call gives for parameter k; ptr NULL: it does not say. */
-static base_str given_for(const refactor_instead *r, const base_str *items, size_t n, size_t k)
+base_str refactor__given_for(const refactor_instead *r, const base_str *items, size_t n, size_t k)
 {
     bool has_keyword = false;
     for (size_t i = 0; i < n; i++) {
@@ -38,8 +37,7 @@ static base_str given_for(const refactor_instead *r, const base_str *items, size
     return (base_str){r->defaults[k], r->defaults[k] ? strlen(r->defaults[k]) : 0};
 }
 
-/* One name, number, string, call or member: nothing that its surroundings could tear apart. */
-static bool is_one_piece(const char *s, size_t n)
+bool refactor__is_one_piece(const char *s, size_t n)
 {
     int depth = 0;
     char quote = 0;
@@ -95,9 +93,9 @@ bool refactor__put_instead(
         /* f(name=name): the first is a keyword of the new call. */
         const bool is_keyword = r->has_keywords && to[end] == '=' && to[end + 1] != '=';
         if (k < r->n && !is_keyword) {
-            const base_str given = given_for(r, items, n, k);
+            const base_str given = refactor__given_for(r, items, n, k);
             if (!given.ptr) return false;
-            const bool is_bare = is_one_piece(given.ptr, given.len) || stands_free(to, i, end);
+            const bool is_bare = refactor__is_one_piece(given.ptr, given.len) || stands_free(to, i, end);
             base_buf_printf(
                 ret, "%s%.*s%s", is_bare ? "" : "(", (int)given.len, given.ptr, is_bare ? "" : ")");
         } else if (object.len && end - i == 4 && (!memcmp(to + i, "self", 4) || !memcmp(to + i, "this", 4))) {

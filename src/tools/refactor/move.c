@@ -60,8 +60,7 @@ const refactor_place *mover__used_behind(const mover *m, const refactor *part, b
         const refactor_place *p = &part->places[i];
         const bool is_source = &part->files[p->file] == part->target.in;
         if (p->verdict != REFACTOR_SURE || p->use->role >= CODE_USE_STRING) continue;
-        const bool is_here =
-            is_source && !mover__is_cut(m, p->use->from) && p->use->definition == UINT32_MAX;
+        const bool is_here = is_source && !mover__is_cut(m, p->use->from) && p->use->definition == UINT32_MAX;
         if (is_here || (through && !is_source && p->use->role == CODE_USE_MEMBER)) return p;
     }
     return NULL;
@@ -117,7 +116,8 @@ static bool c_heads(mover *m)
         base_buf_printf(&needs, "%s%s", needs.len ? ", " : "", d->name);
     }
     if (needs.len)
-        is_good = mover__refuse_needs(m, &needs, "only its file sees that; put it into a header, or move it first");
+        is_good =
+            mover__refuse_needs(m, &needs, "only its file sees that; put it into a header, or move it first");
     for (size_t i = 0; i < m->n_parts && is_good; i++) is_good = c_back(m, m->parts[i]);
     for (size_t at = 0; is_good && at < text->len;) { /* the same includes */
         const size_t end = tool__line_end(text->data, text->len, at);
@@ -295,8 +295,8 @@ static bool can_go(const mover *m, const refactor *part)
             if (u->definition == UINT32_MAX || u->binding != UINT32_MAX) continue;
             const code_definition *d = &part->files[i].uses->file->definitions[u->definition];
             if (*d->parent || d->is_declaration) continue;
-            tool__say(m->x->result, TOOL_REFUSED, "%s:%u defines a %s already. Nothing was changed.\n",
-                m->to, u->line, part->name);
+            tool__say(m->x->result, TOOL_REFUSED, "%s:%u defines a %s already. Nothing was changed.\n", m->to,
+                u->line, part->name);
             return false;
         }
     return true;
@@ -380,7 +380,8 @@ static void find_cuts(mover *m)
     for (size_t i = 0; i < m->n_parts; i++) {
         const refactor_target *t = &m->parts[i]->target;
         add_cut(m, t->definition);
-        for (uint32_t k = 0; m->from->language->family == REFACTOR_GO && t->is_type && k < file->n_definitions; k++)
+        for (uint32_t k = 0;
+             m->from->language->family == REFACTOR_GO && t->is_type && k < file->n_definitions; k++)
             if (!strcmp(file->definitions[k].parent, m->parts[i]->name) &&
                 !strcmp(file->definitions[k].what, "method") && file->definitions[k].body_to)
                 add_cut(m, &file->definitions[k]);
@@ -435,7 +436,8 @@ static void cut_source(mover *m)
         /* "X = 1" under the imports goes, and two blank lines stay in front of a function of Python */
         const uint32_t before = count_blank(text, from, false),
                        behind = to < text->len && is_python ? count_blank(text, end, true) : 0;
-        for (uint32_t k = before; k < behind && to > end; k++) to = (uint32_t)tool__line_begin(text->data, to - 1);
+        for (uint32_t k = before; k < behind && to > end; k++)
+            to = (uint32_t)tool__line_begin(text->data, to - 1);
         refactor__edit(&m->source_edits, from, to, "");
     }
 }

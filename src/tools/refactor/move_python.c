@@ -18,7 +18,6 @@ static char *head_of(const char *local)
     return base_xstrndup(local, strcspn(local, "."));
 }
 
-
 static bool is_in_package(const mover *m, const char *path)
 {
     base_buf init = {0};

@@ -281,13 +281,32 @@ typedef struct refactor_instead {
     char *defaults[REFACTOR_MAX_ITEMS]; /* literals; NULL: none */
     size_t n;
     bool has_keywords; /* f(name=1) */
+    bool
+        is_value; /* `to` is an expression: in parentheses where what stands beside a call would tear it apart */
+    const char *lead; /* statements that stand in front of a call's own; NULL: none */
 } refactor_instead;
 /* Places have to be resolved. refactor__instead_free. */
 void refactor__read_instead(const refactor *x, const char *to, refactor_instead *ret);
 void refactor__instead_free(refactor_instead *r);
+/* What a call gives for parameter k; ptr NULL: it does not say. */
+base_str refactor__given_for(const refactor_instead *r, const base_str *items, size_t n, size_t k);
+/* Is it one name, number, string, call or member, which nothing beside it could tear apart? */
+bool refactor__is_one_piece(const char *s, size_t n);
 /* For one call that gives these; object: what stands in front of a method's name. false: it does not say what is needed. */
 bool refactor__put_instead(
     const refactor_instead *r, const base_str *items, size_t n, base_str object, base_buf *ret);
+
+/* ---- delete.c ---- */
+
+/*
+ * A whole call, from its object to its closing parenthesis; false: the name is used in another way. Free ret->items where
+ * it is one.
+ */
+bool refactor__call_extent(
+    const refactor *x, const refactor_place *p, uint32_t *from, uint32_t *to, refactor_list *ret);
+/* The target goes; in place of each call stands `value` (NULL: nothing, its statement goes), in front of its statement `lead`. */
+bool refactor__delete_inlined(
+    refactor *x, const char *lead, const char *value, tool_changes *ret, base_buf *headline);
 
 /* ---- tests.c ---- */
 
@@ -313,13 +332,16 @@ bool refactor__is_file_cut(const refactor_cuts *cuts, size_t file);
 /* Sorts the cuts, puts them into their files' edits, and says which. */
 void refactor__apply_cuts(const refactor *x, refactor_cuts *cuts, refactor_edits *edits, base_buf *say);
 
-/* ---- inline.c ---- */
+/* ---- parameter_value.c ---- */
+
+/* Does the place only read a variable, with none of `not_behind` right behind it? */
+bool refactor__is_plain_read(const base_buf *text, uint32_t from, uint32_t to, const char *not_behind);
 
 /*
  * Where the target's body reads its parameter `name`, `value` stands (NULL: it may not be read). `edits` are its file's
  * so far. Returns 0, or the line of a place where that cannot be. *ret_replaced: how many places.
  */
-uint32_t refactor__inline_parameter(
+uint32_t refactor__replace_parameter(
     const refactor *x, const char *name, const char *value, refactor_edits *edits, uint32_t *ret_replaced);
 
 /* ---- the operations, a file each: refactor__NAME in NAME.c; the list stands in ../meson.build ---- */

@@ -22,9 +22,9 @@ typedef struct change {
     const char *order_words; /* ORDER: as the request says it */
     /* 0-based among those that a caller sees; ORDER: which gets a default; BY_NAME: the first that only a name gives */
     size_t at;
-    refactor_order order;    /* ORDER */
-    size_t n;                /* parameters that a caller sees */
-    size_t done_in;          /* ORDER: the file and byte up to which calls are ordered */
+    refactor_order order; /* ORDER */
+    size_t n;             /* parameters that a caller sees */
+    size_t done_in;       /* ORDER: the file and byte up to which calls are ordered */
     uint32_t done_to;
     char name[REFACTOR_NAME_BYTES]; /* the parameter's name */
     uint32_t n_inlined;             /* REMOVE: places of the body that had it */
@@ -197,8 +197,8 @@ static char *value_of_all_calls(const refactor *x, const change *c)
 }
 
 /* What the call gives by place for the parameters from c->at on it gives by name; false: nobody sees which argument is which. */
-static bool name_arguments(const refactor *x, const refactor_place *p, const refactor_list *l, const change *c,
-    refactor_edits *edits)
+static bool name_arguments(const refactor *x, const refactor_place *p, const refactor_list *l,
+    const change *c, refactor_edits *edits)
 {
     const base_buf *text = &x->files[p->file].file.text;
     const size_t skip = refactor__object_arguments(x, p), n = refactor__first_keyword(text, l);
@@ -446,15 +446,19 @@ static bool read_by_name(refactor *x, const refactor_request *q, const refactor_
         for (size_t i = first; i < l->n && !why; i++) {
             const char *item = text->data + l->items[i].from;
             const size_t n = l->items[i].to - l->items[i].from;
-            if (i == first + c->at && *item == '*') why = "it stands for all that calls give besides";
-            else if (*item == '*' && i < first + c->at) why = "only its name gives it already";
-            else if (*item == '*' && !(n > 2 && item[1] == '*')) why = "a * stands behind it already";
-            else if (*item == '/' && i > first + c->at) why = "what stands in front of / has no name for callers";
+            if (i == first + c->at && *item == '*')
+                why = "it stands for all that calls give besides";
+            else if (*item == '*' && i < first + c->at)
+                why = "only its name gives it already";
+            else if (*item == '*' && !(n > 2 && item[1] == '*'))
+                why = "a * stands behind it already";
+            else if (*item == '/' && i > first + c->at)
+                why = "what stands in front of / has no name for callers";
         }
     }
     if (why)
-        tool__say(x->result, TOOL_REFUSED, "%s of %s cannot be made keyword-only: %s. Nothing was changed.\n", name,
-            x->name, why);
+        tool__say(x->result, TOOL_REFUSED, "%s of %s cannot be made keyword-only: %s. Nothing was changed.\n",
+            name, x->name, why);
     return !why;
 }
 
@@ -508,7 +512,7 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
 static bool edit_body(refactor *x, change *c, refactor_edits *edits)
 {
     const uint32_t line =
-        refactor__inline_parameter(x, c->name, c->value, &edits[x->target.in - x->files], &c->n_inlined);
+        refactor__replace_parameter(x, c->name, c->value, &edits[x->target.in - x->files], &c->n_inlined);
     if (line)
         tool__say(x->result, TOOL_REFUSED,
             "%s:%u still uses %s. Nothing was changed. Next: rewrite %s without it first.\n",
