@@ -413,9 +413,15 @@ static int run_rename(agent *a, const char *arguments, base_err *err)
 
 static int run_move(agent *a, const char *arguments, base_err *err)
 {
-    static const char *const names[] = {"name", "to", NULL};
-    return operate(
-        a, "move", arguments, names, "/move takes a definition and a file: /move add_up shop/sums.py", err);
+    static const char *const names[] = {"name", "to", NULL}, *const several[] = {"name", "with", "to", NULL};
+    char *copy = base_xstrdup(arguments), *comma = strchr(copy, ',');
+    const bool has_more = comma && comma < copy + strcspn(copy, " \t");
+    if (has_more) *comma = ' ';
+    const int rc = operate(a, "move", copy, has_more ? several : names,
+        "/move takes a definition, or several with commas between, and a file: /move add_up shop/sums.py",
+        err);
+    free(copy);
+    return rc;
 }
 
 static int run_delete(agent *a, const char *arguments, base_err *err)
@@ -433,6 +439,12 @@ static int run_private(agent *a, const char *arguments, base_err *err)
 {
     static const char *const names[] = {"name", NULL};
     return operate(a, "private", arguments, names, "/private takes a definition: /private add_up", err);
+}
+
+static int run_inline(agent *a, const char *arguments, base_err *err)
+{
+    static const char *const names[] = {"name", NULL};
+    return operate(a, "inline", arguments, names, "/inline takes a function: /inline add_up", err);
 }
 
 /* /signature NAME PLACE VALUE PARAMETER adds, /signature NAME PARAMETER removes or orders. */

@@ -323,7 +323,10 @@ bool agent__is_operation_alone(const agent *a, const char *request)
     char *undefined = o ? agent__renames_undefined(a, request) : NULL;
     const bool is_undefined = undefined != NULL;
     free(undefined);
-    return o && !is_undefined && !asks_for_more(request, o->name);
+    base_buf whole = {0};
+    const bool is_whole = agent__open_whole(a, request, &whole);
+    base_buf_free(&whole);
+    return is_whole || (o && !is_undefined && !asks_for_more(request, o->name));
 }
 
 static bool is_operation_done(const agent *a)
@@ -475,9 +478,11 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
     const struct operation *o = asked_operation(a, request, &behind);
     bool is_parameter = false;
     const bool may = !done && !a->fix.wanted && a->settings.mode != AGENT_MODE_PLAN;
+    const bool is_whole = may && agent__open_whole(a, request, &json);
     const bool is_signature =
-        may && (agent__open_parameter(a, request, &json) || agent__open_parameter_name(a, request, &json) ||
-                   ((!o || !names_symbol(a, behind)) && agent__open_order(a, request, &json)));
+        is_whole ||
+        (may && (agent__open_parameter(a, request, &json) || agent__open_parameter_name(a, request, &json) ||
+                    ((!o || !names_symbol(a, behind)) && agent__open_order(a, request, &json))));
     const bool has_list = o && names_symbol(a, behind) && lists_names(a, o, request, behind);
     const bool is_wording = may && !is_signature && !has_list && open_wording(a, request, &json);
     agent_asked *x = &a->asked; /* what is deleted stands in the list still */
@@ -497,7 +502,9 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
         free(undefined);
         const uint32_t n = x->n_listed;
         const bool is_delete = !strcmp(o->name, "delete");
-        if (n > 1 || is_parameter)
+        if (!done && n > 1 && agent__open_moved_together(a, &json))
+            ;
+        else if (n > 1 || is_parameter)
             put_next_listed(a, request, &json);
         else if (!done && n == 1 && !is_delete && put_way(a, o, x->listed[0].name, behind, request, &json))
             ;

@@ -37,6 +37,12 @@ bool agent__put_operation_answer(const agent *a, base_buf *out);
 /* Where no call can be begun, the tool is told of in front of the request. */
 void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 
+/* --- whole.c --- */
+/* The call of an operation that the request says whole: an inlining, a group that moves, a parameter for keywords alone. */
+bool agent__open_whole(const agent *a, const char *request, base_buf *json);
+/* Of asked.listed, where all go from one file to one: their call, and one is left of the list. false: they do not. */
+bool agent__open_moved_together(agent *a, base_buf *json);
+
 /* --- parameter.c --- */
 /* A function of the tree, and what its callers give. agent__function_free. */
 typedef struct agent_function {
@@ -55,6 +61,7 @@ void agent__function_free(agent_function *f);
 bool agent__open_parameter(const agent *a, const char *request, base_buf *json);
 bool agent__open_parameter_name(const agent *a, const char *request, base_buf *json);
 bool agent__open_order(const agent *a, const char *request, base_buf *json);
+bool agent__open_keyword_only(const agent *a, const char *request, base_buf *json);
 /* A call of refactor with these arguments was done: a parameter that came and that the function does not use yet is to be used. */
 void agent__wish_use_of_parameter(agent *a, const base_json *arguments);
 

@@ -313,6 +313,42 @@ bool agent__open_order(const agent *a, const char *request, base_buf *json)
     return is_open;
 }
 
+/* --- given by name only ---------------------------------------------------------------------------------- */
+
+/* The first of the function's parameters that the request names; n: it names none. */
+static size_t find_said(const agent_function *f, const char *request)
+{
+    size_t i = 0;
+    while (i < f->n && (!*f->parameters[i] || !agent__has_word(request, f->parameters[i]))) i++;
+    return i;
+}
+
+static bool has_said(const agent_function *f, const void *request)
+{
+    return find_said(f, request) < f->n;
+}
+
+bool agent__open_keyword_only(const agent *a, const char *request, base_buf *json)
+{
+    static const char *const phrases[] = {"keyword-only", "keyword only", "kwarg-only", "only by keyword",
+        "by keyword only", "only as a keyword", "as a keyword only", NULL};
+    agent_function f = {0};
+    size_t said = 0;
+    for (const char *const *p = phrases; *p && !said; p++) said = agent__find_phrase(request, 0, *p);
+    const bool is_open =
+        said && find_function(a, request, has_said, request, &f) && base_ends_with(f.path, ".py");
+    if (is_open) {
+        base_buf parameter = {0};
+        base_buf_printf(&parameter, "*, %s", f.parameters[find_said(&f, request)]);
+        begin_signature(&f, json);
+        agent__put_member(json, "parameter", parameter.data);
+        end_signature(&f, json);
+        base_buf_free(&parameter);
+    }
+    agent__function_free(&f);
+    return is_open;
+}
+
 /* --- another name --------------------------------------------------------------------------------------- */
 
 /* "rename the parameter sep of join to glue", "sep in join should be called glue": the words of both names. */

@@ -27,6 +27,8 @@ typedef struct mover {
     refactor_edits source_edits;
 } mover;
 
+/* ---- mover.c ---- */
+
 bool mover__is_cut(const mover *m, uint32_t at);
 /* Is it one of those that were named? */
 bool mover__is_named(const mover *m, const char *name);

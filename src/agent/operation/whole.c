@@ -1,0 +1,266 @@
+/*
+ * Operations that a request says whole, with nothing left for the model to write: "inline f", "make b of f keyword-only", "move the
+ * error types from decoder.go to errors.go".
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/asked/asked.h"
+#include "agent/operation/operation.h"
+#include "base/mem.h"
+#include "code/code.h"
+
+enum { MAX_FILE = 1 << 20, MAX_GROUP = 40 };
+
+static void begin_call(const char *operation, const char *name, base_buf *json)
+{
+    base_buf_printf(json, "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\"", operation);
+    agent__put_member(json, "name", name);
+}
+
+/* ---- inline ---- */
+
+/* The function of the tree at the word, with its type; the caller frees; NULL: it is none. */
+static char *function_at(const agent *a, const char *request, agent_word w)
+{
+    agent_function f = {0};
+    if (!agent__is_defined_word(a, request, w)) return NULL;
+    char *name = agent__with_its_type(a, request, agent__copy_word(request, w));
+    const bool is_one = agent__look_up_function(a, name, &f);
+    agent__function_free(&f);
+    if (is_one) return name;
+    free(name);
+    return NULL;
+}
+
+/* "inline f", "fold f into its caller"; "f has one caller. Delete it and do that there." */
+static bool open_inline(const agent *a, const char *request, base_buf *json)
+{
+    static const char *const verbs[] = {"inline", "inlined", "fold", NULL};
+    static const char *const callers[] = {"caller", "callers", "call", "calls", "site", "sites", NULL};
+    static const char *const alone[] = {"one caller", "only caller", "single caller", "only one caller",
+        "called once", "called in one place", "used once", "used in one place", NULL};
+    static const char *const going[] = {"delete", "remove", "drop", NULL};
+    agent_word w = {0}, next;
+    char *name = NULL;
+    bool is_verb = false;
+    while (!is_verb && agent__next_word(request, w.to, &w)) is_verb = agent__is_any_word(request, w, verbs);
+    const bool is_fold = is_verb && !strncasecmp(request + w.from, "fold", 4);
+    next = w;
+    for (int n = 0; is_verb && !name && n < 4 && agent__next_word(request, next.to, &next); n++)
+        name = function_at(a, request, next);
+    if (is_fold && !agent__has_any_word(request, callers)) {
+        free(name);
+        return false;
+    }
+    size_t said = 0;
+    for (const char *const *p = alone; !name && !said && *p; p++) said = agent__find_phrase(request, 0, *p);
+    const bool goes =
+        said && agent__has_any_word(request + said, going) && agent__has_word(request + said, "there");
+    for (w = (agent_word){0}; goes && !name && agent__next_word(request, w.to, &w) && w.to <= said;)
+        name = function_at(a, request, w);
+    if (!name) return false;
+    begin_call("inline", name, json);
+    free(name);
+    return true;
+}
+
+/* ---- a group that moves ---- */
+
+/* "*" stands for any letters; both in full. */
+static bool fits_pattern(const char *pattern, const char *name)
+{
+    if (!*pattern) return !*name;
+    if (*pattern != '*') return *pattern == *name && fits_pattern(pattern + 1, name + 1);
+    do
+        if (fits_pattern(pattern + 1, name)) return true;
+    while (*name++);
+    return false;
+}
+
+/* A word of the group's description in singular: "errors" and "error". */
+static size_t singular(const char *s, agent_word w)
+{
+    const size_t n = w.to - w.from;
+    return n > 3 && s[w.to - 1] == 's' && s[w.to - 2] != 's' ? n - 1 : n;
+}
+
+/* Which definitions a plural means; NULL: it is no word for them. */
+static const char *const *kinds_of(const char *s, agent_word w)
+{
+    static const char *const types[] = {
+        "class", "struct", "type", "interface", "enum", "typedef", "trait", NULL};
+    static const char *const functions[] = {"function", NULL};
+    static const char *const values[] = {"constant", "variable", NULL};
+    static const char *const macros[] = {"macro", NULL};
+    static const struct {
+        const char *const words[5], *const *kinds;
+    } rows[] = {{{"types", "classes", "structs", "interfaces", NULL}, types},
+        {{"exceptions", "errors", "enums", "traits", NULL}, types},
+        {{"functions", "helpers", "routines", NULL}, functions},
+        {{"constants", "variables", "globals", NULL}, values}, {{"macros", NULL}, macros}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (agent__is_any_word(s, w, rows[i].words)) return rows[i].kinds;
+    return NULL;
+}
+
+/* "the error types": is a definition of that name and kind one of them? */
+typedef struct group {
+    char *pattern;            /* "parse_*"; NULL */
+    const char *const *kinds; /* NULL: all */
+    const char *words[4];     /* each a part of its name */
+    size_t lengths[4], n_words;
+} group;
+
+/* Is the word, in singular, one of the parts of the name? */
+static bool has_part(const char *name, const char *word, size_t n)
+{
+    base_buf parts = {0};
+    code_split_identifier(name, strlen(name), &parts);
+    bool has = false;
+    for (char *at = parts.data, *save = NULL, *part; (part = strtok_r(at, " ", &save)); at = NULL) {
+        const size_t k = strlen(part);
+        has |= !strncasecmp(part, word, n) && (k == n || (k == n + 1 && part[n] == 's'));
+    }
+    base_buf_free(&parts);
+    return has;
+}
+
+static bool is_of_group(const group *g, const code_definition *d)
+{
+    static const char *const none[] = {"field", "method", NULL};
+    bool is_one = !*d->parent && !d->is_declaration &&
+                  !agent__is_any_word(d->what, (agent_word){0, strlen(d->what)}, none);
+    if (g->kinds) is_one &= agent__is_any_word(d->what, (agent_word){0, strlen(d->what)}, g->kinds);
+    if (g->pattern) is_one &= fits_pattern(g->pattern, d->name);
+    for (size_t i = 0; i < g->n_words && is_one; i++) is_one = has_part(d->name, g->words[i], g->lengths[i]);
+    return is_one;
+}
+
+/* What is said between the verb and the file; false: it is no group, but names, or says more than the program understands. */
+static bool read_group(const agent *a, const char *request, size_t from, size_t to, group *ret)
+{
+    static const char *const fillers[] = {"the", "all", "of", "every", "each", "our", "definitions", "ones",
+        "out", "and", "their", "methods", "new", "file", "a", NULL};
+    static const char *const named[] = {"errors", "exceptions", NULL};
+    const char *star = memchr(request + from, '*', to - from);
+    if (star) {
+        size_t begin = (size_t)(star - request), end = begin;
+        while (begin > from && (agent__is_in_word(request, begin - 1) || request[begin - 1] == '*')) begin--;
+        while (end < to && (agent__is_in_word(request, end) || request[end] == '*')) end++;
+        ret->pattern = base_xstrndup(request + begin, end - begin);
+    }
+    agent_word w = {from, from};
+    while (agent__next_word(request, w.to, &w) && w.to <= to) {
+        const bool is_in_pattern = (w.from && request[w.from - 1] == '*') || request[w.to] == '*';
+        if (is_in_pattern || agent__is_any_word(request, w, fillers)) continue;
+        const char *const *kinds = kinds_of(request, w);
+        if (kinds) ret->kinds = kinds;
+        const bool is_named = agent__is_any_word(request, w, named);
+        if (kinds && !is_named) continue;
+        if (!is_named && (agent__looks_like_name(request, w) || ret->n_words == 4)) return false;
+        ret->words[ret->n_words] = request + w.from;
+        ret->lengths[ret->n_words++] = singular(request, w);
+    }
+    return ret->pattern || ret->kinds;
+}
+
+/* The files between which something moves; both heap, and *ret_behind the byte where the first of them is said. */
+static bool read_files(
+    const agent *a, const char *request, size_t at, char **ret_from, char **ret_to, size_t *ret_behind)
+{
+    static const char *const sources[] = {"from", "of", "in", "out", NULL};
+    agent_word m, before;
+    *ret_behind = 0;
+    for (; agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
+        if (m.from == m.to || !memchr(request + m.from, '.', m.to - m.from)) continue;
+        char *path = agent__copy_word(request, m);
+        const char *language = code_language(path, "", 0);
+        const bool is_code = language && !code_language_is_document(language);
+        const bool is_source = is_code && !*ret_from && agent__word_before(request, m.from, &before) &&
+                               agent__is_any_word(request, before, sources);
+        if (is_source) *ret_from = code_index_path(tool_workspace_index(a->workspace), path);
+        if (is_code && !*ret_behind) *ret_behind = is_source ? before.from : m.from;
+        if (is_code && !is_source && !*ret_to)
+            *ret_to = path;
+        else
+            free(path);
+    }
+    return *ret_from && *ret_to;
+}
+
+/* "Move the error types from decoder.go to errors.go", "move all the parse_* functions of util.py to parse.py" */
+static bool open_group(const agent *a, const char *request, base_buf *json)
+{
+    static const char *const leads[] = {"to", "into", "from", NULL};
+    char *from = NULL, *to = NULL;
+    size_t verb = agent__find_phrase(request, 0, "move"), behind = 0, n_found = 0;
+    if (!verb) verb = agent__find_phrase(request, 0, "put");
+    group g = {0};
+    base_buf text = {0}, with = {0};
+    bool is_good = verb && read_files(a, request, verb, &from, &to, &behind) && strcmp(from, to) != 0;
+    agent_word w = {verb, verb};
+    while (is_good && agent__next_word(request, w.to, &w) && w.to < behind) /* "to a file of their own" */
+        if (agent__is_any_word(request, w, leads)) behind = w.from;
+    is_good = is_good && read_group(a, request, verb, behind, &g) &&
+              !tool_workspace_read(a->workspace, from, MAX_FILE, &text, NULL) && text.len;
+    code_file *f =
+        is_good ? code_parse(tool_workspace_grammars(a->workspace), from, text.data, text.len) : NULL;
+    for (uint32_t i = 0; f && i < f->n_definitions && n_found < MAX_GROUP; i++) {
+        if (!is_of_group(&g, &f->definitions[i])) continue;
+        if (!n_found++)
+            begin_call("move", f->definitions[i].name, json);
+        else
+            base_buf_printf(&with, "%s%s", with.len ? ", " : "", f->definitions[i].name);
+    }
+    if (n_found) agent__put_member(json, "to", to);
+    if (n_found) agent__put_member(json, "path", from);
+    if (with.len) agent__put_member(json, "with", with.data);
+    code_file_free(f);
+    free(g.pattern);
+    free(from);
+    free(to);
+    base_buf_free(&text);
+    base_buf_free(&with);
+    return n_found > 0;
+}
+
+bool agent__open_whole(const agent *a, const char *request, base_buf *json)
+{
+    size_t n = strlen(request);
+    while (n && isspace((unsigned char)request[n - 1])) n--;
+    if (n && request[n - 1] == '?' && agent__first_word(request) == request + strspn(request, " \t\n"))
+        return false;
+    return agent__open_keyword_only(a, request, json) || open_inline(a, request, json) ||
+           open_group(a, request, json);
+}
+
+bool agent__open_moved_together(agent *a, base_buf *json)
+{
+    agent_asked *x = &a->asked;
+    base_buf with = {0};
+    code_place *places = NULL;
+    const uint32_t n = x->n_listed > 1
+                           ? code_index_define(tool_workspace_index(a->workspace), x->listed[0].name, &places)
+                           : 0;
+    bool is_one = n == 1;
+    for (uint32_t i = 0; i < x->n_listed && is_one; i++) {
+        const agent_listed *l = &x->listed[i];
+        is_one = !strcmp(l->operation, "move") && l->to && x->listed[0].to &&
+                 !strcmp(l->to, x->listed[0].to) && agent__stands_in(a, l->name, places[0].path);
+        if (i) base_buf_printf(&with, "%s%s", with.len ? ", " : "", l->name);
+    }
+    if (is_one) {
+        begin_call("move", x->listed[0].name, json);
+        agent__put_member(json, "to", x->listed[0].to);
+        agent__put_member(json, "path", places[0].path);
+        agent__put_member(json, "with", with.data);
+        for (uint32_t i = 1; i < x->n_listed; i++) agent__listed_free(&x->listed[i]);
+        x->n_listed = x->n_begun = 1;
+    }
+    code_places_free(places, n);
+    base_buf_free(&with);
+    return is_one;
+}
