@@ -221,6 +221,43 @@ static void test_opening__parameters_are_turned_round_with_their_calls(void **st
     free_host(&h);
 }
 
+/* What a request says whole leaves the model nothing to write: a group that moves, an inlining, a parameter for keywords alone. */
+static void test_opening__operations_are_read_whole(void **state)
+{
+    static const struct {
+        const char *request, *path, *text, *after;
+    } cases[] = {
+        {"Move the error types from a.py to a file of their own, errors.py.", "errors.py",
+            "class KeyError2(Exception):\n    pass\n\n\ndef error():\n    pass\n\n\nclass MultiError(KeyError2):\n    pass\n",
+            "class KeyError2(Exception):\n    pass\n\n\nclass MultiError(KeyError2):\n    pass\n"},
+        {"please move all the parse_* functions of a.py into parse.py", "parse.py",
+            "def parse_a():\n    return parse_b()\n\n\ndef parse_b():\n    return parse_a\n\n\ndef other():\n    return 1\n",
+            "def parse_a():\n    return parse_b()\n\n\ndef parse_b():\n    return parse_a\n"},
+        {"Inline twice into its callers.", "a.py",
+            "def twice(n):\n    return 2 * n\n\n\ndef f(n):\n    return twice(n)\n",
+            "def f(n):\n    return 2 * n\n"},
+        {"twice has one caller. Delete it and double there.", "a.py",
+            "def twice(n):\n    return 2 * n\n\n\ndef f(n):\n    return twice(n)\n",
+            "def f(n):\n    return 2 * n\n"},
+        {"Make sep of join keyword-only.", "a.py",
+            "def join(x, sep=1):\n    return x + sep\n\n\ny = join(1, 2)\n",
+            "def join(x, *, sep=1):\n    return x + sep\n\n\ny = join(1, sep=2)\n"},
+    };
+    NEEDS_GRAMMAR;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        remove("errors.py");
+        remove("parse.py");
+        put_file("a.py", cases[i].text);
+        host h = new_host();
+        agent_session *s =
+            open_session(&h, "opens 1\nanswer }}</tools>\nanswer Done.\n", AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        assert_file(cases[i].path, cases[i].after);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* The model ends the call; which function, parameter and value is the request's. */
 static void test_opening__a_parameter_comes_and_goes_by_words(void **state)
 {
@@ -730,6 +767,7 @@ int main(void)
         TEST_CASE(test_opening__words_that_name_the_place_are_followed),
         TEST_CASE(test_opening__an_operation_is_done_for_each_of_a_list),
         TEST_CASE(test_opening__an_operation_is_opened_by_other_words),
+        TEST_CASE(test_opening__operations_are_read_whole),
         TEST_CASE(test_opening__what_is_told_is_renamed),
         TEST_CASE(test_opening__parameters_are_turned_round_with_their_calls),
         TEST_CASE(test_opening__a_parameter_comes_and_goes_by_words),
