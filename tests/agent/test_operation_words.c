@@ -197,6 +197,7 @@ static void test_operation_words__say_an_operation_without_its_verb(void **state
         {"I'd like foo of the Box.put to be called total", "rename", "foo", "total"},
         {"Change the name of foo to total", "rename", "foo", "total"},
         {"Could you change the name of Box.put to store?", "rename", "Box.put", "store"},
+        {"Export parse_line as ParseLine", "rename", "parse_line", "ParseLine"},
         {"Pull foo out of a.py into src/b.py.", "move", "foo", "src/b.py"},
         {"pull the helper foo out into b.py", "move", "foo", "b.py"},
         {"Put foo into `b.py`", "move", "foo", "b.py"},

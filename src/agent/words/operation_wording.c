@@ -43,6 +43,7 @@ static const struct wording {
     {"rename", "X should be named Y"},
     {"rename", "X should be renamed to Y"},
     {"rename", "X should have the name Y"},
+    {"rename", "export X as N"},
     {"rename", "change the name of X to Y"},
     {"rename", "change the name of X into Y"},
     {"move", "pull X out of F into T"},
