@@ -21,6 +21,22 @@ static void test_reading__the_likeliest_operation_is_done(void **state)
         {"clamp could do without its step", "drop_parameter(clamp, step)",
             "read as: drop_parameter(clamp, step)",
             "static int clamp(int x)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp(1);\n}\n"},
+        {"x, step of clamp -> low_end, stride_by",
+            "rename_parameter(clamp, x, low_end); rename_parameter(clamp, step",
+            "read as: rename_parameter(clamp, x, low_end); ",
+            "static int clamp(int low_end, int stride_by)\n{\n    return low_end + 1;\n}\n\nint total(void)\n{\n    return clamp(1, 2);\n}\n"},
+        {"The order of clamp is odd, step in front of x reads better", "reorder_parameters(clamp, step, x)",
+            "read as: reorder_parameters(clamp, step, x)",
+            "static int clamp(int step, int x)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp(2, 1);\n}\n"},
+        {"give clamp the lib_ prefix that the others have", "rename(clamp, lib_clamp)",
+            "read as: rename(clamp, lib_clamp)",
+            "static int lib_clamp(int x, int step)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return lib_clamp(1, 2);\n}\n"},
+        {"what clamps a number in a.c is misnamed, limit_to is correct", "rename(clamp, limit_to)",
+            "read as: rename(clamp, limit_to)",
+            "static int limit_to(int x, int step)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return limit_to(1, 2);\n}\n"},
+        /* The words are taken for a rename, and the model knows better. */
+        {"There is no lower bound beside clamp, it should be called clampLower", "add(clampLower)",
+            "read as: add(clampLower)", before},
         {"the step of clamp -> stride_by please", "rename_parameter(clamp, step, stride_by)",
             "read as: rename_parameter(clamp, step, ",
             "static int clamp(int x, int stride_by)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp(1, 2);\n}\n"},
@@ -28,6 +44,7 @@ static void test_reading__the_likeliest_operation_is_done(void **state)
         {"nobody would miss total", "change(total)", "read as: change(total)", before},
         {"is total used anywhere or can I delete it?", "delete(total)", NULL, before},
         {"total can't be needed when clamp is", "delete(total)", NULL, before}, /* not always */
+        {"why does clamp take its step away", "drop_parameter(clamp, step)", NULL, before},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_file("a.c", before);
@@ -38,8 +55,14 @@ static void test_reading__the_likeliest_operation_is_done(void **state)
             cases[i].likely, strchr(cases[i].likely, ';') ? "answer }}</tools>\n" : "");
         agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
         submit(s, &h, cases[i].request);
-        if (cases[i].read && !told(&h, cases[i].read)) fail_msg("%zu: not %s", i, cases[i].read);
-        if (!cases[i].read) assert_false(told(&h, "read as: delete"));
+        if (cases[i].read && !told(&h, cases[i].read)) {
+            const char *read = strstr(h.json.data, "read as: ");
+            fail_msg("%zu: not %s but %.80s", i, cases[i].read, read ? read : "nothing");
+        }
+        if (!cases[i].read) {
+            assert_false(told(&h, "read as: delete"));
+            assert_false(told(&h, "read as: drop"));
+        }
         assert_file("a.c", cases[i].after);
         assert_true(told(&h, cases[i].request)); /* as it was written */
         agent_session_close(s);
@@ -70,12 +93,52 @@ static void test_reading__what_is_said_is_not_weighed(void **state)
     }
 }
 
+/* A variable inside of a function, and a second name in a list with brackets. */
+static void test_reading__what_is_inside_of_a_function_is_renamed(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("a.c", "int total(void)\n{\n    int sum = 1;\n    return sum;\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "opens 1\nlikely rename_parameter(total, sum, running_sum)\nanswer }}</tools>\nanswer Done.\n",
+        AGENT_MODE_ALL, NULL, false);
+    submit(s, &h, "in total the variable sum deserves another name: running_sum");
+    assert_file("a.c", "int total(void)\n{\n    int running_sum = 1;\n    return running_sum;\n}\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* What only tells of something that is wrong is to be changed, if the model thinks so. */
+static void test_reading__a_statement_is_a_change(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request;
+        bool is_change;
+    } cases[] = {{"A negative step of clamp ends in nonsense", true},
+        {"Why does a negative step of clamp end in nonsense?", false},
+        {"tell me what clamp does with a negative step", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", before);
+        host h = new_host();
+        agent_session *s =
+            open_session(&h, "likely change(clamp)\nanswer I see.\nanswer I see.\nanswer I see.\n",
+                AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        assert_int_equal(told(&h, "Nothing was changed in the tree"), cases[i].is_change);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 int main(void)
 {
     find_grammars();
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_reading__the_likeliest_operation_is_done),
         TEST_CASE(test_reading__what_is_said_is_not_weighed),
+        TEST_CASE(test_reading__what_is_inside_of_a_function_is_renamed),
+        TEST_CASE(test_reading__a_statement_is_a_change),
     };
     return RUN_ON_BOTH(tests);
 }

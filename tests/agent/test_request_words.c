@@ -184,6 +184,24 @@ static void test_request_words__a_test_shows_what_the_request_says(void **state)
     }
 }
 
+/* A question stays one, and what only sounds like one does not. */
+static void test_request_words__a_question_is_known(void **state)
+{
+    static const struct {
+        const char *request;
+        bool is_question;
+    } cases[] = {{"Is f used anywhere or can I delete it?", true},
+        {"why does f take the first two away", true}, {"From which functions is f called?", true},
+        {"What would have to change to rename f?", true}, {"tell me what f does", true},
+        {"Find the function that deletes rows. Which one calls it?", true},
+        {"Could we go with g instead of f?", false}, {"Why not g instead of f?", false},
+        {"why don't we call f g", false}, {"what guesses the command is misnamed, g is correct", false},
+        {"When f is called it should drop the old ones first", false}, {"f could do without x", false},
+        {"", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (agent__asks_question(cases[i].request) != cases[i].is_question) fail_msg("%s", cases[i].request);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_request_words__say_what_a_request_is_about),
         cmocka_unit_test(test_request_words__stand_in_marks),
         cmocka_unit_test(test_request_words__ask_for_one_name),
+        cmocka_unit_test(test_request_words__a_question_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,8 +87,9 @@ void agent__ask(agent *a, const char *request)
     agent_parameter_words_free(&parameter);
     x->change =
         a->settings.mode != AGENT_MODE_PLAN &&
-        (a->fix.wanted || is_wording || agent_asks_for_change(request) ||
-            ((is_addition || is_parameter) && !strchr(request, '?')) || agent_says_test_is_wanted(request));
+        (a->fix.wanted || is_wording || a->read_as == AGENT_READ_AS_CHANGE ||
+            agent_asks_for_change(request) || ((is_addition || is_parameter) && !strchr(request, '?')) ||
+            agent_says_test_is_wanted(request));
     if (x->change && is_wording && (!strcmp(words.operation, "rename") || !strcmp(words.operation, "delete")))
         agent__wish(x, base_xstrdup(words.name), AGENT_WISH_GOES, 0);
     if (x->change && is_wording && !strcmp(words.operation, "rename"))

@@ -39,6 +39,8 @@ bool agent__stands_in(const agent *a, const char *name, const char *file)
 bool agent__read_wording(const agent *a, const char *request, agent_operation_words *ret)
 {
     const agent_names names = {a, count_definitions, is_mentioned};
+    *ret = (agent_operation_words){0};
+    if (a->read_as) return false;
     if (agent_read_operation_words(request, &names, ret)) return true;
     bool is_one = agent_read_operation_gist(request, &names, ret);
     if (is_one) ret->name = agent__with_its_type(a, request, ret->name);

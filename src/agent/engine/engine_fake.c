@@ -335,7 +335,7 @@ static int fake_weigh(engine *e, const int32_t *ids, uint32_t n, double *ret, ba
     const int32_t *all = engine_session_ids(e, &n_all);
     add_pieces(e, all, n_all, &text);
     add_pieces(e, ids, n, &text);
-    *ret = -(double)n;
+    *ret = -(double)(n + 64); /* further than whatever else speaks for it */
     for (size_t s = 0; s < f->script.n_steps; s++)
         if (f->script.steps[s].kind == STEP_LIKELY && text.len && strstr(text.data, f->script.steps[s].text))
             *ret = -(double)n / (16 * (1 + s)); /* a long one too before a short one that is not */

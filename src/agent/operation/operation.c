@@ -141,8 +141,8 @@ static uint32_t list_names(const agent *a, const struct operation *o, const char
     while (n < most && agent__next_listed(a, behind, &w)) {
         const char *after = behind + w.to;
         ret[n++] = (agent_listed){.operation = o->name, .name = agent__copy_word(behind, w)};
-        after += strspn(after, "`\"' ");
-        if (*after != ',' && strncasecmp(after, "and ", 4) != 0) break;
+        after += strspn(after, "`\"'() ");
+        if (!strchr(",&", *after) && strncasecmp(after, "and ", 4) != 0) break;
     }
     return n;
 }
@@ -239,7 +239,8 @@ static bool is_told(const agent *a, const char *request, const char *behind)
 /* The operation that the request asks for, and what stands behind its verb; NULL: none. A test alone is none. */
 static const struct operation *asked_operation(const agent *a, const char *request, const char **ret_behind)
 {
-    if (a->settings.mode == AGENT_MODE_PLAN || a->fix.wanted || !a->asked.change || a->asked.test_alone)
+    if (a->settings.mode == AGENT_MODE_PLAN || a->fix.wanted || !a->asked.change || a->asked.test_alone ||
+        a->read_as)
         return NULL;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (const char *const *verb = operations[i].verbs; *verb; verb++) {
@@ -327,6 +328,19 @@ bool agent__is_operation_alone(const agent *a, const char *request)
     const bool is_whole = agent__open_whole(a, request, &whole);
     base_buf_free(&whole);
     return is_whole || (o && !is_undefined && !asks_for_more(request, o->name));
+}
+
+bool agent__is_sure_operation(const agent *a, const char *request)
+{
+    const char *behind = NULL;
+    base_buf json = {0};
+    const struct operation *o = asked_operation(a, request, &behind);
+    const bool is_sure = o ? names_symbol(a, behind) && lists_names(a, o, request, behind)
+                           : agent__open_parameter(a, request, &json) ||
+                                 agent__open_parameter_name(a, request, &json) ||
+                                 agent__open_order(a, request, &json);
+    base_buf_free(&json);
+    return is_sure;
 }
 
 static bool is_operation_done(const agent *a)
@@ -473,7 +487,7 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
 {
     const char *behind = NULL;
     base_buf json = {0};
-    if (!can_open(a) || !a->asked.change || a->asked.refused) return false;
+    if (!can_open(a) || !a->asked.change || a->asked.refused || a->read_as) return false;
     const uint32_t done = a->asked.n_operations;
     const struct operation *o = asked_operation(a, request, &behind);
     bool is_parameter = false;

@@ -30,6 +30,11 @@ char *agent__renames_undefined(const agent *a, const char *request);
  */
 bool agent__is_operation_alone(const agent *a, const char *request);
 /*
+ * Does the request, which agent__ask has read, order the operation by its own verb in front of all its names, or speak of a parameter
+ * in the program's words? Any other wording is a guess.
+ */
+bool agent__is_sure_operation(const agent *a, const char *request);
+/*
  * The answer to such a request, once its operations are in the tree and no judge has said no, or one was refused for good: what
  * the tool said. false: the model goes on.
  */
@@ -64,6 +69,12 @@ bool agent__open_order(const agent *a, const char *request, base_buf *json);
 bool agent__open_keyword_only(const agent *a, const char *request, base_buf *json);
 /* A call of refactor with these arguments was done: a parameter that came and that the function does not use yet is to be used. */
 void agent__wish_use_of_parameter(agent *a, const base_json *arguments);
+
+/* --- inside.c --- */
+/* How often the function at that place writes the word as a name of its own; UINT32_MAX: it cannot be read. */
+uint32_t agent__count_inside(const agent *a, const code_place *p, const char *word);
+/* Does a function of that name write it: a parameter, a local? */
+bool agent__stands_inside(const agent *a, const char *name, const char *word);
 
 /* --- parameter_all.c --- */
 /*

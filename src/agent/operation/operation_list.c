@@ -25,6 +25,19 @@ bool agent__is_defined_word(const agent *a, const char *text, agent_word w)
     return is;
 }
 
+/* "f.x", where x is a parameter or a local of the function f, and "f.c" is no file. */
+static bool is_inside(const agent *a, const char *text, agent_word member)
+{
+    char *whole = agent__copy_word(text, member), *dot = strrchr(whole, '.');
+    bool is_so = dot && !code_language(whole, "", 0);
+    if (is_so) {
+        *dot = '\0';
+        is_so = agent__stands_inside(a, whole, dot + 1);
+    }
+    free(whole);
+    return is_so;
+}
+
 bool agent__next_listed(const agent *a, const char *text, agent_word *w)
 {
     static const char *const fillers[] = {"the", "both", "function", "functions", "method", "methods",
@@ -39,9 +52,11 @@ bool agent__next_listed(const agent *a, const char *text, agent_word *w)
     for (size_t dots; (dots = strspn(text + member.to, ".:")) && agent__is_in_word(text, member.to + dots);)
         for (member.to += dots; agent__is_in_word(text, member.to); member.to++)
             ;
-    if (agent__is_defined_word(a, text, member)) *w = member;
+    const bool is_in_function = member.to > w->to && is_inside(a, text, member);
+    if (is_in_function || agent__is_defined_word(a, text, member)) *w = member;
     const char *after = text + w->to;
-    return !(*after == '.' && isalnum((unsigned char)after[1])) && agent__is_defined_word(a, text, *w);
+    return is_in_function ||
+           (!(*after == '.' && isalnum((unsigned char)after[1])) && agent__is_defined_word(a, text, *w));
 }
 
 char *agent__read_destination(const char *behind, size_t at, bool is_file)

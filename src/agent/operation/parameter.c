@@ -124,23 +124,6 @@ static bool gets_or_loses(const agent_function *f, const void *ctx)
     return w->name ? has_parameter(f, w->name) : w->at ? f->n >= (size_t)w->at : f->n == 1;
 }
 
-/* Does the function at that place write the word behind the end of its parameters? */
-static bool body_says(const agent *a, const code_place *p, const char *word)
-{
-    enum { MAX_FILE = 4 << 20 };
-    base_buf text = {0};
-    size_t at = 0, from, to;
-    bool is_so = tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) || p->to > text.len;
-    uint32_t n = 0;
-    while (!is_so && code_next_identifier(text.data + p->from, p->to - p->from, &at, &from, &to)) {
-        const char *found = text.data + p->from + from;
-        const bool is_member = from > 0 && (found[-1] == '.' || found[-1] == '>'); /* another thing's */
-        n += !is_member && to - from == strlen(word) && !memcmp(found, word, to - from);
-    }
-    base_buf_free(&text);
-    return is_so || n > 1; /* the first declares it */
-}
-
 /* "... that makes it strict", "The header gets this mode": is more said than what comes and what callers give? */
 static bool says_what_for(const char *request, const agent_parameter_words *w)
 {
@@ -181,7 +164,7 @@ void agent__wish_use_of_parameter(agent *a, const base_json *arguments)
         n_found++;
     }
     if (n_found == 1 && w.change == AGENT_PARAMETER_COMES && w.name && strstr(declared, w.name) &&
-        says_what_for(a->request, &w) && !body_says(a, only, w.name))
+        says_what_for(a->request, &w) && agent__count_inside(a, only, w.name) < 2) /* the first declares it */
         agent__wish_changed(a, only->path, name);
     code_places_free(places, n);
     agent_parameter_words_free(&w);

@@ -285,6 +285,13 @@ typedef struct agent_account {
     size_t n_turns, cap_turns;
 } agent_account;
 
+/* What the model took a request for (turn/reading.c), against what its words seem to say. */
+typedef enum agent_read_as {
+    AGENT_READ_AS_SAID,
+    AGENT_READ_AS_CHANGE, /* of another kind than rename, move, delete, signature */
+    AGENT_READ_AS_ANSWER  /* no change */
+} agent_read_as;
+
 struct agent {
     engine *engine;
     engine_info info;
@@ -313,6 +320,7 @@ struct agent {
     agent_account ledger;
 
     uint32_t turn;
+    agent_read_as read_as; /* the turn's request */
     bool denied, ended;
     bool at_limit;     /* the turn ended where --max-steps or the context did */
     char *request;     /* the last one's words; NULL: none yet */

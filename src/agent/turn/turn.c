@@ -29,6 +29,7 @@ static void turn_begins(agent *a, const char *request)
 {
     a->turn++;
     a->denied = a->at_limit = false;
+    a->read_as = AGENT_READ_AS_SAID;
     agent__asked_free(a);
     agent__fix_free(a);
     char *copy = base_xstrdup(request);

@@ -22,8 +22,8 @@ int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err);
 
 /* --- reading.c --- */
 /*
- * What a request means in words that the program reads ("Rename X to Y."), where its own words are none of these and the model finds
- * an operation likeliest. *ret (heap) NULL: it stands as it is.
+ * What a request means in words that the program reads ("Rename X to Y."), where its own words do not say it for sure and an operation
+ * is likeliest. *ret (heap) NULL: it stands as it is, and a->read_as says what it is taken for where it was weighed.
  */
 int agent__read_meaning(agent *a, const char *request, char **ret, base_err *err);
 

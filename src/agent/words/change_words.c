@@ -144,6 +144,24 @@ static bool begins_with_clause(const char *from)
                    agent__has_any_word(from, ordering)));
 }
 
+bool agent__asks_question(const char *request)
+{
+    static const char *const asking[] = {"why", "how", "where", "who", "whom", "whose", "does", "did",
+        "explain", "describe", "show", "tell", "review", "summarise", "summarize", "compare", NULL};
+    static const char *const with_mark[] = {"what", "which", "when", "do", "is", "are", "was", "were", "has",
+        "have", "from", "find", "in", "on", NULL};
+    static const char *const proposing[] = {"why not", "why don't", "how about"};
+    agent_word first;
+    size_t n = strlen(request);
+    const size_t from = strspn(request, " \t\n");
+    while (n > from && strchr(" \t\n", request[n - 1])) n--;
+    for (size_t i = 0; i < sizeof proposing / sizeof *proposing; i++)
+        if (!strncasecmp(request + from, proposing[i], strlen(proposing[i]))) return false;
+    return agent__next_word(request, 0, &first) &&
+           (agent__is_any_word(request, first, asking) ||
+               (n && request[n - 1] == '?' && agent__is_any_word(request, first, with_mark)));
+}
+
 bool agent_asks_for_change(const char *request)
 {
     static const char *const questions[] = {"which ", "where", "what", "how ", "why", "who", "does ", "do ",

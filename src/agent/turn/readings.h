@@ -1,0 +1,77 @@
+/*
+ * What a request may mean (readings.c), and how well each of that fits its words (readings_weight.c): the parts of reading.c. Engine
+ * thread.
+ */
+#ifndef KVIST_AGENT_TURN_READINGS_H
+#define KVIST_AGENT_TURN_READINGS_H
+
+#include "agent/session/session_state.h"
+
+enum { AGENT_MAX_READINGS = 96 };
+
+typedef enum agent_reading_kind {
+    AGENT_READ_RENAME,
+    AGENT_READ_RENAME_BOTH,
+    AGENT_READ_RENAME_PARAMETER,
+    AGENT_READ_RENAME_PARAMETERS,
+    AGENT_READ_MOVE,
+    AGENT_READ_MOVE_BOTH,
+    AGENT_READ_DELETE,
+    AGENT_READ_DELETE_BOTH,
+    AGENT_READ_DROP,
+    AGENT_READ_INSERT,
+    AGENT_READ_REORDER,
+    AGENT_READ_ADD,
+    AGENT_READ_CHANGE,
+    AGENT_READ_TEST,
+    AGENT_READ_ANSWER,
+    AGENT_N_READINGS
+} agent_reading_kind;
+
+/* What is known of a reading besides the model's opinion. Counts. */
+typedef enum agent_reading_sign {
+    AGENT_SIGN_WORDS,       /* the program's own wordings say the same */
+    AGENT_SIGN_FRESH_LEFT,  /* new names of the request that it does not use */
+    AGENT_SIGN_KNOWN_LEFT,  /* definitions, the same */
+    AGENT_SIGN_FILE_LEFT,   /* files, the same */
+    AGENT_SIGN_DESCRIBED,   /* its definition is described, not named */
+    AGENT_SIGN_PLACE,       /* its definition stands where a place does: "in X" */
+    AGENT_SIGN_UNNAMED,     /* its parameter is not named */
+    AGENT_SIGN_NO_GOING,    /* something is to go, and no word says so */
+    AGENT_SIGN_NO_NAMING,   /* a new name, and no word says so */
+    AGENT_SIGN_NO_CARRYING, /* another file, and no word says so */
+    AGENT_SIGN_NO_TAKING,   /* a new parameter, and no word says so */
+    AGENT_SIGN_PARAMETER,   /* no operation on a parameter, and the request speaks of one */
+    AGENT_SIGN_MAKING,      /* an operation, and the request speaks of something new */
+    AGENT_SIGN_PART,        /* a definition, and the request speaks of a part of one: "the check in X" */
+    AGENT_SIGN_BEHAVIOUR,   /* an operation, and the request speaks of what code does: "returns", "raises" */
+    AGENT_N_SIGNS
+} agent_reading_sign;
+
+typedef struct agent_reading {
+    agent_reading_kind kind;
+    char *call, *meaning; /* meaning NULL: nothing that the program does */
+    uint8_t signs[AGENT_N_SIGNS];
+    double weight;
+} agent_reading;
+
+typedef struct agent_readings {
+    agent_reading all[AGENT_MAX_READINGS];
+    uint32_t n;
+    bool has_operation; /* one at least that the program would do */
+} agent_readings;
+
+/* Is it an operation of the program's? */
+bool agent__is_operation_reading(agent_reading_kind kind);
+
+/* What the names of the request allow, with their signs but for AGENT_SIGN_WORDS. agent__readings_free. */
+void agent__find_readings(const agent *a, const char *request, agent_readings *ret);
+void agent__readings_free(agent_readings *r);
+
+/* --- readings_weight.c --- */
+/* Its signs in nats, beside what the model says. */
+double agent__weigh_signs(const agent_reading *r);
+/* How much a nat of the model's counts. */
+double agent__weight_of_model(void);
+
+#endif
