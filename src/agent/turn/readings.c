@@ -108,17 +108,14 @@ static bool is_coded(const char *s, agent_word w)
            n_capitals > 1 || (n_digits && n_digits < w.to - w.from && isalpha((unsigned char)s[w.from]));
 }
 
-/* "I'd like total, count instead of t, c": behind it, and behind one more of its list. */
+/* "I'd like total, count instead of t, c": in front of that, or of one more of its list. */
 static bool is_in_place_of(const char *s, agent_word w)
 {
     static const char instead[] = "instead of ";
-    const char *at = s + w.to + strspn(s + w.to, "`\"', ");
-    for (int i = 0; i < 3; i++) {
-        if (!strncasecmp(at, instead, strlen(instead))) return true;
-        at += strcspn(at, " ");
-        at += *at == ' ';
-    }
-    return false;
+    const char *at = s + w.to + strspn(s + w.to, "`\"'");
+    const size_t n_comma = !strncmp(at, ", ", 2) ? 2 : !strncasecmp(at, " and ", 5) ? 5 : 0;
+    if (n_comma) at += n_comma + strcspn(at + n_comma, " ");
+    return *at == ' ' && !strncasecmp(at + 1, instead, strlen(instead));
 }
 
 /* A plain word that stands where a new name does: "call it total", "... -> total", "(x, total)". */
