@@ -100,6 +100,55 @@ static void test_engine_local__doubts_are_what_the_session_would_say(void **stat
     e->ops->close(e);
 }
 
+static double weigh_behind(engine *e, const model_ids *asked, const model_ids *answer)
+{
+    double weight = 0;
+    append(e, asked->ids, (uint32_t)asked->n);
+    if (e->ops->weigh(e, answer->ids, (uint32_t)answer->n, &weight, NULL)) fail();
+    return weight;
+}
+
+/* A branch that begins anew says what an empty session would, and its rows are there for the next process. */
+static void test_engine_local__what_is_fixed_is_computed_once(void **state)
+{
+    static const char front[] = "Request: Rename a to b.\nCalls: rename(a, b)\n\nRequest:",
+                      asks[] = " c should be d\nCalls:", says[] = " rename(c, d)\n";
+    char folder[] = "/tmp/kvist-fixed-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    model_ids fixed = {0}, asked = {0}, answer = {0};
+    kv_stats s;
+    double weights[3];
+    for (int i = 0; i < 3; i++) {
+        engine *e = open_path(base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf"), folder,
+            (kv_options){.n_ctx = 512}, false);
+        if (!i) {
+            assert_int_equal(e->ops->encode(e, front, strlen(front), &fixed, NULL), 0);
+            assert_int_equal(e->ops->encode(e, asks, strlen(asks), &asked, NULL), 0);
+            assert_int_equal(e->ops->encode(e, says, strlen(says), &answer, NULL), 0);
+            append(e, fixed.ids, (uint32_t)fixed.n);
+        } else {
+            append(e, asked.ids, 3); /* what the session has is not in view */
+            if (e->ops->fork_fixed(e, "test", fixed.ids, (uint32_t)fixed.n, NULL)) fail();
+            e->ops->stats(e, &s);
+            assert_int_equal(s.n_tokens, fixed.n);
+            assert_int_equal(s.reused, i == 1 ? 0 : fixed.n);
+        }
+        weights[i] = weigh_behind(e, &asked, &answer);
+        if (i) {
+            uint32_t n;
+            e->ops->unfork(e);
+            e->ops->ids(e, &n);
+            assert_int_equal(n, 3);
+        }
+        e->ops->close(e);
+    }
+    assert_true(weights[0] < 0 && weights[1] == weights[0] && weights[2] == weights[0]);
+    model_ids_free(&fixed);
+    model_ids_free(&asked);
+    model_ids_free(&answer);
+    base_fs_remove(folder, NULL);
+}
+
 enum { WRITTEN = 16, CALL_FROM = 6 };
 
 /* What the model writes, a call from the CALL_FROM-th token on; how many rows visited it. */
@@ -194,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_engine_local__doubts_are_what_the_session_would_say),
+        cmocka_unit_test(test_engine_local__what_is_fixed_is_computed_once),
         cmocka_unit_test(test_engine_local__a_call_is_visited_with_drafts_too),
         cmocka_unit_test(test_engine_local__heads_are_found_before_the_first_eviction),
     };

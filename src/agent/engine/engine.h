@@ -190,6 +190,11 @@ typedef struct engine_ops {
      * is as it was. One branch at a time.
      */
     int (*fork)(engine *e, base_err *err);
+    /*
+     * ENGINE_WEIGHS: as fork, but of a sequence that begins anew with these n ids. They are the same in every session: their rows are kept
+     * under the name, as the fixed prompt's are, and computed once per model.
+     */
+    int (*fork_fixed)(engine *e, const char *name, const int32_t *ids, uint32_t n, base_err *err);
     void (*unfork)(engine *e);
     /*
      * ENGINE_DOUBTS: if the text went on with these n ids, where would the model rather have said something

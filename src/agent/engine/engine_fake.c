@@ -299,6 +299,17 @@ static void fake_unfork(engine *e)
     f->trunk = NULL;
 }
 
+static int fake_fork_fixed(engine *e, const char *name, const int32_t *ids, uint32_t n, base_err *err)
+{
+    const kv_segment fixed = {.origin = KV_ORIGIN_SCAFFOLD};
+    int rc = fake_fork(e, err);
+    if (rc) return rc;
+    rc = fake_truncate(e, 0, err);
+    if (!rc) rc = fake_append(e, &fixed, ids, n, err);
+    if (rc) fake_unfork(e);
+    return rc;
+}
+
 /* What no line of the script doubts is certain. */
 static int fake_doubts(
     engine *e, const int32_t *ids, uint32_t n_read, uint32_t n, engine_doubt *ret, base_err *err)
@@ -377,6 +388,7 @@ static const engine_ops fake_ops = {
     .learn = fake_learn,
     .set_tools = fake_set_tools,
     .fork = fake_fork,
+    .fork_fixed = fake_fork_fixed,
     .unfork = fake_unfork,
     .doubts = fake_doubts,
     .weigh = fake_weigh,

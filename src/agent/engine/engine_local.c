@@ -37,6 +37,7 @@ typedef struct local {
     const model_template *template;
     kv_options kv;
     char *policy, *row_file, *prefix_file, *heads_file, *pivot_file, *pace_file, **set;
+    char *cache;       /* the folder of the last four; NULL: nothing is kept */
     kv_limit measured; /* by pace_file; {0}: nothing */
     char *windows;     /* engine_info's, and the next two */
     uint32_t window, row_bytes;
@@ -520,6 +521,21 @@ static int local_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_i
     return 0;
 }
 
+static char *cache_file(const char *folder, const char *hash, const char *ending)
+{
+    base_buf path = {0};
+    base_buf_printf(&path, "%s/%.24s.%s", folder, hash, ending);
+    return base_buf_take(&path);
+}
+
+static void enter_branch(local *l, kv_session *branch)
+{
+    end_draft(l, false);
+    l->trunk = l->base.session;
+    l->base.session = branch;
+    l->have_logits = false;
+}
+
 static int local_fork(engine *e, base_err *err)
 {
     local *l = as_local(e);
@@ -527,11 +543,31 @@ static int local_fork(engine *e, base_err *err)
     int rc = kv_session_fork(l->base.session, &branch, NULL, err);
     if (rc) return rc;
     kv_session_set_automatic(branch, false);
-    end_draft(l, false);
-    l->trunk = l->base.session;
-    l->base.session = branch;
-    l->have_logits = false;
+    enter_branch(l, branch);
     return 0;
+}
+
+static int local_fork_fixed(engine *e, const char *name, const int32_t *ids, uint32_t n, base_err *err)
+{
+    local *l = as_local(e);
+    char *file = l->cache ? cache_file(l->cache, l->info->hash, name) : NULL;
+    const kv_options options = {.policy = "full", .prefix_file = file};
+    const kv_segment fixed = {.origin = KV_ORIGIN_SCAFFOLD};
+    kv_session *branch = NULL;
+    kv_stats s;
+    uint32_t done;
+    int rc = kv_session_new(&branch, l->model, &options, NULL, err);
+    if (!rc) rc = kv_session_append(branch, &fixed, ids, n, NULL, &done, l->cancel, err);
+    if (rc) {
+        kv_session_free(branch);
+    } else {
+        kv_session_get_stats(branch, &s);
+        /* A convenience, as the fixed prompt's file is: a failure costs only the next session's time. */
+        if (file && s.reused < n) kv_session_save_prefix(branch, file, n, NULL);
+        enter_branch(l, branch);
+    }
+    free(file);
+    return rc;
 }
 
 static void local_unfork(engine *e)
@@ -665,6 +701,7 @@ static void local_close(engine *e)
     free(l->policy);
     free(l->row_file);
     free(l->prefix_file);
+    free(l->cache);
     free(l->heads_file);
     free(l->pivot_file);
     free(l->pace_file);
@@ -697,19 +734,13 @@ static const engine_ops local_ops = {
     .answer_over = local_answer_over,
     .next = local_next,
     .fork = local_fork,
+    .fork_fixed = local_fork_fixed,
     .unfork = local_unfork,
     .doubts = local_doubts,
     .weigh = local_weigh,
     .set_lookup = local_set_lookup,
     .lookup = local_lookup,
 };
-
-static char *cache_file(const char *folder, const char *hash, const char *ending)
-{
-    base_buf path = {0};
-    base_buf_printf(&path, "%s/%.24s.%s", folder, hash, ending);
-    return base_buf_take(&path);
-}
 
 /* Strings of the options are kept: a restart needs them long after the caller's are gone. */
 static void keep_options(local *l, const engine_options *o)
@@ -726,6 +757,7 @@ static void keep_options(local *l, const engine_options *o)
     }
     if (o->prompt_cache) {
         base_fs_mkdirs(o->prompt_cache, NULL); /* without it the prompt is computed each time */
+        l->cache = base_xstrdup(o->prompt_cache);
         l->prefix_file = cache_file(o->prompt_cache, l->info->hash, "prefix");
         l->heads_file = cache_file(o->prompt_cache, l->info->hash, "heads");
         l->pivot_file = cache_file(o->prompt_cache, l->info->hash, "pivot");

@@ -49,7 +49,7 @@ static const char examples[] =
     "Request: a, b of blend say nothing, base and top do\n"
     "Calls: rename_parameter(blend, a, base); rename_parameter(blend, b, top)\n\n"
     "Request: Nothing tests that split keeps empty fields.\nCalls: test(split)\n\n"
-    "Request: ";
+    "Request:";
 
 /* --- what the program's own words say ---------------------------------------------------------------------- */
 
@@ -144,22 +144,23 @@ static int weigh_all(agent *a, const char *request, agent_readings *r, base_err 
     const engine_ops *o = a->engine->ops;
     const kv_segment segment = {.origin = KV_ORIGIN_USER, .turn = a->turn};
     weighing all[AGENT_MAX_READINGS] = {0};
-    model_ids front = {0};
+    model_ids fixed = {0}, asked = {0};
     base_buf text = {0};
-    base_buf_puts(&text, examples);
+    base_buf_putc(&text, ' ');
     for (const char *p = request; *p; p++) base_buf_putc(&text, *p == '\n' ? ' ' : *p);
     base_buf_puts(&text, "\nCalls:");
-    int rc = o->scaffold(a->engine, ENGINE_START, MODEL_ROLE_USER, &front, err);
-    if (!rc) rc = o->encode(a->engine, text.data, text.len, &front, err);
+    int rc = o->scaffold(a->engine, ENGINE_START, MODEL_ROLE_USER, &fixed, err);
+    if (!rc) rc = o->encode(a->engine, examples, sizeof examples - 1, &fixed, err);
+    if (!rc) rc = o->encode(a->engine, text.data, text.len, &asked, err);
     if (!rc) rc = encode_calls(a, r, all, err);
-    if (!rc) rc = o->fork(a->engine, err);
+    if (!rc) rc = o->fork_fixed(a->engine, "examples", fixed.ids, (uint32_t)fixed.n, err);
     const bool is_fork = !rc;
-    if (!rc) rc = o->truncate(a->engine, 0, err);
-    if (!rc) rc = o->append(a->engine, &segment, front.ids, (uint32_t)front.n, err);
+    if (!rc) rc = o->append(a->engine, &segment, asked.ids, (uint32_t)asked.n, err);
     if (!rc) rc = weigh_best(a, all, r, err);
     if (is_fork) o->unfork(a->engine);
     base_buf_free(&text);
-    model_ids_free(&front);
+    model_ids_free(&fixed);
+    model_ids_free(&asked);
     for (uint32_t i = 0; i < r->n; i++) model_ids_free(&all[i].ids);
     return rc;
 }
