@@ -10,13 +10,12 @@
  * only when its turn comes and it is what the pick says, so that a text does not depend on what was looked
  * up. Engine thread only.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/engine/ability.h"
-#include "agent/engine/engine.h"
+#include "agent/engine/engine_local_parts.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -27,46 +26,6 @@
 #include "model/text/lookup.h"
 
 enum { ANSWER_ROOM = 1024 }; /* tokens that an answer may have */
-
-typedef struct local {
-    engine base;
-    model *model;
-    kv_session *trunk; /* the session while the engine's is a branch of it; else NULL */
-    const model_info *info;
-    const model_tokenizer *tokenizer;
-    const model_template *template;
-    kv_options kv;
-    char *policy, *row_file, *prefix_file, *heads_file, *pivot_file, *pace_file, **set;
-    char *cache;       /* the folder of the last four; NULL: nothing is kept */
-    kv_limit measured; /* by pace_file; {0}: nothing */
-    char *windows;     /* engine_info's, and the next two */
-    uint32_t window, row_bytes;
-    const atomic_bool *cancel;
-    model_sampler *sampler;
-    model_sampling sampling;
-    model_grammar *grammar;
-    bool grammar_off;     /* this answer left it */
-    model_answer *answer; /* of hold->schema; NULL: no answer was held yet */
-    const base_schema *answer_schema;
-    engine_hold *hold;    /* this answer's; NULL: it is free */
-    model_lookup *lookup; /* NULL: off */
-    float *logits;        /* [KV_DRAFT_MAX][n_vocab]; behind the last token: at row */
-    uint32_t row;
-    bool have_logits;
-    bool gave_up_heads, gave_up_pace; /* it failed: not again in this process */
-    bool few;                         /* of them only what the grammar allows was computed */
-    /*
-     * The batch that kv_session_draft computed: its n_known first tokens are certain, the others are looked
-     * up.
-     */
-    uint32_t n_known, n_drafted, n_taken;
-    kv_origin origin; /* of what was written last */
-} local;
-
-static local *as_local(const engine *e)
-{
-    return (local *)(uintptr_t)e;
-}
 
 /* --- text ----------------------------------------------------------------------------------------------- */
 
@@ -311,8 +270,6 @@ static bool is_held(const local *l)
     return l->hold && !model_answer_is_call(l->answer);
 }
 
-static void end_draft(local *l, bool wrong);
-
 static int local_answer_held(engine *e, engine_hold *hold, base_err *err)
 {
     local *l = as_local(e);
@@ -333,7 +290,7 @@ static void local_answer_close(engine *e)
     local *l = as_local(e);
     if (!l->hold) return;
     model_answer_close(l->answer);
-    end_draft(l, false); /* what was computed ahead may be longer than the way that is left */
+    local_end_draft(l, false); /* what was computed ahead may be longer than the way that is left */
     kv_session_forget(l->base.session);
     l->have_logits = false;
 }
@@ -409,21 +366,6 @@ static int choose(local *l, int32_t *ret_id, int32_t *mask_wanted, base_err *err
 }
 
 /*
- * The draft is over: at a token that the pick did not say (wrong), at its end, or since the sequence went
- * another way.
- */
-static void end_draft(local *l, bool wrong)
-{
-    uint32_t n = l->n_drafted, right = l->n_taken > l->n_known ? l->n_taken - l->n_known : 0;
-    l->n_known = l->n_drafted = l->n_taken = 0;
-    if (!n) return;
-    if (wrong || right == n)
-        model_lookup_learn(l->lookup, right);
-    else
-        model_lookup_leave(l->lookup, right);
-}
-
-/*
  * What follows `id` (which the grammar has seen) for certain or probably, behind it in `ids`; sets n_known
  * and n_drafted.
  */
@@ -457,7 +399,7 @@ static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_e
     if (!n_ahead || ahead[0] != id) {
         int32_t ids[KV_DRAFT_MAX];
         kv_segment batch = *segment;
-        end_draft(l, n_ahead > 0);
+        local_end_draft(l, n_ahead > 0);
         uint32_t n = end ? 1 : look_ahead(l, id, ids), done;
         if (!end && !l->n_drafted) batch.only = few_allowed(l, ids + 1, n - 1);
         l->few = batch.only != NULL;
@@ -473,7 +415,7 @@ static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_e
         }
         int rc = kv_session_draft(l->base.session, &batch, ids, n, l->n_known - 1, l->logits, l->cancel, err);
         if (rc) {
-            end_draft(l, false);
+            local_end_draft(l, false);
             return rc;
         }
         if (l->n_drafted) model_lookup_cost(l->lookup, n, base_clock_ns() - start);
@@ -485,7 +427,7 @@ static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_e
     if (rc) return rc;
     l->have_logits = has_logits;
     l->n_taken++;
-    if (end || l->n_taken == l->n_known + l->n_drafted) end_draft(l, false);
+    if (end || l->n_taken == l->n_known + l->n_drafted) local_end_draft(l, false);
     return 0;
 }
 
@@ -497,7 +439,7 @@ static int local_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_i
     const kv_segment segment = {.origin = origin, .turn = turn};
     if (mask_wanted) *mask_wanted = -1;
     if (l->origin != origin) { /* what was computed ahead read as the other does */
-        end_draft(l, false);
+        local_end_draft(l, false);
         kv_session_forget(l->base.session);
     }
     l->origin = origin;
@@ -519,148 +461,6 @@ static int local_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_i
     *ret_id = id;
     *ret_end = end;
     return 0;
-}
-
-static char *cache_file(const char *folder, const char *hash, const char *ending)
-{
-    base_buf path = {0};
-    base_buf_printf(&path, "%s/%.24s.%s", folder, hash, ending);
-    return base_buf_take(&path);
-}
-
-static void enter_branch(local *l, kv_session *branch)
-{
-    end_draft(l, false);
-    l->trunk = l->base.session;
-    l->base.session = branch;
-    l->have_logits = false;
-}
-
-static int local_fork(engine *e, base_err *err)
-{
-    local *l = as_local(e);
-    kv_session *branch = NULL;
-    int rc = kv_session_fork(l->base.session, &branch, NULL, err);
-    if (rc) return rc;
-    kv_session_set_automatic(branch, false);
-    enter_branch(l, branch);
-    return 0;
-}
-
-static int local_fork_fixed(engine *e, const char *name, const int32_t *ids, uint32_t n, base_err *err)
-{
-    local *l = as_local(e);
-    char *file = l->cache ? cache_file(l->cache, l->info->hash, name) : NULL;
-    const kv_options options = {.policy = "full", .prefix_file = file};
-    const kv_segment fixed = {.origin = KV_ORIGIN_SCAFFOLD};
-    kv_session *branch = NULL;
-    kv_stats s;
-    uint32_t done;
-    int rc = kv_session_new(&branch, l->model, &options, NULL, err);
-    if (!rc) rc = kv_session_append(branch, &fixed, ids, n, NULL, &done, l->cancel, err);
-    if (rc) {
-        kv_session_free(branch);
-    } else {
-        kv_session_get_stats(branch, &s);
-        /* A convenience, as the fixed prompt's file is: a failure costs only the next session's time. */
-        if (file && s.reused < n) kv_session_save_prefix(branch, file, n, NULL);
-        enter_branch(l, branch);
-    }
-    free(file);
-    return rc;
-}
-
-static void local_unfork(engine *e)
-{
-    local *l = as_local(e);
-    if (!l->trunk) return;
-    end_draft(l, false);
-    kv_session_free(l->base.session);
-    l->base.session = l->trunk;
-    l->trunk = NULL;
-    l->have_logits = false;
-}
-
-static engine_doubt doubt_of(const float *logits, uint32_t n_vocab, int32_t id)
-{
-    int32_t best = id ? 0 : 1;
-    for (int32_t i = 0; i < (int32_t)n_vocab; i++)
-        if (i != id && logits[i] > logits[best]) best = i;
-    return (engine_doubt){best, logits[id] - logits[best]};
-}
-
-static double log_probability(const float *logits, uint32_t n_vocab, int32_t id)
-{
-    float most = logits[0];
-    double sum = 0;
-    for (uint32_t i = 1; i < n_vocab; i++)
-        if (logits[i] > most) most = logits[i];
-    for (uint32_t i = 0; i < n_vocab; i++) sum += exp(logits[i] - most);
-    return logits[id] - most - log(sum);
-}
-
-/* What is asked of the logits in front of each token of a text. */
-typedef struct asked_of_logits {
-    engine_doubt *doubts; /* [n - n_read]; NULL: not asked */
-    double *weight;       /* NULL: the same */
-} asked_of_logits;
-
-static void ask_logits(
-    const local *l, const asked_of_logits *asked, uint32_t at, const float *logits, int32_t id)
-{
-    if (asked->doubts) asked->doubts[at] = doubt_of(logits, l->info->n_vocab, id);
-    if (asked->weight) *asked->weight += log_probability(logits, l->info->n_vocab, id);
-}
-
-/* In batches of a draft, since these give the logits behind every token. */
-static int ask_in_branch(local *l, kv_session *branch, const int32_t *ids, uint32_t n_read, uint32_t n,
-    const asked_of_logits *asked, base_err *err)
-{
-    const uint32_t n_vocab = l->info->n_vocab;
-    const kv_segment segment = {.origin = KV_ORIGIN_CALL};
-    int rc = kv_session_logits(branch, l->logits, l->cancel, err);
-    if (!rc && !n_read) ask_logits(l, asked, 0, l->logits, ids[0]);
-    for (uint32_t at = 0; !rc && at + 1 < n;) {
-        uint32_t m = n - 1 - at < KV_DRAFT_MAX ? n - 1 - at : KV_DRAFT_MAX;
-        rc = kv_session_draft(branch, &segment, ids + at, m, 0, l->logits, l->cancel, err);
-        for (uint32_t i = 0; !rc && i < m; i++) {
-            const uint32_t next = at + i + 1;
-            if (!rc && next >= n_read)
-                ask_logits(l, asked, next - n_read, l->logits + (size_t)i * n_vocab, ids[next]);
-            rc = kv_session_accept(branch, &segment, NULL, l->cancel, err);
-        }
-        at += m;
-    }
-    return rc;
-}
-
-/* In a branch of the sequence, or of its branch. */
-static int ask_behind(
-    local *l, const int32_t *ids, uint32_t n_read, uint32_t n, const asked_of_logits *asked, base_err *err)
-{
-    kv_session *branch = NULL;
-    if (n <= n_read) return 0;
-    if (kv_session_room(l->base.session) <= n)
-        return base_fail(err, BASE_E_LIMIT, "%u more tokens do not fit into the context", n);
-    int rc = kv_session_fork(l->base.session, &branch, NULL, err);
-    if (rc) return rc;
-    kv_session_set_automatic(branch, false);
-    rc = ask_in_branch(l, branch, ids, n_read, n, asked, err);
-    kv_session_free(branch);
-    l->have_logits = false; /* their place was used */
-    return rc;
-}
-
-static int local_doubts(
-    engine *e, const int32_t *ids, uint32_t n_read, uint32_t n, engine_doubt *ret, base_err *err)
-{
-    return ask_behind(as_local(e), ids, n_read, n, &(asked_of_logits){.doubts = ret}, err);
-}
-
-static int local_weigh(engine *e, const int32_t *ids, uint32_t n, double *ret, base_err *err)
-{
-    *ret = 0;
-    return ask_behind(as_local(e), ids, 0, n, &(asked_of_logits){.weight = ret}, err);
 }
 
 static void local_set_lookup(engine *e, bool on)
@@ -758,10 +558,10 @@ static void keep_options(local *l, const engine_options *o)
     if (o->prompt_cache) {
         base_fs_mkdirs(o->prompt_cache, NULL); /* without it the prompt is computed each time */
         l->cache = base_xstrdup(o->prompt_cache);
-        l->prefix_file = cache_file(o->prompt_cache, l->info->hash, "prefix");
-        l->heads_file = cache_file(o->prompt_cache, l->info->hash, "heads");
-        l->pivot_file = cache_file(o->prompt_cache, l->info->hash, "pivot");
-        l->pace_file = cache_file(o->prompt_cache, l->info->hash, "pace");
+        l->prefix_file = local_cache_file(o->prompt_cache, l->info->hash, "prefix");
+        l->heads_file = local_cache_file(o->prompt_cache, l->info->hash, "heads");
+        l->pivot_file = local_cache_file(o->prompt_cache, l->info->hash, "pivot");
+        l->pace_file = local_cache_file(o->prompt_cache, l->info->hash, "pace");
         l->kv.prefix_file = l->prefix_file;
         l->kv.heads_file = l->heads_file;
         l->kv.pivot_file = l->pivot_file;
