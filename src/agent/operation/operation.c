@@ -430,10 +430,7 @@ static bool put_way(const agent *a, const struct operation *o, const char *name,
         is_known = read_way(behind, said, !strcmp(o->name, "move"), &to, &from);
     free(said);
     char *path = from ? code_index_path(tool_workspace_index(a->workspace), from) : NULL;
-    if (is_known)
-        base_buf_printf(json,
-            "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"", o->name,
-            name);
+    if (is_known) agent__begin_refactor(json, o->name, name);
     if (is_known && to)
         agent__put_member(json, "to", to);
     else if (is_known)
@@ -451,10 +448,7 @@ static bool open_wording(const agent *a, const char *request, base_buf *json)
 {
     agent_operation_words w;
     const bool is_open = agent__read_wording(a, request, &w);
-    if (is_open)
-        base_buf_printf(json,
-            "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"", w.operation,
-            w.name);
+    if (is_open) agent__begin_refactor(json, w.operation, w.name);
     if (is_open && w.to) agent__put_member(json, "to", w.to);
     if (is_open && w.to) put_text(w.operation, request, json);
     if (is_open && !strcmp(w.operation, "delete")) put_instead(a, request, w.name, json);
@@ -468,8 +462,7 @@ static void put_next_listed(agent *a, const char *request, base_buf *json)
     agent_asked *x = &a->asked;
     if (x->n_begun >= x->n_listed) return;
     const agent_listed *l = &x->listed[x->n_begun++];
-    base_buf_printf(json, "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"",
-        l->operation, l->name);
+    agent__begin_refactor(json, l->operation, l->name);
     if (l->to)
         agent__put_member(json, "to", l->to);
     else if (strcmp(l->operation, "delete") != 0)
@@ -516,18 +509,19 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
         free(undefined);
         const uint32_t n = x->n_listed;
         const bool is_delete = !strcmp(o->name, "delete");
-        if (!done && n > 1 && agent__open_moved_together(a, &json))
-            ;
-        else if (n > 1 || is_parameter)
+        const bool is_one = !done && n == 1;
+        const bool go_together = !done && n > 1 && agent__open_moved_together(a, &json);
+        if (!go_together && (n > 1 || is_parameter)) {
             put_next_listed(a, request, &json);
-        else if (!done && n == 1 && !is_delete && put_way(a, o, x->listed[0].name, behind, request, &json))
-            ;
-        else if (!done && !is_undefined)
+        } else if (is_one && is_delete) {
+            agent__begin_refactor(&json, o->name, x->listed[0].name);
+            put_instead(a, request, x->listed[0].name, &json);
+        } else if (is_one) {
+            put_way(a, o, x->listed[0].name, behind, request, &json);
+        }
+        if (!done && !json.len && !is_undefined) /* the model writes the name */
             base_buf_printf(&json,
-                "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s", o->name,
-                n && is_delete ? x->listed[0].name : "");
-        if (!done && n == 1 && is_delete) base_buf_putc(&json, '"');
-        if (!done && n == 1 && is_delete) put_instead(a, request, x->listed[0].name, &json);
+                "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"", o->name);
     }
     if (json.len) {
         agent_opening_free(opening);

@@ -87,6 +87,8 @@ uint32_t agent__list_parameter_everywhere(
 /* --- operation_list.c --- */
 /* Appends a member to a JSON object that is open. */
 void agent__put_member(base_buf *json, const char *name, const char *value);
+/* A call of the tool refactor, up to behind the name; further members follow. */
+void agent__begin_refactor(base_buf *json, const char *operation, const char *name);
 /* The word is a definition of the tree. */
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w);
 /*

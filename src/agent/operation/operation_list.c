@@ -17,6 +17,12 @@ void agent__put_member(base_buf *json, const char *name, const char *value)
     base_json_put_str(json, value, strlen(value));
 }
 
+void agent__begin_refactor(base_buf *json, const char *operation, const char *name)
+{
+    base_buf_printf(json, "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\"", operation);
+    agent__put_member(json, "name", name);
+}
+
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w)
 {
     char *name = agent__copy_word(text, w);

@@ -105,8 +105,7 @@ static bool has_parameter(const agent_function *f, const char *name)
 
 static void begin_signature(const agent_function *f, base_buf *json)
 {
-    base_buf_printf(json,
-        "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"signature\", \"name\": \"%s\"", f->name);
+    agent__begin_refactor(json, "signature", f->name);
 }
 
 static void end_signature(const agent_function *f, base_buf *json)
@@ -384,9 +383,10 @@ bool agent__open_parameter_name(const agent *a, const char *request, base_buf *j
     const bool is_open =
         find_function(a, request, gets_name, request, &f) && read_renamed(request, &f, &w, &to);
     if (is_open) {
-        base_buf_printf(json,
-            "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"rename\", \"name\": \"%s.%.*s\"",
-            code_last_name(f.name), (int)(w.to - w.from), request + w.from);
+        base_buf name = {0};
+        base_buf_printf(&name, "%s.%.*s", code_last_name(f.name), (int)(w.to - w.from), request + w.from);
+        agent__begin_refactor(json, "rename", name.data);
+        base_buf_free(&name);
         agent__put_member(json, "to", to);
         agent__put_member(json, "path", f.path);
     }

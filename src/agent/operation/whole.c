@@ -3,6 +3,7 @@
  * error types from decoder.go to errors.go".
  */
 #include <ctype.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,12 +14,6 @@
 #include "code/code.h"
 
 enum { MAX_FILE = 1 << 20, MAX_GROUP = 40 };
-
-static void begin_call(const char *operation, const char *name, base_buf *json)
-{
-    base_buf_printf(json, "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\"", operation);
-    agent__put_member(json, "name", name);
-}
 
 /* ---- inline ---- */
 
@@ -62,23 +57,12 @@ static bool open_inline(const agent *a, const char *request, base_buf *json)
     for (w = (agent_word){0}; goes && !name && agent__next_word(request, w.to, &w) && w.to <= said;)
         name = function_at(a, request, w);
     if (!name) return false;
-    begin_call("inline", name, json);
+    agent__begin_refactor(json, "inline", name);
     free(name);
     return true;
 }
 
 /* ---- a group that moves ---- */
-
-/* "*" stands for any letters; both in full. */
-static bool fits_pattern(const char *pattern, const char *name)
-{
-    if (!*pattern) return !*name;
-    if (*pattern != '*') return *pattern == *name && fits_pattern(pattern + 1, name + 1);
-    do
-        if (fits_pattern(pattern + 1, name)) return true;
-    while (*name++);
-    return false;
-}
 
 /* A word of the group's description in singular: "errors" and "error". */
 static size_t singular(const char *s, agent_word w)
@@ -134,7 +118,7 @@ static bool is_of_group(const group *g, const code_definition *d)
     bool is_one = !*d->parent && !d->is_declaration &&
                   !agent__is_any_word(d->what, (agent_word){0, strlen(d->what)}, none);
     if (g->kinds) is_one &= agent__is_any_word(d->what, (agent_word){0, strlen(d->what)}, g->kinds);
-    if (g->pattern) is_one &= fits_pattern(g->pattern, d->name);
+    if (g->pattern) is_one &= fnmatch(g->pattern, d->name, 0) == 0;
     for (size_t i = 0; i < g->n_words && is_one; i++) is_one = has_part(d->name, g->words[i], g->lengths[i]);
     return is_one;
 }
@@ -211,7 +195,7 @@ static bool open_group(const agent *a, const char *request, base_buf *json)
     for (uint32_t i = 0; f && i < f->n_definitions && n_found < MAX_GROUP; i++) {
         if (!is_of_group(&g, &f->definitions[i])) continue;
         if (!n_found++)
-            begin_call("move", f->definitions[i].name, json);
+            agent__begin_refactor(json, "move", f->definitions[i].name);
         else
             base_buf_printf(&with, "%s%s", with.len ? ", " : "", f->definitions[i].name);
     }
@@ -253,7 +237,7 @@ bool agent__open_moved_together(agent *a, base_buf *json)
         if (i) base_buf_printf(&with, "%s%s", with.len ? ", " : "", l->name);
     }
     if (is_one) {
-        begin_call("move", x->listed[0].name, json);
+        agent__begin_refactor(json, "move", x->listed[0].name);
         agent__put_member(json, "to", x->listed[0].to);
         agent__put_member(json, "path", places[0].path);
         agent__put_member(json, "with", with.data);
