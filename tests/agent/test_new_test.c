@@ -225,6 +225,80 @@ static void test_new_test__of_c_runs_with_the_others(void **state)
     free_host(&h);
 }
 
+static void make_folder(const char *name)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", tree, name);
+    assert_int_equal(mkdir(path, 0700), 0);
+}
+
+/* Sources that share a prefix which their tests leave out, and a table of tests whose rows have titles. */
+static void test_new_test__of_c_goes_into_the_tests_without_the_prefix(void **state)
+{
+    NEEDS_GRAMMAR;
+    make_folder("src");
+    make_folder("test");
+    put_file(
+        "src/cc_list.c", "int cc_at(int i)\n{\n    return i;\n}\n\nint cc_len(void)\n{\n    return 0;\n}\n");
+    put_file("src/cc_queue.c", "int cc_first(int i)\n{\n    return i;\n}\n");
+    put_file("test/queue_test.c", "int test_first(void *p)\n{\n    return cc_first(0);\n}\n");
+    put_file("test/list_test.c", "#include \"tests.h\"\n\n"
+                                 "static int test_at(void *p)\n{\n    return cc_at(0);\n}\n\n"
+                                 "static struct test all[] = {\n"
+                                 "    {\"/list/test_at\", test_at, 0},\n"
+                                 "    {0, 0, 0}\n};\n");
+    host h = new_host();
+    agent_session *s = open_session(
+        &h, "answer <<X\n    return cc_len();\n}\n```\nX\n" ADDED ADDED, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a missing test: cc_len has none.");
+    char *tests = get_file("test/list_test.c");
+    if (!strstr(tests, "static int test_cc_len(void *p)\n{\n    return cc_len();\n}\n") ||
+        !strstr(tests, "test_at, 0},\n    {\"/list/test_cc_len\", test_cc_len, 0},\n"))
+        fail_msg("%s\n%s", tests, h.json.data);
+    free(tests);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A new file of tests is in its subject's language, unless the tree tests that in another one. */
+static void test_new_test__is_in_its_subject_s_language(void **state)
+{
+    static const struct {
+        const char *there, *made, *request;
+        bool may;
+    } cases[] = {
+        {NULL, "tests/test_list.py", "Add a test for list_at", false},
+        {"tests/other.c", "tests/test_list.py", "Add a test for list_at", false},
+        {"tests/test_all.py", "tests/test_list.py", "Add a test for list_at", true},
+        {NULL, "tests/test_list.py", "Add a test for list_at: tests/test_list.py", true},
+        {NULL, "tests/test_list.c", "Add a test for list_at", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf script = {0};
+        make_folder("tests");
+        put_file("list.c", "int list_at(int i)\n{\n    return i;\n}\n");
+        if (cases[i].there) put_file(cases[i].there, "\n");
+        base_buf_printf(&script,
+            "answer <<X\n<tools>{\"name\": \"write\", \"arguments\": {\"path\": \"%s\"}}</tools>\n```\n"
+            "list_at(1);\n```\nX\n" ADDED ADDED ADDED,
+            cases[i].made);
+        host h = new_host();
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        char *tests = get_file(cases[i].made);
+        if (!strcmp(tests, "(missing)") == cases[i].may) fail_msg("%zu: %s\n%s", i, tests, h.json.data);
+        if (!cases[i].may && !told(&h, "list_at is c (list.c)")) fail_msg("%zu: %s", i, h.json.data);
+        free(tests);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+        drop_folders(state);
+        make_folders(state);
+    }
+}
+
 /* A function that takes what is tested is called once more: one beside it would be called by nobody. */
 static void test_new_test__of_c_is_a_further_call_where_tests_are_calls(void **state)
 {
@@ -557,6 +631,8 @@ int main(int argc, char **argv)
         TEST_CASE(test_new_test__of_c_is_a_further_call_where_tests_are_calls),
         TEST_CASE(test_new_test__of_a_member_that_is_called_like_an_operation),
         TEST_CASE(test_new_test__of_c_runs_with_the_others),
+        TEST_CASE(test_new_test__of_c_goes_into_the_tests_without_the_prefix),
+        TEST_CASE(test_new_test__is_in_its_subject_s_language),
     };
     const int failed = cmocka_run_group_tests(once, NULL, NULL) + RUN_ON_BOTH(both);
     stage_chat = false;

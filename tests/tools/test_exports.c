@@ -140,6 +140,10 @@ static void test_register__behind_the_neighbour(void **state)
             "        cmocka_unit_test(test_has),\n"
             "        cmocka_unit_test(test_new),\n"
             "    };\n"},
+        {"  {(char*)\"/a/test_has\", test_has, NULL},\n  {NULL, NULL, NULL}\n",
+            "  {(char*)\"/a/test_has\", test_has, NULL},\n  {(char*)\"/a/test_new\", test_new, NULL},\n"
+            "  {NULL, NULL, NULL}\n"},
+        {"  {\"has\", test_has},\n", "  {\"has\", test_has},\n  {\"has\", test_new},\n"},
         {"static void test_has(void) {\n  assert(1);\n}\n", NULL}, /* its definition */
         {"  test(has);\n  test(new);\n", NULL},
         {"  run(hash);\n", NULL},

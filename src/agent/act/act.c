@@ -160,6 +160,16 @@ static bool refuse_forbidden(agent_running *r)
     return why != NULL;
 }
 
+static bool refuse_other_language(agent_running *r)
+{
+    char *why = agent__why_other_language(r->a, base_json_str(r->call.arguments, "path", NULL));
+    if (!why) return false;
+    agent__running_say(r, TOOL_REFUSED,
+        "Refused: %s. Nothing was changed. Next: write the test in its subject's language.\n", why);
+    free(why);
+    return true;
+}
+
 static bool refuse_no_test(agent_running *r)
 {
     agent_new_test *t = &r->a->asked.new_test;
@@ -220,8 +230,8 @@ static bool refuse_other_rename(agent_running *r)
 
 static bool is_refused(agent_running *r)
 {
-    static bool (*const refusals[])(agent_running *) = {
-        refuse_forbidden, refuse_no_test, refuse_not_used, refuse_by_hand, refuse_other_rename};
+    static bool (*const refusals[])(agent_running *) = {refuse_forbidden, refuse_other_language,
+        refuse_no_test, refuse_not_used, refuse_by_hand, refuse_other_rename};
     if (!r->tool || r->tool->power != TOOL_WRITES) return false;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (refusals[i](r)) return true;

@@ -60,27 +60,68 @@ static bool is_nearer(const char *path, const char *than)
     return strlen(base_path_name(path)) < strlen(base_path_name(than));
 }
 
-/* Of several test files of one source the one that names the definition that was written there last, else the nearest. */
+/*
+ * "array_test.c" of "cc_array.c": the tree's sources share a prefix that its tests leave out. The length of what the two names share
+ * at the end of the stem, behind such a prefix; 0: nothing.
+ */
+static size_t shared_end(const char *path, const char *stem)
+{
+    static const char *const marks[] = {"test", "tests", "spec", "unit"};
+    char *own = stem_of(path);
+    size_t from = 0, to = strlen(own);
+    for (bool again = agent__is_test_file(path); again;) {
+        again = false;
+        for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+            const size_t n = strlen(marks[i]);
+            const bool is_longer = to - from > n + 1;
+            const bool is_first =
+                is_longer && !strncmp(own + from, marks[i], n) && strchr("_-", own[from + n]);
+            const bool is_last =
+                is_longer && !strncmp(own + to - n, marks[i], n) && strchr("_-", own[to - n - 1]);
+            if (is_first) from += n + 1;
+            if (is_last && !is_first) to -= n + 1;
+            again |= is_first || is_last;
+        }
+    }
+    const size_t n = to - from, n_stem = strlen(stem);
+    const bool is_end = (from || to < strlen(own)) && n_stem > n + 1 &&
+                        !memcmp(stem + n_stem - n, own + from, n) && strchr("_-", stem[n_stem - n - 1]);
+    free(own);
+    return is_end ? n : 0;
+}
+
+/*
+ * Of several test files of one source the one that names the definition that was written there last, else the nearest; where none has
+ * its whole name, the one that has most of its end.
+ */
 char *agent__test_file_of(const agent *a, const char *path)
 {
     char *stem = stem_of(path), *found = NULL, **paths = code_index_paths(tool_workspace_index(a->workspace));
     const bool is_fix = a->fix.name && a->fix.path && !strcmp(a->fix.path, path);
     const char *name = is_fix ? code_last_name(a->fix.name) : "";
+    const char *by_end = NULL;
+    size_t most = 0;
     bool has_name = false;
     for (size_t i = 0; paths && paths[i] && !has_name; i++) {
-        if (!is_test_of(paths[i], stem) || !base_path_same_ending(paths[i], path)) continue;
+        if (!base_path_same_ending(paths[i], path)) continue;
+        const size_t shared = shared_end(paths[i], stem);
+        if (shared > most) {
+            by_end = paths[i];
+            most = shared;
+        }
+        if (!is_test_of(paths[i], stem)) continue;
         has_name = has_part(paths[i], name);
         if (found && !has_name && !is_nearer(paths[i], found)) continue;
         free(found);
         found = base_xstrdup(paths[i]);
     }
+    if (!found && by_end) found = base_xstrdup(by_end);
     code_index_paths_free(paths);
     free(stem);
     return found;
 }
 
-/* The same by what it calls: a test file of that language that uses something the file defines. */
-static char *calling_test_of(const agent *a, const char *path)
+char *agent__calling_test_of(const agent *a, const char *path)
 {
     code_index *x = tool_workspace_index(a->workspace);
     base_buf text = {0};
@@ -210,7 +251,7 @@ static bool lint_python(agent *a, const char *path, base_buf *out)
 static bool judge_python(agent *a, const char *path, base_buf *out)
 {
     char *test = code_path_is_test(path) ? base_xstrdup(path) : agent__test_file_of(a, path);
-    if (!test) test = calling_test_of(a, path);
+    if (!test) test = agent__calling_test_of(a, path);
     const bool found = test && agent__set_test_file(a, test);
     if (found) { /* and the tests that this turn changed */
         base_buf_puts(out, a->test.command);
@@ -273,7 +314,7 @@ static bool judge_script(agent *a, const char *path, base_buf *out)
     char *manifest = above(a, path, "package.json");
     char *test = code_path_is_test(path) ? base_xstrdup(path) : agent__test_file_of(a, path);
     base_buf text = {0};
-    if (!test) test = calling_test_of(a, path);
+    if (!test) test = agent__calling_test_of(a, path);
     if (manifest && test && agent__path_is_plain(test) &&
         !tool_workspace_read(a->workspace, manifest, MAX_FILE, &text, NULL) && text.len)
         for (size_t i = 0; i < sizeof runners / sizeof *runners && !out->len; i++)

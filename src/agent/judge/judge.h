@@ -27,8 +27,13 @@ bool agent__do_without_pytest(agent *a);
 /* --- judge.c --- */
 /* A file of tests: no example and no benchmark, which stand with them elsewhere (code_path_is_test). */
 bool agent__is_test_file(const char *path);
-/* The test file of that name and language ("main_test.go" for "main.go"); the caller frees; NULL: none. */
+/*
+ * The test file of that name and language ("main_test.go" for "main.go", "array_test.c" for "cc_array.c"); the caller frees; NULL:
+ * none.
+ */
 char *agent__test_file_of(const agent *a, const char *path);
+/* The same by what it calls: a test file of that language that uses something the file defines. */
+char *agent__calling_test_of(const agent *a, const char *path);
 /* The command that judges a change of this file becomes the test, unless a person named one. */
 void agent__find_judge(agent *a, const char *path);
 /* The one that was found cannot judge in this tree: the next that is known for the file. false: there is none. */

@@ -84,6 +84,7 @@ char *agent__find_test_file(
     }
     free(own);
     if (!path) path = likest_test_file(a, request, subject_path);
+    if (!path) path = agent__calling_test_of(a, subject_path);
     /* Rust's tests stand in the file itself. */
     return path || !base_ends_with(subject_path, ".rs") ? path : base_xstrdup(subject_path);
 }

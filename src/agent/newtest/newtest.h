@@ -71,6 +71,13 @@ bool agent__open_script_test(agent *a, agent_opening *opening);
 int agent__append_call_test(agent *a, const char *path, const base_buf *text, const code_definition *d,
     const char *subject, const char *request, base_err *err);
 
+/* --- language.c --- */
+/*
+ * Why a new file of tests is in the wrong language: its subject's is another, and the tree has tests in that or none in this one. The
+ * caller frees; NULL: nothing is against it, or it is no new file of tests.
+ */
+char *agent__why_other_language(const agent *a, const char *path);
+
 /* --- check.c --- */
 /*
  * Why the text that a call would write is no test of the new test's subject: it does not write that, or copies the test

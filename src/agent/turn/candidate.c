@@ -180,7 +180,8 @@ int agent__candidate_preview(agent *a, agent_candidate *c, base_err *err)
         const char *file = base_json_str(request.arguments, "path", NULL);
         c->path = file ? base_xstrdup(file) : NULL; /* where it is no change: what it is about */
         c->name = base_xstrdup(base_json_str(request.arguments, "name", ""));
-        char *no_test = agent__why_no_test(a, request.arguments, request.payload);
+        char *no_test = agent__why_other_language(a, file);
+        if (!no_test) no_test = agent__why_no_test(a, request.arguments, request.payload);
         c->word = no_test ? "no test of it" : "no change";
         if (!no_test) rc = tool->prepare(a->workspace, &request, &limits, &preview, &result, err);
         c->why = no_test;

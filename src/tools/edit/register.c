@@ -6,17 +6,25 @@
 #include "code/code.h"
 #include "tools/file/text.h"
 
+/* Is the line a row of a table: `{"/list/test_add", test_add, NULL},`? */
+static bool is_row(const char *text, size_t from, size_t to)
+{
+    while (from < to && strchr(" \t", text[from])) from++;
+    return from < to && text[from] == '{';
+}
+
 /*
- * Where `name` stands by itself in text[from, to), with a bracket in front; 0: nowhere. may_be_called: "run(test_f())" counts; of a test
- * that is said without its "test_" it does not, since "assert(f())" tests f.
+ * Where `name` stands by itself in text[from, to), with a bracket in front, or as any value of a row; 0: nowhere. may_be_called:
+ * "run(test_f())" counts; of a test that is said without its "test_" it does not, since "assert(f())" tests f.
  */
 static size_t find_argument(const char *text, size_t from, size_t to, const char *name, bool may_be_called)
 {
     const size_t n = strlen(name);
+    const char *in_front = is_row(text, from, to) ? "(&{," : "(&{";
     for (size_t at = from + 1; at + n < to; at++) {
         size_t before = at;
         while (before > from && text[before - 1] == ' ') before--;
-        if (!memcmp(text + at, name, n) && before > from && strchr("(&{", text[before - 1]) &&
+        if (!memcmp(text + at, name, n) && before > from && strchr(in_front, text[before - 1]) &&
             !code_is_name_byte(text[at + n]) && (may_be_called || text[at + n] != '('))
             return at;
     }
@@ -37,15 +45,32 @@ static bool runs(const char *text, size_t from, size_t to)
 {
     while (to > from && tool__is_space(text[to - 1])) to--;
     return to > from && (text[from] == ' ' || text[from] == '\t') && strchr(";,)", text[to - 1]) &&
-           memchr(text + from, '(', to - from) != NULL;
+           (memchr(text + from, '(', to - from) != NULL || is_row(text, from, to));
+}
+
+/* text[from, to) with the new name for the other, wherever it is one by itself: a row has it in its title too. */
+static void put_renamed(
+    const char *text, size_t from, size_t to, const char *name, const char *instead, base_buf *out)
+{
+    const size_t n = strlen(name);
+    for (size_t at = from; at < to;) {
+        const bool is_it = to - at >= n && !memcmp(text + at, name, n) &&
+                           (at == from || !code_is_name_byte(text[at - 1])) &&
+                           (at + n == to || !code_is_name_byte(text[at + n]));
+        if (is_it)
+            base_buf_puts(out, instead);
+        else
+            base_buf_putc(out, text[at]);
+        at += is_it ? n : 1;
+    }
 }
 
 bool tool__register_test(base_buf *text, const char *neighbour, const char *name)
 {
     static const char prefix[] = "test_";
     const size_t skip = sizeof prefix - 1;
-    size_t found = 0, end = 0, length = 0;
-    const char *instead = NULL;
+    size_t found = 0, end = 0;
+    const char *old = NULL, *instead = NULL;
     if (strncmp(neighbour, prefix, skip) != 0 || strncmp(name, prefix, skip) != 0) return false;
     for (size_t at = 0; at < text->len;) {
         const size_t to = tool__line_end(text->data, text->len, at);
@@ -57,7 +82,7 @@ bool tool__register_test(base_buf *text, const char *neighbour, const char *name
             if (!place) continue;
             found = place;
             end = to;
-            length = strlen(neighbour + k);
+            old = neighbour + k;
             instead = name + k;
             break;
         }
@@ -68,9 +93,14 @@ bool tool__register_test(base_buf *text, const char *neighbour, const char *name
     base_buf out = {0};
     base_buf_add(&out, text->data, end);
     base_buf_putc(&out, '\n');
-    base_buf_add(&out, text->data + line, found - line);
-    base_buf_puts(&out, instead);
-    base_buf_add(&out, text->data + found + length, end - found - length);
+    if (old == neighbour) {
+        put_renamed(text->data, line, end, old, instead, &out);
+    } else {
+        const size_t behind = found + strlen(old);
+        base_buf_add(&out, text->data + line, found - line);
+        base_buf_puts(&out, instead);
+        base_buf_add(&out, text->data + behind, end - behind);
+    }
     base_buf_add(&out, text->data + end, text->len - end);
     base_buf_free(text);
     *text = out;
