@@ -32,7 +32,7 @@ static int add_shares(kv_session *s, const kv_needle_text *text, const kv_needle
     float **mass = base_xcalloc(n_lanes, sizeof *mass),
           *rows = malloc(((size_t)n_rows * n_lanes + 1) * sizeof *rows);
     uint8_t *heads = base_xcalloc(n_heads, 1);
-    int rc = runs && rows ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
+    int rc = runs && rows ? 0 : kv_fail_to_score(err, n_rows);
     for (uint32_t lane = 0; lane < n_lanes && !rc; lane++) {
         lists[lane] = (model_lane_list){.runs = runs, .n_runs = n_runs, .n_rows = n_rows};
         mass[lane] = rows + (size_t)lane * n_rows;

@@ -59,3 +59,8 @@ void kv_work_free(kv_work *w)
     }
     w->failed = false;
 }
+
+int kv_fail_to_score(base_err *err, uint32_t n_rows)
+{
+    return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
+}

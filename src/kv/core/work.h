@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/err.h"
 #include "model/ops/rows.h"
 
 typedef struct kv_work {
@@ -21,5 +22,7 @@ void *kv_work_zero(kv_work *w, size_t n, size_t size);
 float **kv_work_masses(
     kv_work *w, const model_lane_list *lists, uint32_t n_lanes, uint32_t first, uint32_t last);
 void kv_work_free(kv_work *w); /* empty, and usable again */
+int kv_fail_to_score(
+    base_err *err, uint32_t n_rows); /* BASE_E_NOMEM, with the sentence of all that scores rows */
 
 #endif

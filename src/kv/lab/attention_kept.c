@@ -22,7 +22,7 @@ int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32
     if (rc) return rc;
     kv_work memory = {NULL};
     float **mass = kv_work_masses(&memory, full->lists.view, full->n_lanes, first, full->n_lanes);
-    if (memory.failed) rc = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", full->n);
+    if (memory.failed) rc = kv_fail_to_score(err, full->n);
     const model_rows_view view = kv__view(full);
     const model_score score = {.queries = asker.queries,
         .n_queries = n,

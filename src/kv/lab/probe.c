@@ -38,7 +38,7 @@ static int keep_mass(kv_session *s, kv_stored_segment *part, const model_rows_vi
     kv_work memory = {NULL};
     float **mass = kv_work_masses(&memory, view->lanes, s->n_lanes, 0, s->n_lanes);
     float *sum = calloc((size_t)n_layer * length + 1, sizeof *sum);
-    int rc = !memory.failed && sum ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
+    int rc = !memory.failed && sum ? 0 : kv_fail_to_score(err, n_rows);
     for (uint32_t first = 0; first < signal->n && !rc; first += SCORE_QUERIES) {
         kv_signal some = {0};
         uint32_t places[SCORE_QUERIES], n = 0;

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "kv/core/work.h"
 #include "kv/policy/shown.h"
 
 /* The rule by token, and the score that it is corrected to. */
@@ -18,7 +19,7 @@ static int correct(const kv_pass *pass, const float *query, float *rule, float *
     int rc = kv_shown_make(pass, query, &shown, err);
     float *corrected = malloc(((size_t)shown.n + 1) * sizeof *corrected);
     const kv_residual_input in = kv_shown_input(&shown);
-    if (!rc && !corrected) rc = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", shown.n);
+    if (!rc && !corrected) rc = kv_fail_to_score(err, shown.n);
     if (!rc) rc = kv_residual_score(pass->residual, &in, corrected, err);
     for (uint32_t i = 0; i < shown.n && !rc; i++) {
         rule[shown.tokens[i]] = shown.rule[i] / group;
@@ -35,7 +36,7 @@ static int score(kv_pass *pass, base_err *err)
     if (!query) return kv_pass_newest(pass, err); /* nobody asked anything yet */
     const size_t n = (size_t)pass->lists->n_tokens + 1;
     float *rule = calloc(2 * n, sizeof *rule), *corrected = pass->residual && rule ? rule + n : rule;
-    int rc = !rule ? base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", pass->lists->n_tokens)
+    int rc = !rule            ? kv_fail_to_score(err, pass->lists->n_tokens)
              : pass->residual ? correct(pass, query, rule, corrected, err)
                               : kv_pass_rule(pass, query, rule, err);
     for (uint32_t lane = 0; lane < pass->lists->n_lanes && !rc; lane++) {

@@ -27,8 +27,7 @@ static int score(kv_pass *pass, base_err *err)
     float **mass = kv_work_masses(&memory, pass->lists->view, n_lanes, 0, n_lanes),
           *sum = kv_work_take(&memory, n_most, sizeof *sum);
     uint32_t *order = kv_work_take(&memory, n_most, sizeof *order);
-    if (memory.failed || kv_ranker_reserve(pass->ranker, n_most))
-        rc = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_most);
+    if (memory.failed || kv_ranker_reserve(pass->ranker, n_most)) rc = kv_fail_to_score(err, n_most);
     if (!rc) rc = kv_pass_mass(pass, pass->memory, NULL, 1, mass, err);
     for (uint32_t lane = 0; lane < n_lanes && !rc; lane++) {
         const model_lane_list *list = &pass->lists->view[lane];

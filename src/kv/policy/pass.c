@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "kv/core/work.h"
+
 uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard)
 {
     const uint32_t target = (uint32_t)(budget * p->low);
@@ -84,7 +86,7 @@ int kv_pass_asked(kv_pass *pass, base_err *err)
     for (uint32_t lane = 0; lane < n_lanes && !rc; lane++) {
         const model_lane_list *list = &pass->lists->view[lane];
         float *mass = malloc((list->n_rows + 1) * sizeof *mass);
-        if (!mass) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", list->n_rows);
+        if (!mass) return kv_fail_to_score(err, list->n_rows);
         uint32_t ordinal = 0;
         for (uint32_t run = 0; run < list->n_runs; run++)
             for (uint32_t i = 0; i < list->runs[run].n; i++, ordinal++) {

@@ -33,7 +33,7 @@ int kv_pass_rule(const kv_pass *pass, const float *query, float *rule, base_err 
         if (!runs[lane] || !mass[lane]) rc = BASE_E_NOMEM;
     }
     if (rc) {
-        rc = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", pass->lists->n_tokens);
+        rc = kv_fail_to_score(err, pass->lists->n_tokens);
     } else {
         model_rows_view view = *pass->rows;
         view.lanes = lists;
@@ -84,7 +84,7 @@ static int mean_keys(const kv_pass *pass, const uint32_t *tokens, uint32_t n, fl
     if (!place || !counts) {
         free(place);
         free(counts);
-        return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_tokens);
+        return kv_fail_to_score(err, n_tokens);
     }
     for (uint32_t t = 0; t < n_tokens; t++) place[t] = KV_NO_ROW;
     for (uint32_t i = 0; i < n; i++) place[tokens[i]] = i;
@@ -125,8 +125,7 @@ int kv_shown_make(const kv_pass *pass, const float *query, kv_shown *ret, base_e
     find_asking(pass, ret);
     float *rule = calloc((size_t)n_tokens + 1, sizeof *rule);
     ret->tokens = malloc(((size_t)n_tokens + 1) * sizeof *ret->tokens);
-    int rc = rule && ret->tokens ? kv_pass_rule(pass, query, rule, err)
-                                 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_tokens);
+    int rc = rule && ret->tokens ? kv_pass_rule(pass, query, rule, err) : kv_fail_to_score(err, n_tokens);
     for (uint32_t t = 0; t < n_tokens && !rc; t++) {
         bool is_live = false;
         for (uint32_t lane = 0; lane < pass->lists->n_lanes && !is_live; lane++)
@@ -138,8 +137,7 @@ int kv_shown_make(const kv_pass *pass, const float *query, kv_shown *ret, base_e
         ret->keys = calloc((size_t)ret->n * ret->dim + 1, sizeof *ret->keys);
         ret->memory = calloc(ret->dim, sizeof *ret->memory);
         ret->asking = calloc((size_t)ret->n_asking * ret->dim + 1, sizeof *ret->asking);
-        if (!ret->rule || !ret->keys || !ret->memory || !ret->asking)
-            rc = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_tokens);
+        if (!ret->rule || !ret->keys || !ret->memory || !ret->asking) rc = kv_fail_to_score(err, n_tokens);
     }
     if (!rc) rc = mean_keys(pass, ret->tokens, ret->n, ret->keys, err);
     if (!rc) rc = mean_keys(pass, ret->asking_tokens, ret->n_asking, ret->asking, err);

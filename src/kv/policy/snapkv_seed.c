@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "kv/core/keys.h"
+#include "kv/core/work.h"
 #include "kv/policy/policy.h"
 
 enum { MOST_KEYS = 64 };
@@ -21,7 +22,7 @@ static int score(kv_pass *pass, base_err *err)
     float *queries = kv__keys_as_queries(pass->compute, pass->rows, tokens, n),
           *sum = calloc(n_tokens + 1, sizeof *sum);
     int rc = queries && sum ? kv_pass_mass(pass, queries, tokens, n, pass->score, err)
-                            : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_tokens);
+                            : kv_fail_to_score(err, n_tokens);
     for (int write = 0; write < 2 && !rc; write++)
         for (uint32_t lane = 0; lane < n_lanes; lane++) {
             const model_lane_list *list = &pass->lists->view[lane];

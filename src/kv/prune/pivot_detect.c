@@ -48,9 +48,7 @@ static int measure(
     float **mass = kv_work_masses(&memory, s->lists.view, s->n_lanes, 0, s->n_lanes);
     uint32_t *order = kv_work_take(&memory, most, sizeof *order);
     uint8_t *heads = kv_work_take(&memory, n_heads, 1);
-    int rc = !memory.failed && !kv_ranker_reserve(&s->ranker, most)
-                 ? 0
-                 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", s->n);
+    int rc = !memory.failed && !kv_ranker_reserve(&s->ranker, most) ? 0 : kv_fail_to_score(err, s->n);
     const model_rows_view view = kv__view(s);
     for (uint32_t q = 0; q < asker->n && !rc; q++) {
         kv_signal one;

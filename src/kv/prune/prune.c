@@ -129,7 +129,7 @@ static int score_layers(kv_session *s, const model_lane_list *lists, uint32_t fr
 {
     const uint32_t per_layer = s->compute.shape.n_head_kv;
     *ret = kv_work_masses(memory, lists, s->n_lanes, from * per_layer, to * per_layer);
-    if (memory->failed) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", s->n);
+    if (memory->failed) return kv_fail_to_score(err, s->n);
     const model_rows_view view = kv__view_of(s, lists);
     const model_score score = {.queries = asker->queries,
         .n_queries = asker->n,
@@ -174,7 +174,7 @@ static int sum_saliency(kv_session *s, const kv_signal *asker, uint32_t from, ui
 static int pool_mean(float *x, uint32_t n, uint32_t half, base_err *err)
 {
     float *in = malloc(((size_t)n + 1) * sizeof *in);
-    if (!in) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n);
+    if (!in) return kv_fail_to_score(err, n);
     memcpy(in, x, n * sizeof *in);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t from = i > half ? i - half : 0, to = n - i > half + 1 ? i + half + 1 : n;
@@ -197,7 +197,7 @@ static int score_heads(kv_session *s, choice *c, const atomic_bool *cancel, base
     model_lane_list *lists = kv_work_zero(&memory, s->n_lanes, sizeof *lists);
     uint8_t *heads = kv_work_zero(&memory, (size_t)s->compute.shape.n_layer * s->compute.n_head, 1);
     float **mass = NULL;
-    int rc = runs && !memory.failed ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
+    int rc = runs && !memory.failed ? 0 : kv_fail_to_score(err, n_rows);
     if (!rc) kv__heads_below(s, c->cut, KV_HEADS_BELOW, heads);
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
         lists[lane] = (model_lane_list){.runs = runs, .n_runs = n_runs, .n_rows = n_rows};

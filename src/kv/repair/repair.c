@@ -171,7 +171,7 @@ static int score_rows(
     model_lane_list *lists = kv_work_zero(&w->memory, n_lanes, sizeof *lists);
     float **mass = kv_work_zero(&w->memory, n_lanes, sizeof *mass);
     float *rows = kv_work_take(&w->memory, (size_t)w->n_rows * n_lanes, sizeof *rows);
-    if (w->memory.failed) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", w->n_rows);
+    if (w->memory.failed) return kv_fail_to_score(err, w->n_rows);
     for (uint32_t lane = 0; lane < n_lanes; lane++) {
         lists[lane] = (model_lane_list){.runs = w->runs, .n_runs = w->n_runs, .n_rows = w->n_rows};
         if (w->weight[lane]) mass[lane] = rows + (size_t)lane * w->n_rows;
@@ -218,7 +218,7 @@ static int score_signal(kv_session *s, work *w, base_err *err)
     if (cut < s->compute.shape.n_layer) {
         const uint32_t n_heads = s->compute.shape.n_layer * s->compute.n_head;
         w->heads = kv_work_take(&w->memory, n_heads, 1);
-        if (!w->heads) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", w->n_rows);
+        if (!w->heads) return kv_fail_to_score(err, w->n_rows);
         kv__heads_below(s, cut, heads ? KV_HEADS_BELOW : n_heads, w->heads);
         heads = w->heads;
     }
