@@ -82,13 +82,10 @@ void kv_session_forget(kv_session *s); /* what was computed ahead */
 /* ---- what leaves and comes back ---- */
 
 /*
- * At a pause: tokens [from, to) (the newest message or tool result, already appended without the template's
- * tail) say what they need; evicted rows that they ask for come back, at their index and phase. Which tokens
- * count (content words and identifiers, at most 8) is given as `queries` (token indices, ascending; NULL:
- * chosen evenly). Nothing to do is fine.
+ * At a pause: the newest message or tool result says what it needs; evicted rows that it asks for come back,
+ * at their index and phase. Nothing to do is fine. BASE_E_USAGE: tokens that are not there.
  */
-int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
-    const atomic_bool *cancel, base_err *err);
+int kv_session_repair(kv_session *s, const kv_ask *ask, const atomic_bool *cancel, base_err *err);
 /*
  * Repairs listen to a model's retrieval heads (kv_options.heads_file). Would they help a session that has a budget,
  * began before they were known, and of which no row has left yet? Then they can still be set; later it goes on with

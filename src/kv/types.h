@@ -144,6 +144,18 @@ typedef struct kv_segment {
     const uint64_t *only;
 } kv_segment;
 
+/* Which message or result asks in a repair, and what it may ask for. */
+typedef struct kv_ask {
+    uint32_t from, to; /* its tokens, [from, to): appended already, without the template's tail */
+    const uint32_t
+        *queries; /* [n_queries] ascending: which of them count (content words, identifiers); 8 at most do */
+    uint32_t n_queries; /* 0: chosen evenly */
+    /* What only experiments say; NULL: as it is for a user. */
+    const struct kv_signal *signal; /* asks instead of [from, to): the last question's, another session's */
+    const uint64_t *among; /* [bits of n] evicted rows beside these are not scored and do not come back */
+    uint32_t *rank;        /* out, [n]: evicted rows that are asked for more; UINT32_MAX: nobody asked */
+} kv_ask;
+
 /* What decoded tokens read (decode=sentence or page, reading.h), sums since this session object was made. */
 typedef struct kv_reads {
     uint64_t steps;        /* tokens; those that were computed ahead too */

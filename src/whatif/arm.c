@@ -188,8 +188,8 @@ static int repair(whatif_arm *a, const whatif_step *t, base_err *err)
     }
     free(map.end);
     base_buf_free(&text);
-    return kv_session_repair(
-        a->session, t->from, t->to, n_queries ? queries : NULL, n_queries, a->cancel, err);
+    const kv_ask ask = {.from = t->from, .to = t->to, .queries = queries, .n_queries = n_queries};
+    return kv_session_repair(a->session, &ask, a->cancel, err);
 }
 
 static kv_manual order_of(kv_action action)

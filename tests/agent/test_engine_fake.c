@@ -113,7 +113,8 @@ static void test_engine_fake__plans_explain_the_live_rows(void **state)
     assert_int_equal(kv_session_manual(e->session, KV_MANUAL_EVICT, 3, 6, NULL), 0);
     kv_session_active_lanes(e->session, lanes);
     assert_int_equal(lanes[3], 0);
-    assert_int_equal(kv_session_repair(e->session, from, stats.n_tokens, queries, 1, NULL, NULL), 0);
+    assert_int_equal(
+        kv_session_repair(e->session, &(kv_ask){from, stats.n_tokens, queries, 1}, NULL, NULL), 0);
     assert_shadow_agrees(&s);
     kv_session_active_lanes(e->session, lanes);
     assert_int_equal(lanes[3], 3);

@@ -271,7 +271,7 @@ static run run_session(model *m, const char *policy, const int32_t *ids)
     if (kv_session_append(s, &context, ids, 800, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
     if (kv_session_append(s, &question, ids + 800, 20, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
     if (kv_session_evict(s, &err)) fail_msg("%s", err.msg);
-    if (kv_session_repair(s, 800, 820, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_repair(s, &(kv_ask){800, 820}, NULL, &err)) fail_msg("%s", err.msg);
     for (int i = 0; i < 4; i++)
         if (kv_session_append(s, &question, ids + 820 + i, 1, r.logits, NULL, NULL, &err))
             fail_msg("%s", err.msg);

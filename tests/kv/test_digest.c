@@ -93,7 +93,7 @@ static int live(kv_session *s, uint32_t turn, float *logits, base_err *err)
     kv_session_set_turn(s, turn);
     kv_session_ids(s, &n);
     int rc = kv_session_append(s, &asks, ids, 30, NULL, NULL, NULL, err);
-    if (!rc) rc = kv_session_repair(s, n, n + 30, NULL, 0, NULL, err);
+    if (!rc) rc = kv_session_repair(s, &(kv_ask){n, n + 30}, NULL, err);
     if (!rc) rc = kv_session_append(s, &result, ids + 30, 500, NULL, NULL, NULL, err);
     for (uint32_t i = 0; i < 8 && !rc; i++)
         rc = kv_session_append(s, &answer, ids + 530 + i, 1, logits, NULL, NULL, err);

@@ -454,7 +454,7 @@ static void test_fold__what_is_outshone_is_saved(void **state)
     const uint32_t asks = 7, query = TEXT + asks;
     kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_USER, .turn = 2, .queries = &asks, .n_queries = 1},
         ids + TEXT, ASKS);
-    if (kv_session_repair(s, TEXT, TEXT + ASKS, &query, 1, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_repair(s, &(kv_ask){TEXT, TEXT + ASKS, &query, 1}, NULL, &err)) fail_msg("%s", err.msg);
     const size_t n_bytes = kv_bits_words(s->n) * sizeof *s->outshone;
     uint64_t *outshone = base_xmalloc(n_bytes);
     memcpy(outshone, s->outshone, n_bytes);

@@ -45,7 +45,7 @@ static uint64_t run_turns(model *m, const char *policy, uint32_t budget)
     kit_append(s, KV_ORIGIN_TOOL, 1, ids + 50, 1000, NULL);
     kit_append(s, KV_ORIGIN_USER, 2, ids + 1050, 50, NULL);
     base_err err = {0};
-    if (kv_session_repair(s, 1050, 1100, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_repair(s, &(kv_ask){1050, 1100}, NULL, &err)) fail_msg("%s", err.msg);
     kit_append(s, KV_ORIGIN_TOOL, 2, ids + 1100, 400, logits);
     hash = base_hash64(logits, n_vocab * sizeof *logits, hash);
     kv_stats stats;
@@ -200,7 +200,7 @@ static void test_model__calibration_writes_heads_that_a_session_reads(void **sta
             m, &(kv_options){.budget = 700, .repair = 40, .heads_file = k / 2 ? path : NULL}, &observer);
         kit_append(s, KV_ORIGIN_TOOL, 1, ids, 850, NULL);
         kit_append(s, KV_ORIGIN_USER, 2, ids + 850, 50, NULL);
-        assert_int_equal(kv_session_repair(s, 850, 900, NULL, 0, NULL, NULL), 0);
+        assert_int_equal(kv_session_repair(s, &(kv_ask){850, 900}, NULL, NULL), 0);
         kv_session_free(s);
     }
     assert_true(hashes[0][0] == hashes[0][1] && hashes[1][0] == hashes[1][1]);
@@ -255,7 +255,7 @@ static void test_model__a_budget_leaves_layers_with_a_window_alone(void **state)
     kv_session *s = open_session(m, &(kv_options){.budget = 700, .repair = 40}, NULL);
     kit_append(s, KV_ORIGIN_TOOL, 1, ids, 1250, NULL);
     kit_append(s, KV_ORIGIN_USER, 2, ids + 1250, 50, NULL);
-    assert_int_equal(kv_session_repair(s, 1250, 1300, NULL, 0, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){1250, 1300}, NULL, NULL), 0);
     kv_session_get_stats(s, &stats);
     uint32_t n_whole = 0;
     for (uint32_t lane = 0; lane < model_rows_lanes(&shape); lane++) {
@@ -307,7 +307,7 @@ static kv_session *run_pruned(
     if (ret_left) *ret_left = stats.deferred_tokens;
     kit_append(s, KV_ORIGIN_USER, 2, ids + 1070, 50, NULL);
     base_err err = {0};
-    if (kv_session_repair(s, 1070, 1120, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_repair(s, &(kv_ask){1070, 1120}, NULL, &err)) fail_msg("%s", err.msg);
     kit_append(s, KV_ORIGIN_SCAFFOLD, 2, ids + 1120, 5, logits);
     return s;
 }

@@ -197,7 +197,7 @@ static void test_policy__a_pin_outranks_a_bar_and_a_bar_everything_else(void **s
     assert_int_equal(kv_session_manual(s, KV_MANUAL_DROP, 12, 15, NULL), BASE_E_STATE);
     /* Repair never returns what is barred, a person does. */
     kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_USER, .turn = 2}, ids, 40);
-    assert_int_equal(kv_session_repair(s, 500, 540, NULL, 0, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){500, 540}, NULL, NULL), 0);
     assert_int_equal(kit_active_in(s, 0, 50), 10);
     kv_why why;
     kv_session_why(s, 5, &why);

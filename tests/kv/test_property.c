@@ -312,7 +312,7 @@ static void repair(world *w, uint32_t a, uint32_t b)
 {
     if (w->n < 60) return;
     const uint32_t back = 1 + a % 50, from = w->n - back - (b % 3 ? 0 : b % (w->n - 55)), to = from + back;
-    const int r = kv_session_repair(w->s, from, to < w->n ? to : w->n, NULL, 0, NULL, NULL);
+    const int r = kv_session_repair(w->s, &(kv_ask){from, to < w->n ? to : w->n}, NULL, NULL);
     if (r && r != BASE_E_CANCELLED && r != BASE_E_STATE) complain(w, "repair failed", (uint32_t)r);
 }
 
@@ -328,12 +328,12 @@ static void cancel_repair(world *w, uint32_t a, uint32_t b)
     kv_session_logits(w->s, before, NULL, NULL);
     const uint32_t from = w->n - 1 - b % 50;
     if (a % 3) {
-        kv_session_repair(w->s, from, w->n, NULL, 0, &cancel, NULL);
+        kv_session_repair(w->s, &(kv_ask){from, w->n}, &cancel, NULL);
     } else {
         w->model.fail_after = 0; /* the replay's own pass is what is cut short */
         const uint64_t told = w->told;
         world keep = *w;
-        const int r = kv_session_repair(w->s, from, w->n, NULL, 0, NULL, NULL);
+        const int r = kv_session_repair(w->s, &(kv_ask){from, w->n}, NULL, NULL);
         w->model.fail_after = -1;
         if (r == 0) return; /* it needed no forward pass */
         memcpy(w->active, keep.active, sizeof w->active);

@@ -252,7 +252,7 @@ static void test_prune__a_repair_computes_the_lines_that_are_asked_for(void **st
     ids[4] = ids[5] = 30;
     append(s, KV_ORIGIN_USER, 2, ids, ASKED, queries, 2, NULL);
     const uint32_t tokens[] = {from + 4, from + 5};
-    assert_int_equal(kv_session_repair(s, from, s->n, tokens, 2, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){from, s->n, tokens, 2}, NULL, NULL), 0);
     for (uint32_t t = 16 + 30 * LINE; t < 16 + 31 * LINE; t++) {
         assert_int_equal(kv_session_cut(s, t), 0);
         for (uint32_t lane = 0; lane < s->n_lanes; lane++)
@@ -278,7 +278,7 @@ static void test_prune__a_repair_computes_no_more_than_it_may(void **state)
     append_turn(s, 11);
     const uint32_t before = deferred(s), from = s->n, asked[] = {from - ASKED + 4, from - ASKED + 5};
     const uint64_t layers = m.n_layers;
-    assert_int_equal(kv_session_repair(s, from - ASKED, from, asked, 2, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){from - ASKED, from, asked, 2}, NULL, NULL), 0);
     assert_int_equal(deferred(s), before);
     assert_true(m.n_layers == layers);
     make_ids(ids, ASKED, 9);
@@ -286,7 +286,7 @@ static void test_prune__a_repair_computes_no_more_than_it_may(void **state)
     ids[5] = 31;
     append(s, KV_ORIGIN_USER, 2, ids, ASKED, queries, 2, NULL);
     const uint32_t tokens[] = {from + 4, from + 5};
-    assert_int_equal(kv_session_repair(s, from, s->n, tokens, 2, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){from, s->n, tokens, 2}, NULL, NULL), 0);
     assert_int_equal(before - deferred(s), LINE); /* one of the two lines, whole */
     kv_session_free(s);
 }

@@ -584,7 +584,7 @@ static void test_reading__what_is_outshone_leaves_no_trace(void **state)
         assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 20, 380, NULL), 0);
         kit_fold(s);
         kit_append(s, KV_ORIGIN_USER, 2, ids + TEXT, ASKS, NULL);
-        assert_int_equal(kv_session_repair(s, TEXT, TEXT + ASKS, NULL, 0, NULL, &err), 0);
+        assert_int_equal(kv_session_repair(s, &(kv_ask){TEXT, TEXT + ASKS}, NULL, &err), 0);
         assert_true((kv_bits_count(s->outshone, kv_bits_words(s->n)) > 0) == (way < 3));
         if (way == 2) {
             assert_int_equal(kv_session_fork(s, &f, NULL, &err), 0);

@@ -44,7 +44,7 @@ static void test_repair__brings_the_asked_line_back_within_the_budget(void **sta
     const uint32_t query = 3020 + 7;
     log = (kit_seen){0};
     const uint64_t before = m.n_forward;
-    assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){3020, 3040, &query, 1}, NULL, NULL), 0);
     assert_int_equal(m.n_forward, before); /* its query was kept */
     assert_int_equal(log.n_plans, 1);
     assert_int_equal(log.last_cause, KV_CAUSE_REPAIR);
@@ -73,7 +73,7 @@ static void test_repair__focuses_on_what_answers_clearly(void **state)
         kv_session *s = with_needle(&m, &log, set, 1000);
         const uint32_t query = 3020 + 7;
         log = (kit_seen){0};
-        assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
+        assert_int_equal(kv_session_repair(s, &(kv_ask){3020, 3040, &query, 1}, NULL, NULL), 0);
         assert_int_equal(kit_active_in(s, 420, 430), 10);
         promoted[i] = (uint32_t)log.promoted;
         kv_session_free(s);
@@ -96,7 +96,7 @@ static void test_repair__computes_a_message_again(void **state)
         kv_session *s = with_needle(&m, &log, cases[i].set, 1000);
         const uint32_t query = 3020 + 7;
         const uint64_t before = m.n_forward;
-        assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
+        assert_int_equal(kv_session_repair(s, &(kv_ask){3020, 3040, &query, 1}, NULL, NULL), 0);
         assert_int_equal(kit_active_in(s, 420, 430), 10);
         assert_int_equal(m.n_forward - before, cases[i].computed);
         kv_session_free(s);
@@ -111,7 +111,7 @@ static void test_repair__what_came_back_stays_for_the_turn(void **state)
     const uint32_t query = 3020 + 7;
     int32_t more[1500];
     kit_make_classes(more, 1500, 50, 11);
-    assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){3020, 3040, &query, 1}, NULL, NULL), 0);
     log = (kit_seen){0};
     kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_ANSWER, .turn = 2}, more, 40);
     assert_int_equal(log.n_plans, 0); /* the repair left room for an answer's beginning */
@@ -137,7 +137,7 @@ static void test_repair__swaps_when_lanes_are_full(void **state)
         kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_ANSWER, .turn = 2}, more,
             1000 - stats.active < 100 ? 1000 - stats.active : 100);
     log = (kit_seen){0};
-    assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){3020, 3040, &query, 1}, NULL, NULL), 0);
     assert_int_equal(kit_active_in(s, 420, 430), 10);
     assert_true(log.promoted > 0);
     kv_session_get_stats(s, &stats);
@@ -156,7 +156,7 @@ static void test_repair__computes_queries_that_were_not_kept(void **state)
     kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_ANSWER, .turn = 2}, said, 30);
     const uint32_t query = 3040 + 12;
     const uint64_t before = m.n_forward;
-    assert_int_equal(kv_session_repair(s, 3040, 3070, &query, 1, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){3040, 3070, &query, 1}, NULL, NULL), 0);
     assert_int_equal(m.n_forward - before, 1);
     assert_int_equal(kit_active_in(s, 420, 430), 10);
     kv_session_free(s);
@@ -170,7 +170,7 @@ static void test_repair__the_papers_form_takes_bursts(void **state)
     kv_session *s = with_needle(&m, &log, paper, 1000);
     const uint32_t query = 3020 + 7;
     assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 400, 500, NULL), 0);
-    assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){3020, 3040, &query, 1}, NULL, NULL), 0);
     assert_int_equal(kit_active_in(s, 423, 446), 23); /* {i-2..i+20} around 425 */
     kv_session_free(s);
 }
@@ -183,16 +183,16 @@ static void test_repair__does_nothing_when_off_or_when_nothing_is_missing(void *
     kit_seen log = {0};
     kv_session *s = kit_open(&m, &(kv_options){.budget = 1000, .repair = -1}, &log);
     kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1}, ids, 600);
-    assert_int_equal(kv_session_repair(s, 300, 600, NULL, 0, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){300, 600}, NULL, NULL), 0);
     assert_int_equal(log.n_plans, 0);
     assert_int_equal(m.n_scored, 0);
     kv_session_free(s);
     s = kit_open(&m, &(kv_options){.budget = 1000, .repair = 0}, &log);
     kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1}, ids, 600);
     assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 100, 200, NULL), 0);
-    assert_int_equal(kv_session_repair(s, 300, 600, NULL, 0, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){300, 600}, NULL, NULL), 0);
     assert_int_equal(kit_active_in(s, 100, 200), 0);
-    assert_int_equal(kv_session_repair(s, 300, 601, NULL, 0, NULL, NULL), BASE_E_USAGE);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){300, 601}, NULL, NULL), BASE_E_USAGE);
     kv_session_free(s);
 }
 
@@ -203,7 +203,7 @@ static void test_repair__stale_text_does_not_come_back(void **state)
     kv_session *s = with_needle(&m, &log, NULL, 1000);
     const uint32_t query = 3020 + 7;
     assert_int_equal(kv_session_mark_stale(s, 420, 430, NULL), 0);
-    assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){3020, 3040, &query, 1}, NULL, NULL), 0);
     assert_int_equal(kit_active_in(s, 420, 430), 0);
     assert_int_equal(kv_session_manual(s, KV_MANUAL_PROMOTE, 420, 430, NULL), 0);
     assert_int_equal(kit_active_in(s, 420, 430), 10);
@@ -222,7 +222,7 @@ static void test_repair__looks_only_at_the_evicted_rows_it_is_given(void **state
         for (uint32_t t = with ? 420 : 440; t < 3000; t++) kv_bits_set(among, t);
         log = (kit_seen){0};
         const kv_ask ask = {3020, 3040, &query, 1, .among = among, .rank = rank};
-        assert_int_equal(kv_session_repair_by(s, &ask, NULL), 0);
+        assert_int_equal(kv_session_repair(s, &ask, NULL, NULL), 0);
         assert_int_equal(kit_active_in(s, 420, 430), with ? 10 : 0);
         assert_int_equal(rank[425], with ? 0 : UINT32_MAX);
         assert_int_equal(rank[3030], UINT32_MAX); /* the message itself */
@@ -240,7 +240,7 @@ static void test_repair__says_how_many_evicted_rows_were_asked_for_more(void **s
     const uint32_t query = 3020 + 7;
     kv_session *s = with_needle(&m, NULL, NULL, 1000);
     kv_session_active_lanes(s, before);
-    assert_int_equal(kv_session_repair_by(s, &(kv_ask){3020, 3040, &query, 1, .rank = rank}, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){3020, 3040, &query, 1, .rank = rank}, NULL, NULL), 0);
     assert_int_equal(rank[425], 0);
     for (uint32_t t = 0; t < 3020; t++) n_evicted += before[t] < FAKE_LANES;
     for (uint32_t t = 0; t < 3020; t++) {
@@ -260,7 +260,7 @@ static void test_pages__the_one_whose_largest_keys_answer_comes_first(void **sta
     const uint32_t query = 3020 + 7;
     kv_signal signal = {0};
     kv_session *s = with_needle(&m, NULL, NULL, 1000);
-    assert_int_equal(kv_session_signal(s, 3020, 3040, &query, 1, 64, &signal, NULL), 0);
+    assert_int_equal(kv_session_signal(s, &(kv_ask){3020, 3040, &query, 1}, 64, &signal, NULL), 0);
     assert_int_equal(kv_session_pages(s, 3020, &signal, 1, 1, bits, NULL), 0);
     for (uint32_t t = 0; t < 3020; t++) assert_int_equal(kv_bits_get(bits, t), t == 425);
     kv_bits_clear_range(bits, 0, 3020);

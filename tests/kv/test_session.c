@@ -80,7 +80,7 @@ static void test_session__a_budget_above_n_gives_the_bits_of_full(void **state)
             kit_append(full, origin, 1, ids + k * 500, 500, want);
             kit_append(s, origin, 1, ids + k * 500, 500, got);
             assert_int_equal(
-                kv_session_repair(s, (uint32_t)k * 500, (uint32_t)k * 500 + 500, NULL, 0, NULL, NULL), 0);
+                kv_session_repair(s, &(kv_ask){(uint32_t)k * 500, (uint32_t)k * 500 + 500}, NULL, NULL), 0);
             kit_assert_same_logits(want, got);
         }
         assert_int_equal(kv_session_schedule_hash(s), kv_session_schedule_hash(full));
@@ -468,7 +468,7 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
         } else if (what == 6) {
             kv_session_set_turn(s, ++turn);
         } else if (what < 9) {
-            assert_int_equal(kv_session_repair(s, from, to, NULL, 0, NULL, NULL), 0);
+            assert_int_equal(kv_session_repair(s, &(kv_ask){from, to}, NULL, NULL), 0);
         } else if (what < 12) {
             const int r = kv_session_manual(s, (kv_manual)test_below(&random, 5), from, to, NULL);
             assert_true(r == 0 || r == BASE_E_STATE || r == BASE_E_LIMIT);

@@ -85,7 +85,7 @@ static kv_session *lived_session(fake_model *m, uint64_t seed, float *logits)
     assert_int_equal(kv_session_mark_failed(s, 300, 320, NULL), 0);
     assert_int_equal(kv_session_mark_stale(s, 330, 350, NULL), 0);
     append(s, KV_ORIGIN_USER, 2, ids + 50, 60, NULL);
-    assert_int_equal(kv_session_repair(s, 800, 860, NULL, 0, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){800, 860}, NULL, NULL), 0);
     append(s, KV_ORIGIN_TOOL, 2, ids, 400, NULL);
     assert_int_equal(kv_session_truncate(s, 1200, NULL), 0);
     append(s, KV_ORIGIN_ANSWER, 2, ids + 800, 30, logits);
@@ -124,7 +124,7 @@ static uint64_t go_on(kv_session *s)
     uint32_t n = 0;
     kv_session_ids(s, &n);
     append(s, KV_ORIGIN_USER, 3, ids, 60, NULL);
-    assert_int_equal(kv_session_repair(s, n, n + 60, NULL, 0, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){n, n + 60}, NULL, NULL), 0);
     append(s, KV_ORIGIN_TOOL, 3, ids + 60, 540, logits);
     assert_int_equal(kv_session_undo_plan(s, NULL), 0);
     return base_hash64(logits, sizeof logits, fingerprint(s));
@@ -511,7 +511,7 @@ static void test_snapshot__a_logged_schedule_gives_the_state_again(void **state)
     append(a, KV_ORIGIN_USER, 1, ids, 100, NULL);
     append(a, KV_ORIGIN_TOOL, 1, ids + 100, 1000, NULL);
     append(a, KV_ORIGIN_USER, 2, ids + 1100, 400, NULL);
-    assert_int_equal(kv_session_repair(a, 1100, 1500, NULL, 0, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(a, &(kv_ask){1100, 1500}, NULL, NULL), 0);
     append(a, KV_ORIGIN_TOOL, 2, ids + 1500, 1000, want);
     assert_true(log.n >= 3);
     assert_int_equal(kv_session_new_over(&b, &c, &o, NULL, NULL), 0);

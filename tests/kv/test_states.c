@@ -327,7 +327,7 @@ static void test_states__a_real_model_evicts_and_goes_on(void **state)
             kit_append(x, KV_ORIGIN_USER, turn, ids, 300, NULL);
             for (uint32_t k = 0; k < 20; k++) kit_append(x, KV_ORIGIN_ANSWER, turn, ids + 300 + k, 1, NULL);
             kv_session_ids(x, &n);
-            if (kv_session_repair(x, n - 320, n - 20, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
+            if (kv_session_repair(x, &(kv_ask){n - 320, n - 20}, NULL, &err)) fail_msg("%s", err.msg);
         }
     assert_true(stats_of(s).active < stats_of(s).n_tokens); /* it did evict */
     assert_int_equal(stats_of(s).to_walk, 0);

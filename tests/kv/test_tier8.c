@@ -125,9 +125,9 @@ static void test_tier8__a_session_reads_what_it_packed(void **state)
     assert_int_equal(kv_table_unpack(&fork->table, 0, fork->n, NULL), 0);
     kv_session_get_stats(fork, &stats);
     assert_int_equal(stats.in_8_bits, 0);
-    assert_int_equal(kv_session_repair(exact, N, N + QUESTION, NULL, 0, NULL, NULL), 0);
-    assert_int_equal(kv_session_repair(small, N, N + QUESTION, NULL, 0, NULL, NULL), 0);
-    assert_int_equal(kv_session_repair(fork, N, N + QUESTION, NULL, 0, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(exact, &(kv_ask){N, N + QUESTION}, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(small, &(kv_ask){N, N + QUESTION}, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(fork, &(kv_ask){N, N + QUESTION}, NULL, NULL), 0);
     assert_true(small->lists.view[0].n_rows > 100);
     assert_memory_equal(
         small->lists.lane[0]->bits, fork->lists.lane[0]->bits, kv_bits_words(small->n) * sizeof(uint64_t));

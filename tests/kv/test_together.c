@@ -153,7 +153,7 @@ static void ask(world *w, uint32_t turn, const int32_t *ids, uint32_t n)
     if (kv_session_append(w->s, &g, ids, n, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
     check(w->s, false);
     const uint32_t from = w->s->n - n, tokens[] = {from + 4, from + 5, from + 6};
-    if (kv_session_repair(w->s, from, w->s->n, tokens, 3, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_repair(w->s, &(kv_ask){from, w->s->n, tokens, 3}, NULL, &err)) fail_msg("%s", err.msg);
     check(w->s, false);
     kit_append(w->s, KV_ORIGIN_SCAFFOLD, turn, ids, 4, w->logits);
 }

@@ -362,7 +362,7 @@ static kv_session *open_asked(fake_model *m, int32_t *ids)
 static void ask(kv_session *s)
 {
     const uint32_t query = TOKENS + 7;
-    assert_int_equal(kv_session_repair(s, TOKENS, TOKENS + ASKING, &query, 1, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){TOKENS, TOKENS + ASKING, &query, 1}, NULL, NULL), 0);
 }
 
 /* Says a token; how many rows of `outshone` visited it, and of all. */
@@ -484,7 +484,7 @@ static void test_visit__a_result_outshines_nothing(void **state)
     ask(s);
     assert_true(kv_bits_count(s->outshone, kv_bits_words(s->n)) > 0);
     kit_append(s, KV_ORIGIN_TOOL, 2, ids + TOKENS, ASKING, NULL);
-    assert_int_equal(kv_session_repair(s, TOKENS + ASKING, s->n, &query, 1, NULL, NULL), 0);
+    assert_int_equal(kv_session_repair(s, &(kv_ask){TOKENS + ASKING, s->n, &query, 1}, NULL, NULL), 0);
     assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
     kv_session_free(s);
     s = open_asked(&m, ids);

@@ -71,7 +71,7 @@ static void test_window__no_policy_chooses_there_and_counts_leave_it_out(void **
         append(s, KV_ORIGIN_TOOL, 1, 1500, 2);
         append(s, KV_ORIGIN_ANSWER, 1, 10, 3);
         append(s, KV_ORIGIN_USER, 2, 20, 4);
-        assert_int_equal(kv_session_repair(s, 1530, 1550, NULL, 0, NULL, NULL), 0);
+        assert_int_equal(kv_session_repair(s, &(kv_ask){1530, 1550}, NULL, NULL), 0);
         assert_true(log.n_plans > 0 && log.evicted > 0);
         assert_windows_are_whole(s);
         kv_session_get_stats(s, &stats);
@@ -97,7 +97,7 @@ static void test_window__a_repair_by_lanes_leaves_it_out_too(void **state)
         kv_session *s = kit_open(&m, &(kv_options){.budget = BUDGET, .set = forms[i], .repair = 40}, &log);
         append(s, KV_ORIGIN_TOOL, 1, 1500, 2);
         append(s, KV_ORIGIN_USER, 2, 20, 4);
-        assert_int_equal(kv_session_repair(s, 1500, 1520, NULL, 0, NULL, NULL), 0);
+        assert_int_equal(kv_session_repair(s, &(kv_ask){1500, 1520}, NULL, NULL), 0);
         assert_int_equal(log.last_cause, KV_CAUSE_REPAIR);
         assert_true(log.promoted > 0);
         assert_windows_are_whole(s);

@@ -247,7 +247,7 @@ static void tell_result(recorder *r, float *logits)
     const uint32_t n_queries = find_queries(ids + from, REQUEST, queries);
     for (uint32_t i = 0; i < n_queries; i++) queries[i] += from;
     assert_int_equal(
-        kv_session_repair(r->s, from, from + REQUEST, n_queries ? queries : NULL, n_queries, NULL, NULL), 0);
+        kv_session_repair(r->s, &(kv_ask){from, from + REQUEST, queries, n_queries}, NULL, NULL), 0);
     record_release(r);
     record_text(r, KV_ORIGIN_SCAFFOLD, "-tool+assistant", 2, logits);
 }
@@ -282,7 +282,7 @@ void record_ask(recorder *r)
     const uint32_t n_queries = find_queries(ids + from, REQUEST, queries);
     for (uint32_t i = 0; i < n_queries; i++) queries[i] += from;
     assert_int_equal(
-        kv_session_repair(r->s, from, from + REQUEST, n_queries ? queries : NULL, n_queries, NULL, NULL), 0);
+        kv_session_repair(r->s, &(kv_ask){from, from + REQUEST, queries, n_queries}, NULL, NULL), 0);
     record_release(r);
     record_text(r, KV_ORIGIN_SCAFFOLD, "-user+assistant", 2, logits);
     for (int i = 0; answer(r, logits) && i < 3; i++) tell_result(r, logits);

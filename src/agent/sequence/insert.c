@@ -351,8 +351,8 @@ int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err)
         if (!n_queries || queries[n_queries - 1] < token) queries[n_queries++] = token;
     }
     const uint64_t start = base_clock_ns();
-    int rc = kv_session_repair(
-        a->engine->session, from, to, n_queries ? queries : NULL, n_queries, a->cancel, err);
+    const kv_ask ask = {.from = from, .to = to, .queries = queries, .n_queries = n_queries};
+    int rc = kv_session_repair(a->engine->session, &ask, a->cancel, err);
     a->ledger.sums.prefill_ns +=
         base_clock_ns() - start; /* it may compute rows, and who asked waits for that too */
     agent__tell_visits(a);

@@ -86,7 +86,7 @@ static int run_form(
         r = kv_session_set_policy(s, &o, err);
         kv_session_get_stats(s, &before);
         const uint64_t start = base_clock_ns();
-        if (!r) r = kv_session_repair(s, before.n_tokens - QUESTION, before.n_tokens, NULL, 0, NULL, err);
+        if (!r) r = kv_session_repair(s, &(kv_ask){before.n_tokens - QUESTION, before.n_tokens}, NULL, err);
         all_ms[i] = (double)(base_clock_ns() - start) / 1e6;
         kv_session_get_stats(s, &after);
         score_ms[i] = after.score_ms - before.score_ms;

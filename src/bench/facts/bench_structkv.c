@@ -223,7 +223,8 @@ static int ask(bench *b, kv_session *s, const ruler_question *q, const ruler_ite
     int r = append(s, KV_ORIGIN_USER, one->turn, &q->ids, q, NULL, NULL, err);
     const uint64_t repair_start = base_clock_ns();
     if (!r && one->turn == 2 && b->restore) {
-        r = kv_session_repair(s, from, from + (uint32_t)q->ids.n, queries, q->n_queries, NULL, err);
+        const kv_ask asks = {from, from + (uint32_t)q->ids.n, queries, q->n_queries};
+        r = kv_session_repair(s, &asks, NULL, err);
         x[REPAIR_MS] = (double)(base_clock_ns() - repair_start) / 1e6;
     }
     if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, one->turn, &q->tail, NULL, NULL, logits, err);

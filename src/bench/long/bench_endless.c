@@ -271,7 +271,7 @@ static int put_question(bench *b, kv_session *s, uint64_t k, found *ret, base_er
     int r = append(s, &question, &ids, NULL, err);
     kv_session_ids(s, &to);
     for (uint32_t i = 0; i < n_named; i++) named[i] += from;
-    if (!r) r = kv_session_repair(s, from, to, named, n_named, NULL, err);
+    if (!r) r = kv_session_repair(s, &(kv_ask){from, to, named, n_named}, NULL, err);
     ret->repaired = active_share(s, b->places[k]);
     if (!r) r = append(s, &scaffold, &tail, b->logits, err);
     ret->message = (timed){(uint32_t)(ids.n + tail.n), base_clock_cpu_ns() - start};

@@ -305,7 +305,7 @@ static int ask(bench *b, kv_session *s, const char *say, asked *ret, base_err *e
     kv_session_ids(s, &to);
     ret->message_s = seconds_since(&at);
     for (uint32_t i = 0; i < n_queries; i++) queries[i] += from;
-    if (!rc) rc = kv_session_repair(s, from, to, n_queries ? queries : NULL, n_queries, NULL, err);
+    if (!rc) rc = kv_session_repair(s, &(kv_ask){from, to, queries, n_queries}, NULL, err);
     ret->repair_s = seconds_since(&at);
     b->open_role = MODEL_ROLE_USER;
     if (!rc) rc = open_message(b, s, MODEL_ROLE_ASSISTANT, ret->logits, err);

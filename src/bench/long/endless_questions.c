@@ -89,7 +89,7 @@ static int put(question *q, base_err *err)
     int r = append(q, &asks, &ids, NULL, err);
     kv_session_ids(q->s, &to);
     for (uint32_t i = 0; i < n_queries; i++) queries[i] += from;
-    if (!r) r = kv_session_repair(q->s, from, to, queries, n_queries, NULL, err);
+    if (!r) r = kv_session_repair(q->s, &(kv_ask){from, to, queries, n_queries}, NULL, err);
     if (!r) r = append(q, &opens, &tail, q->logits, err);
     model_ids_free(&ids);
     model_ids_free(&tail);

@@ -101,7 +101,7 @@ static int ask(bench *b, const kv_session *whole, uint32_t k, base_err *err)
     if (!r) kv_session_ids(s, &from);
     if (!r) r = kv_session_append(s, &g, ids.ids, (uint32_t)ids.n, NULL, NULL, NULL, err);
     if (!r) kv_session_ids(s, &to);
-    if (!r) r = kv_session_signal(s, from, to, NULL, 0, MOST_ASK, &signal, err);
+    if (!r) r = kv_session_signal(s, &(kv_ask){from, to}, MOST_ASK, &signal, err);
     if (!r)
         r = kv_session_clusters(
             s, &signal, (uint32_t)b->lanes, ways, N_WAYS, shares, N_SHARES, mean, worst, err);

@@ -298,7 +298,7 @@ static int rows_in_time(
     int e = r->row_ms > 0 ? 0 : kv_session_fork(s, &f, NULL, err);
     if (f) {
         const clock_t start = clock();
-        e = kv_session_repair_by(f, &(kv_ask){.from = from, .to = length(f), .signal = signal}, err);
+        e = kv_session_repair(f, &(kv_ask){.from = from, .to = length(f), .signal = signal}, NULL, err);
         r->row_ms = (double)(clock() - start) * 1000 / CLOCKS_PER_SEC / r->info->n_threads / from;
         kv_session_free(f);
     }
@@ -349,7 +349,7 @@ static int repair_as_shipped(kv_session *s, const recall_turn *t, base_err *err)
     uint32_t queries[RECALL_MOST_ASKING], n = t->n_queries;
     if (n > RECALL_MOST_ASKING) n = RECALL_MOST_ASKING;
     for (uint32_t i = 0; i < n; i++) queries[i] = from + t->queries[(size_t)i * t->n_queries / n];
-    return kv_session_repair(s, from, to, n ? queries : NULL, n, NULL, err);
+    return kv_session_repair(s, &(kv_ask){from, to, queries, n}, NULL, err);
 }
 
 static int repair(recall *r, kv_session *s, const struct condition *c, uint32_t k, uint32_t turn,
@@ -382,12 +382,12 @@ static int repair(recall *r, kv_session *s, const struct condition *c, uint32_t 
     uint64_t *among_bits = calloc(to / 64 + 1, sizeof *among_bits);
     if (!e && (!rank || !among_bits)) e = base_fail(err, BASE_E_NOMEM, "no memory for %u rows", to);
     if (!e && c->among) {
-        e = kv_session_signal(s, from, to, t->n_queries ? queries : NULL, t->n_queries, 64, &mine, err);
+        e = kv_session_signal(s, &ask, 64, &mine, err);
         if (!e) e = choose_among(r, s, c, t, from, &mine, among_bits, err);
         ask.among = among_bits;
     }
     ask.rank = rank;
-    if (!e) e = kv_session_repair_by(s, &ask, err);
+    if (!e) e = kv_session_repair(s, &ask, NULL, err);
     if (!e) note_ranks(t, rank, one);
     kv_signal_fini(&mine);
     free(rank);
@@ -440,7 +440,8 @@ static int run_condition(
         const uint32_t to = e ? 0 : length(s);
         kv_signal mine = {0};
         if (!e && c->asker == ASKS_STALE)
-            e = kv_session_signal(s, to - (uint32_t)r->item->turns[turn].ids.n, to, NULL, 0, 64, &mine, err);
+            e = kv_session_signal(
+                s, &(kv_ask){to - (uint32_t)r->item->turns[turn].ids.n, to}, 64, &mine, err);
         if (!e) e = answer_turn(r, s, c, k, turn, turn > 1 ? &last : &r->stale, &one, &answers, err);
         kv_signal_fini(&last);
         last = mine;
@@ -529,7 +530,7 @@ static int ask(const kv_session *s, const recall_turn *t, kv_signal *ret, base_e
     if (e) return e;
     const uint32_t from = length(f);
     e = append(f, KV_ORIGIN_USER, 1, &t->ids, t, NULL, err);
-    if (!e) e = kv_session_signal(f, from, from + (uint32_t)t->ids.n, NULL, 0, 64, ret, err);
+    if (!e) e = kv_session_signal(f, &(kv_ask){from, from + (uint32_t)t->ids.n}, 64, ret, err);
     kv_session_free(f);
     return e;
 }

@@ -118,7 +118,7 @@ static int append_message(guest *g, const transcript_message *m, bool repairs, u
     if (!r) r = append(g, m->origin, &m->text, 0, m->call_from, found, err);
     kv_session_ids(g->rows, &to);
     if (!r && repairs && asks && is_whole && to > from)
-        r = kv_session_repair(g->rows, from, to, NULL, 0, NULL, err);
+        r = kv_session_repair(g->rows, &(kv_ask){from, to}, NULL, err);
     if (!r) r = append(g, KV_ORIGIN_CALL, &m->text, m->call_from, (uint32_t)m->text.n, found, err);
     if (!r) r = append(g, KV_ORIGIN_SCAFFOLD, &m->end, 0, (uint32_t)m->end.n, found, err);
     return r;

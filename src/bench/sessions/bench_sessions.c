@@ -149,7 +149,7 @@ static int cut_fork(const kv_session *whole, kv_options o, uint32_t from, kv_ses
     if (!r) r = kv_session_set_policy(*ret, &o, err);
     if (!r) r = kv_session_evict(*ret, err);
     if (!r) kv_session_ids(*ret, &n);
-    if (!r && from < n) r = kv_session_repair(*ret, from, n, NULL, 0, NULL, err);
+    if (!r && from < n) r = kv_session_repair(*ret, &(kv_ask){from, n}, NULL, err);
     return r;
 }
 
@@ -214,7 +214,7 @@ static int replay(bench *b, const condition *c, tally *t, condition *late, uint3
         if (asks) kv_session_ids(s, &from);
         if (!r) r = tally_append(s, m->origin, turn, &m->text, 0, m->call_from, NULL, t, err);
         kv_session_ids(s, &n);
-        if (!r && asks && n > from) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
+        if (!r && asks && n > from) r = kv_session_repair(s, &(kv_ask){from, n}, NULL, err);
         if (!r && calls && !b->quotes) r = count_call(b, s, c, at, turn, m, t, err);
         if (!r && calls)
             r = count_late(b, s, late, n_late, from, turn, m, b->quotes ? NULL : &b->calls[at], err);

@@ -85,7 +85,7 @@ static int compress(const sample_context *x, const sample_question *q, const str
     if (!r && c->repairs) {
         uint32_t n = 0;
         kv_session_ids(*ret, &n);
-        r = kv_session_repair(*ret, (uint32_t)x->head.n + x->n_tokens, n, NULL, 0, NULL, err);
+        r = kv_session_repair(*ret, &(kv_ask){(uint32_t)x->head.n + x->n_tokens, n}, NULL, err);
     }
     return r;
 }

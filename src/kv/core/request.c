@@ -64,19 +64,18 @@ int kv__keep_asked(kv_session *s, const kv_segment *g, uint32_t first, const kv_
     return 0;
 }
 
-/* At most `most` places of kept queries in [from, to): of those named, else an even choice. */
-static uint32_t choose_places(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, uint32_t most, uint32_t *places)
+/* At most `most` places of kept queries of what asks: of those named, else an even choice. */
+static uint32_t choose_places(const kv_session *s, const kv_ask *ask, uint32_t most, uint32_t *places)
 {
     uint32_t n = 0, first = 0, last = s->recent.n;
-    while (first < last && s->recent.tokens[first] < from) first++;
-    while (last > first && s->recent.tokens[last - 1] >= to) last--;
+    while (first < last && s->recent.tokens[first] < ask->from) first++;
+    while (last > first && s->recent.tokens[last - 1] >= ask->to) last--;
     uint32_t found[KV_RECENT_QUERIES];
     for (uint32_t i = first, q = 0; i < last; i++) {
-        while (q < n_queries && queries[q] < s->recent.tokens[i]) q++;
-        if (q < n_queries && queries[q] == s->recent.tokens[i]) found[n++] = i;
+        while (q < ask->n_queries && ask->queries[q] < s->recent.tokens[i]) q++;
+        if (q < ask->n_queries && ask->queries[q] == s->recent.tokens[i]) found[n++] = i;
     }
-    for (uint32_t i = first; i < last && !n_queries; i++) found[n++] = i;
+    for (uint32_t i = first; i < last && !ask->n_queries; i++) found[n++] = i;
     if (!n)
         for (uint32_t i = first; i < last; i++) found[n++] = i; /* none of those named was kept */
     const uint32_t take = n < most ? n : most;
@@ -84,11 +83,10 @@ static uint32_t choose_places(const kv_session *s, uint32_t from, uint32_t to, c
     return take;
 }
 
-int kv__kept_signal(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, uint32_t most, kv_signal *ret, base_err *err)
+int kv__kept_signal(const kv_session *s, const kv_ask *ask, uint32_t most, kv_signal *ret, base_err *err)
 {
     uint32_t places[KV_RECENT_QUERIES];
-    const uint32_t n = choose_places(s, from, to, queries, n_queries, most, places);
+    const uint32_t n = choose_places(s, ask, most, places);
     kv_signal_init(ret, s->recent.n_layer, s->recent.n_head, s->recent.head_dim);
     return n ? kv_signal_pick(&s->recent, places, n, ret, err) : 0;
 }

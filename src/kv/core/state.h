@@ -275,9 +275,8 @@ int kv__take_signal(
     kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err);
 /* What a request that begins at `first` names; else nothing is known of it but its end. */
 int kv__keep_asked(kv_session *s, const kv_segment *g, uint32_t first, const kv_signal *kept, base_err *err);
-/* At most `most` kept queries of [from, to), of those named if any are; *ret empty: none was kept. */
-int kv__kept_signal(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, uint32_t most, kv_signal *ret, base_err *err);
+/* At most `most` kept queries of what asks, of those named if any are; *ret empty: none was kept. */
+int kv__kept_signal(const kv_session *s, const kv_ask *ask, uint32_t most, kv_signal *ret, base_err *err);
 
 /* ---- excerpt.c: excerpts that read only what stands before them all, and themselves ---- */
 

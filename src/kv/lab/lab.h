@@ -5,7 +5,7 @@
 #ifndef KVIST_KV_LAB_H
 #define KVIST_KV_LAB_H
 
-#include "kv/repair/ask.h"
+#include "kv/core/signal.h"
 #include "kv/session.h"
 
 /*
@@ -14,9 +14,6 @@
  */
 int kv_session_peek(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n,
     const uint32_t *want, uint32_t n_want, float *logits, base_err *err);
-
-/* kv_session_repair as an experiment wants it (ask.h). */
-int kv_session_repair_by(kv_session *s, const kv_ask *ask, base_err *err);
 
 /*
  * Evicted rows below `to` by summaries of their pages (RepairKV's PageSummary, after Quest): pages of
@@ -62,9 +59,8 @@ int kv_session_clusters(kv_session *s, const kv_signal *asks, uint32_t step, con
     uint32_t n_ways, const double *shares, uint32_t n_shares, double *ret_mean, double *ret_worst,
     base_err *err);
 
-/* The signal of [from, to): at most `most` of its kept queries, of those named in `queries` when some are. */
-int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
-    uint32_t most, kv_signal *ret, base_err *err);
+/* The signal of what asks: at most `most` of its kept queries, of those named when some are. */
+int kv_session_signal(kv_session *s, const kv_ask *ask, uint32_t most, kv_signal *ret, base_err *err);
 
 /*
  * Asks the excerpt whose segment begins at token `at` a question by itself: *ret_surprise (may be NULL) is

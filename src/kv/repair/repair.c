@@ -21,7 +21,6 @@
 #include "kv/plan/plan.h"
 #include "kv/read/reading.h"
 #include "kv/read/visit.h"
-#include "kv/repair/ask.h"
 #include "kv/repair/choose.h"
 #include "kv/repair/repair.h"
 #include "kv/rows/bits.h"
@@ -129,16 +128,11 @@ static int work_init(
     return 0;
 }
 
-static uint32_t count_named(const kv_ask *ask)
-{
-    return ask->queries ? ask->n_queries : 0;
-}
-
 /* Queries that were not kept are computed again, one pass each. */
 static int recompute_signal(kv_session *s, work *w, uint32_t most, base_err *err)
 {
     const kv_ask *ask = w->ask;
-    const uint32_t n_named = count_named(ask), have = n_named ? n_named : ask->to - ask->from;
+    const uint32_t n_named = ask->n_queries, have = n_named ? n_named : ask->to - ask->from;
     const uint32_t take = have < most ? have : most;
     float *query = malloc(kv__memory_floats(s) * sizeof *query);
     int rc = query ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for the queries of a repair");
@@ -155,11 +149,9 @@ static int recompute_signal(kv_session *s, work *w, uint32_t most, base_err *err
 
 static int find_signal(kv_session *s, work *w, base_err *err)
 {
-    const kv_ask *ask = w->ask;
     uint32_t most = (uint32_t)s->parameters.queries;
     if (most > KV_RECENT_QUERIES) most = KV_RECENT_QUERIES;
-    const int rc =
-        kv__kept_signal(s, ask->from, ask->to, ask->queries, count_named(ask), most, &w->signal, err);
+    const int rc = kv__kept_signal(s, w->ask, most, &w->signal, err);
     return rc || w->signal.n ? rc : recompute_signal(s, w, most, err);
 }
 
@@ -524,7 +516,7 @@ static bool anything_missing(const kv_session *s, const uint64_t *eligible)
     return false;
 }
 
-int kv__repair(kv_session *s, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
+int kv_session_repair(kv_session *s, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
 {
     if (ask->from >= ask->to || ask->to > s->n)
         return base_fail(
@@ -543,11 +535,4 @@ int kv__repair(kv_session *s, const kv_ask *ask, const atomic_bool *cancel, base
     }
     work_free(&w);
     return rc;
-}
-
-int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
-    const atomic_bool *cancel, base_err *err)
-{
-    const kv_ask ask = {.from = from, .to = to, .queries = queries, .n_queries = n_queries};
-    return kv__repair(s, &ask, cancel, err);
 }

@@ -5,10 +5,7 @@
 #define KVIST_KV_REPAIR_H
 
 #include "kv/core/state.h"
-#include "kv/repair/ask.h"
 
-/* repair.c: kv_session_repair as `ask` says. */
-int kv__repair(kv_session *s, const kv_ask *ask, const atomic_bool *cancel, base_err *err);
 /* choose.c: the rows that come with anchor i. */
 void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to);
 
