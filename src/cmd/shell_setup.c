@@ -92,10 +92,10 @@ static int configure(int argc, char **argv, shell_options *o, const option_row *
     return BASE_OK;
 }
 
-/* False: it is over, with *ret_status. */
-static bool parse(int argc, char **argv, shell_options *o, const char *usage, int *ret_status)
+/* The shell's own options, with where the value of each goes; the caller frees. */
+static option_row *list_options(shell_options *o)
 {
-    const option_row own[] = {
+    const option_row rows[] = {
         {"-p", OPTION_TEXT, &o->prompt, "TEXT", "one request without a screen; - reads it from stdin"},
         {"--input", OPTION_WORD, &o->input, "jsonl",
             "with -p -: several requests on stdin, an object a line, "
@@ -161,6 +161,13 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
         {"--fake-script", OPTION_TEXT, &o->fake_script}, /* a scripted engine, for tests */
         {0},
     };
+    return memcpy(base_xmalloc(sizeof rows), rows, sizeof rows);
+}
+
+/* False: it is over, with *ret_status. */
+static bool parse(int argc, char **argv, shell_options *o, const char *usage, int *ret_status)
+{
+    option_row *own = list_options(o);
     const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n_rest = 0;
     base_err why = {0}, *err = &why;
@@ -176,6 +183,7 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
     if (goes_on && !code) code = check_folder(o->dir, err);
     if (goes_on && !code) code = configure(argc, argv, o, own, err);
     free(rest);
+    free(own);
     if (code) *ret_status = cmd_complain(err);
     return goes_on && !code;
 }
