@@ -18,8 +18,7 @@
 typedef struct body {
     char *lead, *value; /* NULL: none */
     uint32_t from, to;  /* of the source, without brackets */
-    bool has_locals;
-    char *local; /* one that it declares; NULL: none */
+    char *local;        /* one that it declares; NULL: none */
 } body;
 
 static bool refuse(const refactor *x, const char *why)
@@ -102,64 +101,89 @@ static char *with_self(const refactor *x, char *s)
     return base_buf_take(&out);
 }
 
-static bool read_body(const refactor *x, body *ret)
+/* What stands in the function's brackets. */
+typedef struct inside {
+    size_t from, to; /* of the source, without brackets and blanks */
+    char *code;      /* these bytes, with comments and docstring blank */
+} inside;
+
+static bool find_inside(const refactor *x, inside *ret)
 {
-    static const char *const forbidden[] = {
-        "yield", "await", "defer", "goto", "nonlocal", "super", "recover"};
     const refactor_file *f = x->target.in;
     const code_definition *d = x->target.definition;
     const char *text = f->file.text.data;
     size_t from = d->body_from, to = d->body_to;
     if (!to) return refuse(x, "its body is not in the tree");
     if (text[d->from] == '@') return refuse(x, "it is decorated");
-    char *all = code_blank_comments(f->language->name, text + d->from, d->body_to - d->from);
-    const bool is_async = code_has_identifier(all, d->body_from - d->from, "async");
-    char *code = base_xstrndup(all + (from - d->from), to - from); /* comments and docstring are blank */
-    free(all);
+    char *code = code_blank_comments(f->language->name, text + d->from, to - d->from);
+    const bool is_async = code_has_identifier(code, from - d->from, "async");
     while (from < to && (isspace((unsigned char)text[from]) || text[from] == ':')) from++;
     if (from < to && text[from] == '{' && text[to - 1] == '}') {
         from++;
         to--;
     }
-    const size_t begin = d->body_from;
-    bool is_good = !is_async || refuse(x, "it is async");
-    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden && is_good; i++)
-        if (has_word(code, forbidden[i])) is_good = refuse_name(x, "it has a %s", forbidden[i]);
-    if (is_good && has_word(code, x->name)) is_good = refuse(x, "it calls itself");
-    while (from < to && isspace((unsigned char)code[from - begin])) from++;
+    while (from < to && isspace((unsigned char)code[from - d->from])) from++;
     while (to > from && isspace((unsigned char)text[to - 1])) to--;
+    *ret = (inside){from, to, base_xstrndup(code + (from - d->from), to - from)};
+    free(code);
+    return !is_async || refuse(x, "it is async");
+}
+
+/* Nothing in it needs a function of its own around it. */
+static bool check_words(const refactor *x, const char *code)
+{
+    static const char *const forbidden[] = {
+        "yield", "await", "defer", "goto", "nonlocal", "super", "recover"};
+    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++)
+        if (has_word(code, forbidden[i])) return refuse_name(x, "it has a %s", forbidden[i]);
+    return !has_word(code, x->name) || refuse(x, "it calls itself");
+}
+
+/* Blanks from the beginning of the line; 0 where something else stands in front. */
+static size_t indent_of(const char *text, size_t at)
+{
+    const size_t line = tool__line_begin(text, at);
+    return is_blank(text, line, at) ? at - line : 0;
+}
+
+/* What its one return, `at` bytes behind the beginning, returns: the last statement of the function itself. */
+static bool read_value(const refactor *x, const inside *in, size_t at, char **ret)
+{
+    const char *text = x->target.in->file.text.data;
+    const size_t begin = in->from + at, behind = begin + strlen("return");
+    const bool is_level = is_blank(text, tool__line_begin(text, begin), begin) &&
+                          indent_of(text, begin) == indent_of(text, in->from);
+    size_t end = in->to, value = behind;
+    while (end > begin && isspace((unsigned char)in->code[end - in->from - 1])) end--;
+    while (end > begin && (text[end - 1] == ';' || isspace((unsigned char)text[end - 1]))) end--;
+    while (value < end && isspace((unsigned char)text[value])) value++;
+    if (at && !is_level) return refuse(x, "it returns from inside of a block");
+    if (memchr(text + behind, ';', end - behind)) return refuse(x, "something stands behind its return");
+    if (value == end) return refuse(x, "it returns without a value");
+    if (memchr(in->code + (value - in->from), '\n', end - value) &&
+        x->target.in->language->family == REFACTOR_PYTHON && !strchr("([{", text[value]))
+        return refuse(x, "what it returns goes over several lines");
+    *ret = base_xstrndup(text + value, end - value);
+    return true;
+}
+
+static bool read_body(const refactor *x, body *ret)
+{
+    const char *text = x->target.in->file.text.data;
+    inside in = {0};
     size_t at = 0;
-    char *inner = base_xstrndup(code + (from - begin), to - from);
-    const uint32_t n_returns = count_word(inner, "return", &at);
-    if (is_good && n_returns > 1) is_good = refuse(x, "it returns in several places");
-    const size_t line = tool__line_begin(text, from), indent = is_blank(text, line, from) ? from - line : 0;
-    if (is_good && n_returns) {
-        const size_t own = tool__line_begin(text, from + at);
-        const bool is_first = at == 0, is_level = is_blank(text, own, from + at) && from + at - own == indent;
-        size_t end = to;
-        while (end > from + at && isspace((unsigned char)code[end - begin - 1])) end--;
-        while (end > from + at && (text[end - 1] == ';' || isspace((unsigned char)text[end - 1]))) end--;
-        const size_t behind = from + at + strlen("return");
-        size_t value = behind;
-        while (value < end && isspace((unsigned char)text[value])) value++;
-        if (!is_first && !is_level) is_good = refuse(x, "it returns from inside of a block");
-        if (is_good && memchr(text + behind, ';', end - behind))
-            is_good = refuse(x, "something stands behind its return");
-        if (is_good && value == end) is_good = refuse(x, "it returns without a value");
-        if (is_good && memchr(inner + (value - from), '\n', end - value) &&
-            f->language->family == REFACTOR_PYTHON && !strchr("([{", text[value]))
-            is_good = refuse(x, "what it returns goes over several lines");
-        if (is_good) ret->value = base_xstrndup(text + value, end - value);
-        to = from + at;
-    }
-    if (is_good && to > from) ret->lead = without_indent(text, line == from || indent ? line : from, to);
+    bool is_good = find_inside(x, &in) && check_words(x, in.code);
+    const uint32_t n_returns = is_good ? count_word(in.code, "return", &at) : 0;
+    if (n_returns > 1) is_good = refuse(x, "it returns in several places");
+    if (n_returns == 1) is_good = read_value(x, &in, at, &ret->value);
+    const size_t to = n_returns ? in.from + at : in.to;
+    if (is_good && to > in.from) ret->lead = without_indent(text, in.from - indent_of(text, in.from), to);
     if (is_good && !ret->lead && !ret->value) is_good = refuse(x, "it does nothing: delete it");
-    ret->from = (uint32_t)from;
-    ret->to = d->body_to;
+    ret->from = (uint32_t)in.from;
+    ret->to = x->target.definition->body_to;
     ret->lead = with_self(x, ret->lead);
     ret->value = with_self(x, ret->value);
-    free(inner);
-    free(code);
+    free(in.code);
     return is_good;
 }
 

@@ -52,75 +52,100 @@ static bool is_of_target(const mover *m, const code_import *im)
 
 static const char *taken_by_star(const mover *m, const refactor *part);
 
-bool mover__python_heads(mover *m)
+/* What the moved text takes from imports of the source is imported by the new place too. */
+static bool add_imports(mover *m)
 {
     const code_uses *u = m->from->uses;
-    base_buf needs = {0}, line = {0};
+    base_buf line = {0};
     bool is_good = true;
-    static const char future[] = "from __future__ import annotations";
-    if (m->is_new && mover__has_line(&m->from->file.text, future, sizeof future - 1))
-        base_buf_printf(&m->heads, "%s\n", future);
     for (uint32_t i = 0; i < u->n_imports; i++) {
         const code_import *im = &u->imports[i];
         char *head = head_of(im->local);
-        if (is_of_target(m, im)) {
-            /* it stands there */
-        } else if (!strcmp(im->name, "*") || code_has_identifier(m->moved.data, m->moved.len, head)) {
-            base_buf_clear(&line);
-            if (*im->module == '.' && !base_path_same_folder(m->from->path, m->to)) is_good = false;
-            if (*im->name)
-                base_buf_printf(&line, "from %s import %s", im->module, im->name);
-            else
-                base_buf_printf(&line, "import %s", im->module);
-            if (strcmp(im->local, *im->name ? im->name : im->module) != 0)
-                base_buf_printf(&line, " as %s", im->local);
-            mover__add_line(&m->heads, &m->to_file.text, line.data);
-        }
+        const bool is_used = !strcmp(im->name, "*") || code_has_identifier(m->moved.data, m->moved.len, head);
         free(head);
+        if (!is_used || is_of_target(m, im)) continue;
+        base_buf_clear(&line);
+        if (*im->module == '.' && !base_path_same_folder(m->from->path, m->to)) is_good = false;
+        if (*im->name)
+            base_buf_printf(&line, "from %s import %s", im->module, im->name);
+        else
+            base_buf_printf(&line, "import %s", im->module);
+        if (strcmp(im->local, *im->name ? im->name : im->module) != 0)
+            base_buf_printf(&line, " as %s", im->local);
+        mover__add_line(&m->heads, &m->to_file.text, line.data);
     }
+    base_buf_free(&line);
     if (!is_good)
         tool__say(m->x->result, TOOL_REFUSED,
             "%s uses what %s imports from beside it, and %s lies in another folder. Nothing was changed.\n",
             m->x->name, m->from->path, m->to);
-    for (uint32_t i = 0; i < u->file->n_definitions; i++) {
-        const code_definition *d = &u->file->definitions[i];
+    return is_good;
+}
+
+/* What the moved text uses of the source's definitions that stay: "a, b". */
+static void list_needs(const mover *m, base_buf *ret)
+{
+    const code_file *f = m->from->uses->file;
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
         if (*d->parent || mover__is_cut(m, d->from) || mover__is_named(m, d->name)) continue;
         if (!code_has_identifier(m->moved.data, m->moved.len, d->name)) continue;
-        if (needs.len && code_has_identifier(needs.data, needs.len, d->name)) continue;
-        base_buf_printf(&needs, "%s%s", needs.len ? ", " : "", d->name);
+        if (ret->len && code_has_identifier(ret->data, ret->len, d->name)) continue;
+        base_buf_printf(ret, "%s%s", ret->len ? ", " : "", d->name);
     }
-    base_buf back = {0};
+}
+
+/* What stays uses of what moves: "a, b". */
+static void list_back(const mover *m, base_buf *ret)
+{
     for (size_t i = 0; i < m->n_parts; i++)
         if (mover__used_behind(m, m->parts[i], true))
-            base_buf_printf(&back, "%s%s", back.len ? ", " : "", m->parts[i]->name);
-    const bool is_back = back.len > 0;
-    if (is_good && needs.len && is_back)
-        is_good = mover__refuse_needs(m, &needs,
-            "they stay, and what stays uses it, so the two modules "
-            "would import each other; move these first, or all of them");
-    if (is_good && needs.len) {
-        char *module = module_name(m, m->to, m->from->path);
-        base_buf_clear(&line);
-        base_buf_printf(&line, "from %s import %s", module, needs.data);
-        mover__add_line(&m->heads, &m->to_file.text, line.data);
-        free(module);
-    }
-    for (size_t i = 0; i < m->n_parts && is_good; i++) {
+            base_buf_printf(ret, "%s%s", ret->len ? ", " : "", m->parts[i]->name);
+}
+
+/* Nobody may take a part by an import of *: the source would not have it any more. */
+static bool check_stars(const mover *m)
+{
+    for (size_t i = 0; i < m->n_parts; i++) {
         const char *star = taken_by_star(m, m->parts[i]);
         if (!star) continue;
         tool__say(m->x->result, TOOL_REFUSED,
             "%s takes %s with an import of * from %s, and would have it "
             "no more: name there what it takes. Nothing was changed.\n",
             star, m->parts[i]->name, m->from->path);
-        is_good = false;
+        return false;
     }
-    if (is_good && is_back) {
+    return true;
+}
+
+bool mover__python_heads(mover *m)
+{
+    static const char future[] = "from __future__ import annotations";
+    base_buf needs = {0}, back = {0};
+    if (m->is_new && mover__has_line(&m->from->file.text, future, sizeof future - 1))
+        base_buf_printf(&m->heads, "%s\n", future);
+    bool is_good = add_imports(m);
+    list_needs(m, &needs);
+    list_back(m, &back);
+    if (is_good && needs.len && back.len)
+        is_good = mover__refuse_needs(m, &needs,
+            "they stay, and what stays uses it, so the two modules "
+            "would import each other; move these first, or all of them");
+    if (is_good && needs.len) {
+        base_buf line = {0};
+        char *module = module_name(m, m->to, m->from->path);
+        base_buf_printf(&line, "from %s import %s", module, needs.data);
+        mover__add_line(&m->heads, &m->to_file.text, line.data);
+        base_buf_free(&line);
+        free(module);
+    }
+    is_good = is_good && check_stars(m);
+    if (is_good && back.len) {
         char *module = module_name(m, m->from->path, m->to);
         base_buf_printf(&m->back, "from %s import %s\n", module, back.data);
         free(module);
     }
     base_buf_free(&needs);
-    base_buf_free(&line);
     base_buf_free(&back);
     return is_good;
 }
