@@ -131,66 +131,89 @@ static void print_call(const char *headline)
     base_buf_free(&shown);
 }
 
+static void print_json(const agent_event *e)
+{
+    base_buf line = {0};
+    agent_event_write(e, &line);
+    base_buf_putc(&line, '\n');
+    fwrite(line.data, 1, line.len, stdout);
+    fflush(stdout);
+    base_buf_free(&line);
+}
+
+/* Not before it is known to fit; a thought is no answer. */
+static void on_token(sink *s, const agent_event *e)
+{
+    base_buf text = {0};
+    if (s->is_held || s->is_draft || e->token.channel) return;
+    agent_stream_token(&s->stream, e->token.text, e->token.origin != NULL, &text);
+    print_answer(&text);
+}
+
+static void on_answer(sink *s, const agent_event *e)
+{
+    base_buf text = {0};
+    if (s->is_draft) return;
+    if (s->is_held) {
+        if (e->answer.value) puts(e->answer.value);
+        fflush(stdout);
+        return;
+    }
+    agent_stream_answer(&s->stream, e->answer.text, &text);
+    print_answer(&text);
+    end_line(s);
+}
+
+static void on_call(sink *s, const agent_event *e)
+{
+    end_line(s);
+    agent_stream_forget(&s->stream);
+    if (!s->is_draft) {
+        print_call(e->tool_call.headline);
+        return;
+    }
+    fputs(e->tool_call.payload, stdout);
+    fflush(stdout);
+}
+
+static void on_result(const agent_event *e)
+{
+    if (e->tool_result.diff) tell("", e->tool_result.diff);
+    if (e->tool_result.summary) tell("  ", e->tool_result.summary);
+    if (strcmp(e->tool_result.status, "ok") && !e->tool_result.summary) tell("  ", e->tool_result.text);
+}
+
+/* A new message: what was held back of the last answer was no answer. */
+static void on_append(sink *s, const agent_event *e)
+{
+    base_buf text = {0};
+    agent_stream_forget(&s->stream);
+    if (!s->is_held && agent_event_opening(e))
+        agent_stream_token(&s->stream, agent_event_opening(e), false, &text);
+    print_answer(&text);
+}
+
 static void on_event(void *user, const agent_event *e)
 {
     sink *s = user;
     static const agent_event_type quiet[] = {
         AGENT_EVENT_token, AGENT_EVENT_answer, AGENT_EVENT_plan, AGENT_EVENT_mask, AGENT_EVENT_prefill};
     if (s->json) {
-        base_buf line = {0};
-        agent_event_write(e, &line);
-        base_buf_putc(&line, '\n');
-        fwrite(line.data, 1, line.len, stdout);
-        fflush(stdout);
-        base_buf_free(&line);
+        print_json(e);
         return;
     }
-    base_buf text = {0};
     bool is_quiet = false;
     for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) is_quiet = is_quiet || quiet[i] == e->type;
     if (!is_quiet) end_line(s); /* what goes to stderr begins a line there too */
     switch (e->type) {
-    case AGENT_EVENT_token:
-        if (s->is_held || s->is_draft || e->token.channel)
-            break; /* not before it is known to fit; a thought is no answer */
-        agent_stream_token(&s->stream, e->token.text, e->token.origin != NULL, &text);
-        print_answer(&text);
-        break;
+    case AGENT_EVENT_token: on_token(s, e); break;
     case AGENT_EVENT_user: s->is_draft = !strncmp(e->user.text, "/commit", strlen("/commit")); break;
-    case AGENT_EVENT_answer:
-        if (s->is_draft) break;
-        if (s->is_held) {
-            if (e->answer.value) puts(e->answer.value);
-            fflush(stdout);
-            break;
-        }
-        agent_stream_answer(&s->stream, e->answer.text, &text);
-        print_answer(&text);
-        end_line(s);
-        break;
-    case AGENT_EVENT_tool_call:
-        end_line(s);
-        agent_stream_forget(&s->stream);
-        if (s->is_draft) {
-            fputs(e->tool_call.payload, stdout);
-            fflush(stdout);
-            break;
-        }
-        print_call(e->tool_call.headline);
-        break;
-    case AGENT_EVENT_tool_result:
-        if (e->tool_result.diff) tell("", e->tool_result.diff);
-        if (e->tool_result.summary) tell("  ", e->tool_result.summary);
-        if (strcmp(e->tool_result.status, "ok") && !e->tool_result.summary) tell("  ", e->tool_result.text);
-        break;
+    case AGENT_EVENT_answer: on_answer(s, e); break;
+    case AGENT_EVENT_tool_call: on_call(s, e); break;
+    case AGENT_EVENT_tool_result: on_result(e); break;
     case AGENT_EVENT_context: print_context(&e->context.items); break;
     case AGENT_EVENT_places: print_places(&e->places.items); break;
-    case AGENT_EVENT_append: /* a new message: what was held back of the last answer was no answer */
-        agent_stream_forget(&s->stream);
-        if (!s->is_held && agent_event_opening(e))
-            agent_stream_token(&s->stream, agent_event_opening(e), false, &text);
-        print_answer(&text);
-        break;
+    case AGENT_EVENT_append: on_append(s, e); break;
     case AGENT_EVENT_correction: tell("corrected: ", e->correction.what); break;
     case AGENT_EVENT_outcome: tell("", e->outcome.text); break;
     case AGENT_EVENT_notice: tell("note: ", e->notice.text); break;

@@ -297,59 +297,73 @@ static bool tell_listed(const agent_asked *x, base_buf *out)
     return is_told;
 }
 
+/* What was changed, and what of the request is not in the tree as it was asked for; true: some of it is not. */
+static bool tell_changed(agent *a, base_buf *out)
+{
+    const agent_asked *x = &a->asked;
+    base_buf missing = {0}, left = {0}, same = {0}, files = {0};
+    base_buf_puts(out, "Changed: ");
+    for (size_t i = 0; i < x->n_changed; i++) base_buf_printf(out, "%s%s", i ? ", " : "", x->changed[i]);
+    base_buf_putc(out, '.');
+    if (agent__list_wishes(a, AGENT_WISH_STANDS, &missing))
+        base_buf_printf(out, " Asked for and not in the tree: %s.", missing.data);
+    if (agent__list_wishes(a, AGENT_WISH_GOES, &left))
+        base_buf_printf(out, " Still in the tree: %s.", left.data);
+    agent__list_wishes(a, AGENT_WISH_CHANGES, &same);
+    agent__list_wishes(a, AGENT_WISH_FILE, &files);
+    if (same.len || files.len)
+        base_buf_printf(out, " As it was: %s%s%s.", same.len ? same.data : "",
+            same.len && files.len ? ", " : "", files.len ? files.data : "");
+    const bool lacks_test = agent__lacks_test(a);
+    if (lacks_test) base_buf_puts(out, x->tests_too ? " No test was changed." : " No test was added.");
+    const bool is_left_out = tell_listed(x, out);
+    tell_refusal(x, out);
+    tell_other(a, out);
+    const bool is_partial = is_left_out || missing.len || left.len || same.len || files.len || lacks_test;
+    base_buf_free(&missing);
+    base_buf_free(&left);
+    base_buf_free(&same);
+    base_buf_free(&files);
+    return is_partial;
+}
+
+/* What tests say of the change: the outcome's state where all of the request is in the tree. */
+static const char *tell_judged(const agent *a, base_buf *out)
+{
+    const agent_verdict_words *words = a->test.words;
+    if (a->test.command && a->fix.failing) {
+        tell_judge(a, words ? words->fails : "Its test fails", out);
+        return "failing";
+    }
+    if (!a->test.command || !a->fix.passed) {
+        base_buf_puts(out, " No test has judged it.");
+        return "changed";
+    }
+    const char *passes = a->test.is_found ? "The tests of it pass" : "Its test passes";
+    tell_judge(a, words ? words->passes : passes, out);
+    if (a->test.is_found && !words) tell_untested(a, out);
+    if (a->asked.new_test.n_put_right)
+        base_buf_puts(out, " It expects what the code gives now: see whether that is right.");
+    if (a->asked.new_test.is_blind) base_buf_puts(out, " The new test does not notice a fault.");
+    /* Tests that stood there before say that nothing broke, not that what was asked for is right. */
+    return a->test.is_found || a->asked.new_test.is_blind || a->asked.new_test.n_put_right ? "changed"
+                                                                                           : "done";
+}
+
 void agent__tell_outcome(agent *a)
 {
     const agent_asked *x = &a->asked;
     if (!x->change) return;
-    base_buf text = {0}, missing = {0}, left = {0}, same = {0}, files = {0};
-    const char *state = "changed";
+    base_buf text = {0};
+    const char *state = "nothing";
     if (!x->n_changed) {
-        state = "nothing";
         base_buf_puts(&text, a->denied || x->refused ? "Nothing was changed: the change was not approved."
                              : x->is_told            ? "Nothing was changed in the tree."
                                           : "Nothing was changed in the tree, whatever the answer says.");
         tell_refusal(x, &text);
     } else {
-        base_buf_puts(&text, "Changed: ");
-        for (size_t i = 0; i < x->n_changed; i++)
-            base_buf_printf(&text, "%s%s", i ? ", " : "", x->changed[i]);
-        base_buf_putc(&text, '.');
-        if (agent__list_wishes(a, AGENT_WISH_STANDS, &missing))
-            base_buf_printf(&text, " Asked for and not in the tree: %s.", missing.data);
-        if (agent__list_wishes(a, AGENT_WISH_GOES, &left))
-            base_buf_printf(&text, " Still in the tree: %s.", left.data);
-        agent__list_wishes(a, AGENT_WISH_CHANGES, &same);
-        agent__list_wishes(a, AGENT_WISH_FILE, &files);
-        if (same.len || files.len)
-            base_buf_printf(&text, " As it was: %s%s%s.", same.len ? same.data : "",
-                same.len && files.len ? ", " : "", files.len ? files.data : "");
-        if (agent__lacks_test(a))
-            base_buf_puts(&text, a->asked.tests_too ? " No test was changed." : " No test was added.");
-        const bool is_left_out = tell_listed(x, &text);
-        tell_refusal(x, &text);
-        tell_other(a, &text);
-        bool is_partial = is_left_out || missing.len || left.len || same.len || files.len ||
-                          agent__lacks_test(a) || x->refusal.why;
-        if (a->test.command && a->fix.failing) {
-            tell_judge(a, a->test.words ? a->test.words->fails : "Its test fails", &text);
-            state = "failing";
-        } else if (a->test.command && a->fix.passed) {
-            /* Tests that stood there before say that nothing broke, not that what was asked for is right. */
-            const bool is_proof =
-                !a->test.is_found && !a->asked.new_test.is_blind && !a->asked.new_test.n_put_right;
-            tell_judge(a,
-                a->test.words      ? a->test.words->passes
-                : a->test.is_found ? "The tests of it pass"
-                                   : "Its test passes",
-                &text);
-            if (a->test.is_found && !a->test.words) tell_untested(a, &text);
-            if (a->asked.new_test.n_put_right)
-                base_buf_puts(&text, " It expects what the code gives now: see whether that is right.");
-            if (a->asked.new_test.is_blind) base_buf_puts(&text, " The new test does not notice a fault.");
-            if (!is_partial && is_proof) state = "done";
-        } else {
-            base_buf_puts(&text, " No test has judged it.");
-        }
+        bool is_partial = tell_changed(a, &text);
+        state = tell_judged(a, &text);
         const size_t plain = text.len;
         agent__put_unfounded(a, &text);
         is_partial |= text.len > plain;
@@ -358,8 +372,4 @@ void agent__tell_outcome(agent *a)
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_outcome,
                        .outcome = {.turn = a->turn, .state = state, .text = text.data}});
     base_buf_free(&text);
-    base_buf_free(&missing);
-    base_buf_free(&left);
-    base_buf_free(&same);
-    base_buf_free(&files);
 }
