@@ -48,29 +48,26 @@ static uint64_t *flag_flips(const uint64_t *flags, const uint64_t *meant, uint32
     return NULL;
 }
 
-static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, base_err *err)
+/* The tokens that the order means ([kv_plan_words]); there has to be one. */
+static int find_meant(
+    const kv_session *s, const order *o, uint32_t from, uint32_t to, uint64_t *meant, base_err *err)
 {
-    if (from >= to || to > s->n)
-        return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
-    kv_plan *p = kv_plan_new(s->epoch, o->cause, s->n, s->n_lanes);
-    if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
-    const uint32_t n_words = kv_plan_words(p);
-    uint64_t *meant = base_xcalloc(n_words + 1, sizeof *meant);
+    const uint32_t n_words = (uint32_t)kv_bits_words(s->n);
     kv_bits_set_range(meant, from, to);
     for (uint32_t w = 0; w < n_words && o->spares_pinned; w++) meant[w] &= ~s->pinned[w];
-    int rc = 0;
     for (uint32_t w = 0; w < n_words && o->rows == ROWS_RETURN; w++) meant[w] &= ~s->lost[w];
-    if (!kv_bits_count(meant, n_words) && o->rows == ROWS_RETURN) {
-        rc = base_fail(err, BASE_E_STATE,
+    if (kv_bits_count(meant, n_words)) return 0;
+    if (o->rows == ROWS_RETURN)
+        return base_fail(err, BASE_E_STATE,
             "the rows of tokens %u to %u were given up when the "
             "host tier was full; ask again or read the text again",
             from, to);
-        goto out;
-    }
-    if (!kv_bits_count(meant, n_words)) {
-        rc = base_fail(err, BASE_E_STATE, "tokens %u to %u are pinned; unpin them first", from, to);
-        goto out;
-    }
+    return base_fail(err, BASE_E_STATE, "tokens %u to %u are pinned; unpin them first", from, to);
+}
+
+static void flip_meant(const kv_session *s, const order *o, const uint64_t *meant, kv_plan *p)
+{
+    const uint32_t n_words = kv_plan_words(p);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         const uint64_t *active = s->lists.lane[lane]->bits;
         uint64_t *flips = p->flips + (size_t)lane * n_words;
@@ -81,17 +78,24 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
     p->pinned = flag_flips(s->pinned, meant, n_words, o->pin);
     p->barred = flag_flips(s->barred, meant, n_words, o->bar);
     p->stale = flag_flips(s->stale, meant, n_words, o->stale);
-    if (p->pinned && o->pin > 0 && s->budget) {
-        const uint64_t hard = (uint64_t)kv__count_hard(s) + kv_bits_count(p->pinned, n_words);
-        if (hard + KV_BATCH > s->budget) {
-            rc = base_fail(err, BASE_E_LIMIT,
-                "with these pins %llu rows would be protected; a budget of %u rows leaves less than %u "
-                "beside them, so unpin something or set the budget to %llu",
-                (unsigned long long)hard, s->budget, (unsigned)KV_BATCH, (unsigned long long)hard + KV_BATCH);
-            goto out;
-        }
-    }
-    /* A run tells the order on the tokens that it meant, with the lanes whose rows move, or all. */
+}
+
+/* Do new pins leave room for a batch within the budget? */
+static int check_pins(kv_session *s, const order *o, const kv_plan *p, base_err *err)
+{
+    if (!p->pinned || o->pin <= 0 || !s->budget) return 0;
+    const uint64_t hard = (uint64_t)kv__count_hard(s) + kv_bits_count(p->pinned, kv_plan_words(p));
+    if (hard + KV_BATCH <= s->budget) return 0;
+    return base_fail(err, BASE_E_LIMIT,
+        "with these pins %llu rows would be protected; a budget of %u rows leaves less than %u "
+        "beside them, so unpin something or set the budget to %llu",
+        (unsigned long long)hard, s->budget, (unsigned)KV_BATCH, (unsigned long long)hard + KV_BATCH);
+}
+
+/* A run tells the order on the tokens that it meant, with the lanes whose rows move, or all. */
+static void tell_runs(const kv_session *s, const order *o, const uint64_t *meant, kv_plan *p)
+{
+    const uint32_t n_words = kv_plan_words(p);
     for (size_t i = kv_bits_next(meant, 0, s->n, true); i < s->n;) {
         const size_t end = kv_bits_next(meant, i, s->n, false);
         uint32_t moved = 0;
@@ -106,10 +110,26 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
         if (!kv__window(s, lane)) n_flips += kv_bits_count(p->flips + (size_t)lane * n_words, n_words);
     *(o->rows == ROWS_RETURN ? &p->promoted : &p->evicted) =
         (uint32_t)((n_flips + s->n_whole / 2) / s->n_whole);
-    rc = kv__apply(s, p, true, NULL, err);
+}
+
+static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, base_err *err)
+{
+    if (from >= to || to > s->n)
+        return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
+    kv_plan *p = kv_plan_new(s->epoch, o->cause, s->n, s->n_lanes);
+    if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+    uint64_t *meant = base_xcalloc(kv_plan_words(p) + 1, sizeof *meant);
+    int rc = find_meant(s, o, from, to, meant, err);
+    if (!rc) {
+        flip_meant(s, o, meant, p);
+        rc = check_pins(s, o, p, err);
+    }
+    if (!rc) {
+        tell_runs(s, o, meant, p);
+        rc = kv__apply(s, p, true, NULL, err);
+    }
     if (!rc && o->rows == ROWS_RETURN)
         rc = kv__evict(s, meant, NULL, err); /* others make room for what came back */
-out:
     free(meant);
     kv_plan_free(p);
     return rc;

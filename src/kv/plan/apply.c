@@ -231,21 +231,66 @@ static int change_fold(const kv_session *s, const kv_plan *p, kv_fold *ret, base
     return rc;
 }
 
-int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool *cancel, base_err *err)
+static int check_fits(const kv_session *s, const kv_plan *p, base_err *err)
 {
     if (p->epoch != s->epoch || p->n_tokens != s->n || p->n_lanes != s->n_lanes)
         return base_fail(err, BASE_E_STATE,
             "a plan for epoch %llu (%u tokens, %u lanes) does not fit epoch %llu (%u tokens, %u lanes)",
             (unsigned long long)p->epoch, p->n_tokens, p->n_lanes, (unsigned long long)s->epoch, s->n,
             s->n_lanes);
-    if (kv_plan_is_empty(p)) return 0;
-    for (uint32_t w = 0; w < kv_plan_words(p); w++)
+    const uint32_t n_words = kv_plan_words(p);
+    for (uint32_t w = 0; w < n_words; w++)
         for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-            if (p->flips[(size_t)lane * kv_plan_words(p) + w] & s->lost[w])
+            if (p->flips[(size_t)lane * n_words + w] & s->lost[w])
                 return base_fail(
                     err, BASE_E_STATE, "a plan brings rows back that were given up (host tier full)");
+    return 0;
+}
+
+/* What the plan says of tokens: their flags, and the last thing that happened to each. */
+static void mark_tokens(kv_session *s, const kv_plan *p)
+{
+    const uint32_t n_words = kv_plan_words(p);
+    flip_flags(s->barred, p->barred, n_words);
+    flip_flags(s->pinned, p->pinned, n_words);
+    flip_flags(s->stale, p->stale, n_words);
+    if (p->lost) kv__bury(s, p->lost);
+    for (uint32_t k = 0; k < p->n_runs; k++)
+        for (uint32_t i = p->runs[k].from; i < p->runs[k].to && i < s->n; i++) {
+            s->tokens[i].last_action = p->runs[k].action;
+            s->tokens[i].last_reason = p->runs[k].reason;
+            s->tokens[i].last_turn = s->turn;
+        }
+}
+
+static void remember(kv_session *s, const kv_plan *p)
+{
+    base_buf blob = {0};
+    kv_plan_pack(p, &blob);
+    journal_push(s, &blob);
+    base_buf_free(&blob);
+}
+
+/*
+ * The identity of a cache state is which rows were readable when each later row was computed, so it takes up
+ * the flips at their place in the sequence, and not the epoch, which counts operations.
+ */
+static void extend_schedule(kv_session *s, const kv_plan *p)
+{
+    const uint32_t at[] = {p->n_tokens, p->n_lanes}, n_words = kv_plan_words(p);
+    s->schedule = base_hash64(at, sizeof at, s->schedule + 1);
+    s->schedule = base_hash64(p->flips, (size_t)n_words * p->n_lanes * sizeof *p->flips, s->schedule);
+    if (p->fold) s->schedule = base_hash64(p->fold, p->n_fold * sizeof *p->fold, s->schedule);
+    if (p->outshone) s->schedule = base_hash64(p->outshone, n_words * sizeof *p->outshone, s->schedule);
+}
+
+int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool *cancel, base_err *err)
+{
     kv_fold fold = {.n = 0};
-    int rc = kv__bring_state(s, cancel, err); /* over the lists that its tokens read */
+    int rc = check_fits(s, p, err);
+    if (rc) return rc;
+    if (kv_plan_is_empty(p)) return 0;
+    rc = kv__bring_state(s, cancel, err); /* over the lists that its tokens read */
     if (!rc && p->fold) rc = change_fold(s, p, &fold, err);
     if (!rc) rc = unpack_promoted(s, p, err);
     if (!rc) {
@@ -262,33 +307,11 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
         s->fold = fold;
         s->holed = true; /* what is computed from here on reads other distances */
     }
-    const uint32_t n_words = kv_plan_words(p);
-    flip_flags(s->barred, p->barred, n_words);
-    flip_flags(s->pinned, p->pinned, n_words);
-    flip_flags(s->stale, p->stale, n_words);
-    if (p->lost) kv__bury(s, p->lost);
-    for (uint32_t k = 0; k < p->n_runs; k++)
-        for (uint32_t i = p->runs[k].from; i < p->runs[k].to && i < s->n; i++) {
-            s->tokens[i].last_action = p->runs[k].action;
-            s->tokens[i].last_reason = p->runs[k].reason;
-            s->tokens[i].last_turn = s->turn;
-        }
-    base_buf blob = {0};
-    kv_plan_pack(p, &blob);
-    if (undoable) journal_push(s, &blob);
+    mark_tokens(s, p);
+    if (undoable) remember(s, p);
     for (uint32_t lane = 0; lane < s->n_lanes && !s->holed; lane++)
         s->holed = s->lists.view[lane].n_rows < s->n;
-    /*
-     * The epoch inside the blob counts operations, not states; the identity of a cache state is which rows
-     * were readable when each later row was computed, so it folds the flips at their place in the sequence
-     * only.
-     */
-    const uint32_t at[] = {p->n_tokens, p->n_lanes};
-    s->schedule = base_hash64(at, sizeof at, s->schedule + 1);
-    s->schedule = base_hash64(p->flips, (size_t)n_words * p->n_lanes * sizeof *p->flips, s->schedule);
-    if (p->fold) s->schedule = base_hash64(p->fold, p->n_fold * sizeof *p->fold, s->schedule);
-    if (p->outshone) s->schedule = base_hash64(p->outshone, n_words * sizeof *p->outshone, s->schedule);
-    base_buf_free(&blob);
+    extend_schedule(s, p);
     s->sketched_to = s->n;
     kv_state_drop(&s->states, &s->states.look); /* made of what was active before */
     s->epoch++;
