@@ -61,69 +61,91 @@ static void copy_same(code_tree *t, size_t *cap, const code_earlier *e, const co
     t->n += n;
 }
 
+/* The nodes above the one that is looked at. */
+typedef struct open_node {
+    uint32_t index, last; /* last: newest child; index UINT32_MAX: an anonymous node */
+} open_node;
+
+/* What flatten has under way. */
+typedef struct flattening {
+    const code_earlier *earlier; /* NULL: no older node may be copied */
+    uint32_t older;              /* find_same's place */
+    size_t cap, cap_open, depth; /* of the tree's nodes; of open */
+    open_node *open;
+    bool has_error;
+} flattening;
+
+static void count_error(code_tree *t, TSNode at)
+{
+    if (ts_node_symbol(at) != UINT16_MAX && !ts_node_is_missing(at)) return;
+    t->n_errors++;
+    if (t->error_line == 0) t->error_line = ts_node_start_point(at).row + 1;
+}
+
+/* Puts a named node behind the others, or all of an older one that is the same; true: with its children. */
+static bool add_node(code_tree *t, flattening *x, TSNode at, TSFieldId field)
+{
+    uint32_t from = ts_node_start_byte(at), to = ts_node_end_byte(at);
+    if (to > t->n_bytes) to = t->n_bytes;
+    if (from > to) from = to;
+    code_node node = {.from = from,
+        .to = to,
+        .sub_end = t->n + 1,
+        .parent = UINT32_MAX,
+        .prev = UINT32_MAX,
+        .symbol = ts_node_symbol(at),
+        .field = field <= t->g->n_fields ? t->g->field_of[field] : FIELD_NONE,
+        .is_wrong = x->has_error && ts_node_has_error(at)};
+    if (x->depth != 0) {
+        open_node *above = &x->open[x->depth - 1];
+        node.parent = above->index;
+        node.prev = above->last;
+        above->last = t->n;
+    }
+    const code_node *same =
+        x->earlier && !node.is_wrong ? find_same(x->earlier, &x->older, from, to, node.symbol) : NULL;
+    if (same != NULL) {
+        copy_same(t, &x->cap, x->earlier, same, node);
+    } else {
+        base_grow(&t->nodes, &x->cap, (size_t)t->n + 1, sizeof *t->nodes);
+        t->nodes[t->n++] = node;
+    }
+    return same != NULL;
+}
+
+/* To the next node that is no child of the one before; false: that was the last one. */
+static bool go_on(code_tree *t, flattening *x, TSTreeCursor *cursor)
+{
+    while (!ts_tree_cursor_goto_next_sibling(cursor)) {
+        if (x->depth == 0 || !ts_tree_cursor_goto_parent(cursor)) return false;
+        x->depth--;
+        const uint32_t index = x->open[x->depth].index;
+        if (index != UINT32_MAX) t->nodes[index].sub_end = t->n;
+    }
+    return true;
+}
+
 static void flatten(code_tree *t, TSTree *tree, const code_earlier *earlier)
 {
-    size_t cap = 0, cap_open = 0, depth = 0;
-    uint32_t older = 0;
-    struct open_node {
-        uint32_t index, last; /* last: newest child; index UINT32_MAX: an anonymous node */
-    } *open = NULL;
     const TSNode root = ts_tree_root_node(tree);
-    const bool has_error = ts_node_has_error(root), may_copy = earlier != NULL && earlier->nodes != NULL;
+    flattening x = {
+        .earlier = earlier && earlier->nodes ? earlier : NULL, .has_error = ts_node_has_error(root)};
     TSTreeCursor cursor = ts_tree_cursor_new(root);
     for (bool more = true; more;) {
         const TSNode at = ts_tree_cursor_current_node(&cursor);
-        const TSSymbol symbol = ts_node_symbol(at);
-        if (has_error && (symbol == UINT16_MAX || ts_node_is_missing(at))) {
-            t->n_errors++;
-            if (t->error_line == 0) t->error_line = ts_node_start_point(at).row + 1;
-        }
-        uint32_t index = UINT32_MAX;
-        const code_node *same = NULL;
-        if (ts_node_is_named(at)) {
-            const TSFieldId field = ts_tree_cursor_current_field_id(&cursor);
-            uint32_t parent = UINT32_MAX, prev = UINT32_MAX;
-            if (depth != 0) {
-                parent = open[depth - 1].index;
-                prev = open[depth - 1].last;
-                open[depth - 1].last = t->n;
-            }
-            uint32_t from = ts_node_start_byte(at), to = ts_node_end_byte(at);
-            if (to > t->n_bytes) to = t->n_bytes;
-            if (from > to) from = to;
-            index = t->n;
-            const code_node node = {.from = from,
-                .to = to,
-                .sub_end = index + 1,
-                .parent = parent,
-                .prev = prev,
-                .symbol = symbol,
-                .field = field <= t->g->n_fields ? t->g->field_of[field] : FIELD_NONE,
-                .is_wrong = has_error && ts_node_has_error(at)};
-            if (may_copy && !node.is_wrong) same = find_same(earlier, &older, from, to, symbol);
-            if (same != NULL) {
-                copy_same(t, &cap, earlier, same, node);
-            } else {
-                base_grow(&t->nodes, &cap, (size_t)t->n + 1, sizeof *t->nodes);
-                t->nodes[t->n++] = node;
-            }
-        }
-        if (same == NULL && ts_tree_cursor_goto_first_child(&cursor)) {
-            base_grow(&open, &cap_open, depth + 1, sizeof *open);
-            open[depth++] = (struct open_node){index, UINT32_MAX};
-            continue;
-        }
-        while (!ts_tree_cursor_goto_next_sibling(&cursor)) {
-            if (depth == 0 || !ts_tree_cursor_goto_parent(&cursor)) {
-                more = false;
-                break;
-            }
-            depth--;
-            if (open[depth].index != UINT32_MAX) t->nodes[open[depth].index].sub_end = t->n;
+        const bool is_named = ts_node_is_named(at);
+        const uint32_t index = is_named ? t->n : UINT32_MAX;
+        if (x.has_error) count_error(t, at);
+        const bool is_whole = is_named && add_node(t, &x, at, ts_tree_cursor_current_field_id(&cursor));
+        if (!is_whole && ts_tree_cursor_goto_first_child(&cursor)) {
+            base_grow(&x.open, &x.cap_open, x.depth + 1, sizeof *x.open);
+            x.open[x.depth++] = (open_node){index, UINT32_MAX};
+        } else {
+            more = go_on(t, &x, &cursor);
         }
     }
     ts_tree_cursor_delete(&cursor);
-    free(open);
+    free(x.open);
 }
 
 /* ---- reading the flat array ---- */

@@ -313,6 +313,16 @@ static state_parts state_parts_of(const model *m)
         {b, alpha, stride}, {b, alpha + h->n_state_values, stride}};
 }
 
+/* Its inputs: what the normed tokens give for each part. */
+static int state_inputs(model *m, const forward_layer *w, const state_parts *p, base_err *err)
+{
+    const ops_matmul_args args = {.x = m->scratch.wide,
+        .n_parts = 4,
+        .parts = {{.weight = w->mix, .y = p->q}, {.weight = w->z, .y = p->z},
+            {.weight = w->alpha, .y = p->alpha}, {.weight = w->beta, .y = p->beta}}};
+    return m->ops->matmul(m->ops, &args, err);
+}
+
 /*
  * A layer that keeps a state (gated delta net, Yang et al. 2024; Qwen3-Next's form). A state in model_batch is
  * one layer's behind the other: the convolution's rows, then the matrices.
@@ -322,62 +332,45 @@ static int state_half(model *m, const micro_batch *b, uint32_t layer, base_err *
     const model_hyper *h = &m->hyper;
     const forward_layer *w = &m->layers[layer];
     const forward_scratch *s = &m->scratch;
-    const model_ops *ops = m->ops;
     const state_parts p = state_parts_of(m);
     const uint32_t n_values = model_state_values(h);
     const size_t at = (layer - model_layer_rows(h, layer)) * model_state_floats(h),
                  matrices = at + (size_t)(h->n_taps - 1) * model_state_channels(h);
-    ops_mat mixed = {s->mixed, 0, n_values};
+    const ops_mat mixed = {s->mixed, 0, n_values};
+    const ops_conv_args conv = {.x = p.q,
+        .taps = w->taps,
+        .n = b->n,
+        .n_channels = model_state_channels(h),
+        .n_taps = h->n_taps,
+        .head_dim = h->state_dim,
+        .n_query = h->n_state_keys,
+        .n_unit = 2 * h->n_state_keys,
+        .eps = h->norm_eps,
+        .before = b->state ? b->state + at : NULL,
+        .after = b->whole->state_out + at};
+    const ops_delta_args delta = {.q = p.q,
+        .k = p.k,
+        .v = p.v,
+        .out = mixed,
+        .alpha = p.alpha,
+        .beta = p.beta,
+        .a = w->decay,
+        .dt = w->dt,
+        .n = b->n,
+        .neighbours = h->arch->state_neighbours,
+        .n_key_heads = h->n_state_keys,
+        .n_value_heads = h->n_state_values,
+        .head_dim = h->state_dim,
+        .before = b->state ? b->state + matrices : NULL,
+        .after = b->whole->state_out + matrices};
+    const ops_gate_quant_args gate = {
+        .gate = p.z, .up = mixed, .kind = OPS_GATE_SILU, .n = b->n, .width = n_values, .out = s->wide};
     int rc = layer_norm(m, w->attn_norm, NULL, b->n, err);
-    if (!rc)
-        rc = ops->matmul(m->ops,
-            &(ops_matmul_args){.x = s->wide,
-                .n_parts = 4,
-                .parts = {{.weight = w->mix, .y = p.q}, {.weight = w->z, .y = p.z},
-                    {.weight = w->alpha, .y = p.alpha}, {.weight = w->beta, .y = p.beta}}},
-            err);
-    if (!rc)
-        rc = ops->conv(m->ops,
-            &(ops_conv_args){.x = p.q,
-                .taps = w->taps,
-                .n = b->n,
-                .n_channels = model_state_channels(h),
-                .n_taps = h->n_taps,
-                .head_dim = h->state_dim,
-                .n_query = h->n_state_keys,
-                .n_unit = 2 * h->n_state_keys,
-                .eps = h->norm_eps,
-                .before = b->state ? b->state + at : NULL,
-                .after = b->whole->state_out + at},
-            err);
-    if (!rc)
-        rc = ops->delta(m->ops,
-            &(ops_delta_args){.q = p.q,
-                .k = p.k,
-                .v = p.v,
-                .out = mixed,
-                .alpha = p.alpha,
-                .beta = p.beta,
-                .a = w->decay,
-                .dt = w->dt,
-                .n = b->n,
-                .neighbours = h->arch->state_neighbours,
-                .n_key_heads = h->n_state_keys,
-                .n_value_heads = h->n_state_values,
-                .head_dim = h->state_dim,
-                .before = b->state ? b->state + matrices : NULL,
-                .after = b->whole->state_out + matrices},
-            err);
+    if (!rc) rc = state_inputs(m, w, &p, err);
+    if (!rc) rc = m->ops->conv(m->ops, &conv, err);
+    if (!rc) rc = m->ops->delta(m->ops, &delta, err);
     if (!rc) rc = norm(m, mixed, mixed, w->state_norm, b->n, h->n_state_values, h->state_dim, err);
-    if (!rc)
-        rc = ops->gate_quant(m->ops,
-            &(ops_gate_quant_args){.gate = p.z,
-                .up = mixed,
-                .kind = OPS_GATE_SILU,
-                .n = b->n,
-                .width = n_values,
-                .out = s->wide},
-            err);
+    if (!rc) rc = m->ops->gate_quant(m->ops, &gate, err);
     if (!rc) rc = add_product(m, b->n, w->state_out, NULL, NULL, err);
     return rc;
 }
