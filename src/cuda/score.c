@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cuda/backend.h"
+#include "model/ops/lane_list.h"
 #include "model/ops/rows8.h"
 
 enum { GATHER_KEYS = 64 /* that a thread claims */ };
@@ -40,17 +41,6 @@ typedef struct score {
     coming *coming; /* [n_layer] */
     uint32_t n_coming;
 } score;
-
-static uint32_t ordinal_of(const model_lane_list *list, uint32_t index)
-{
-    uint32_t ordinal = 0;
-    for (uint32_t i = 0; i < list->n_runs; i++) {
-        const model_run *run = &list->runs[i];
-        if (run->index + run->n > index) return ordinal + (run->index >= index ? 0 : index - run->index);
-        ordinal += run->n;
-    }
-    return ordinal;
-}
 
 /* The lane's mass is wanted, and somebody counts: else nothing of it is read. */
 static bool is_wanted(const score *j, uint32_t lane)
@@ -302,7 +292,7 @@ static int send_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
         l->n_rows[h] = is_wanted(j, lane) ? v->lanes[lane].n_rows : 0;
         l->n_heads[h] = collect_queries(
             j, layer, h, l->queries + h * q_size, l->rest + (size_t)h * j->group * j->a->n_queries);
-        l->from[h] = j->a->from ? ordinal_of(&v->lanes[lane], j->a->from[layer]) : 0;
+        l->from[h] = j->a->from ? model_lane_ordinal(&v->lanes[lane], j->a->from[layer]) : 0;
         if (l->n_rows[h]) n_keys = collect_rows(j, lane, l->slots + (size_t)h * j->max_rows, l->keys, n_keys);
     }
     rc = put(j, j->s.slots, l->slots, (size_t)n * j->max_rows * 4, err);

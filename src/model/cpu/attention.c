@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/cpu/cpu.h"
+#include "model/ops/lane_list.h"
 #include "model/ops/rows8.h"
 
 enum {
@@ -87,18 +88,6 @@ static uint32_t index_of(const model_lane_list *list, uint32_t ordinal)
     for (uint32_t i = 0; i < list->n_runs; ordinal -= list->runs[i++].n)
         if (ordinal < list->runs[i].n) return list->runs[i].index + ordinal;
     return UINT32_MAX;
-}
-
-/* The first ordinal whose token index is at least `index`. */
-static uint32_t ordinal_of(const model_lane_list *list, uint32_t index)
-{
-    uint32_t ordinal = 0;
-    for (uint32_t i = 0; i < list->n_runs; i++) {
-        const model_run *run = &list->runs[i];
-        if (run->index + run->n > index) return ordinal + (run->index >= index ? 0 : index - run->index);
-        ordinal += run->n;
-    }
-    return ordinal;
 }
 
 static uint32_t round_up(uint32_t n, uint32_t to)
@@ -196,7 +185,7 @@ static void visible(
     *lo = 0;
     if (!a->window) return;
     uint32_t index = index_of(list, own);
-    if (index >= a->window) *lo = ordinal_of(list, index - a->window + 1);
+    if (index >= a->window) *lo = model_lane_ordinal(list, index - a->window + 1);
 }
 
 /*
@@ -560,7 +549,8 @@ static void score_lane(const score_job *j, space *w, uint32_t lane)
     bool keep = n_tiles * size <= KEEP_FLOATS;
     float *maxima = w->kept + KEEP_FLOATS; /* [tile][query row] */
     memset(mass, 0, n_rows * sizeof *mass);
-    uint32_t lo = a->from ? ordinal_of(&a->rows->lanes[lane], a->from[lane / a->rows->shape.n_head_kv]) : 0;
+    uint32_t lo =
+        a->from ? model_lane_ordinal(&a->rows->lanes[lane], a->from[lane / a->rows->shape.n_head_kv]) : 0;
     if (n_heads == 0 || lo >= n_rows) return;
 
     state_clear(w->sum, n_q, 0);
