@@ -141,6 +141,17 @@ static bool is_history(const char *path)
     return false;
 }
 
+/* The file goes with the operation where a place of it was found: true, and it is x's. */
+static bool keep(refactor *x, refactor_document d, const char *path, const tool_file *file)
+{
+    if (!d.n_places) return false;
+    d.path = base_xstrdup(path);
+    d.file = *file;
+    base_grow(&x->documents, &x->cap_documents, x->n_documents + 1, sizeof *x->documents);
+    x->documents[x->n_documents++] = d;
+    return true;
+}
+
 bool refactor__note_document(refactor *x, const char *path, tool_file *file)
 {
     const bool is_any = is_only_a_name(x->name);
@@ -154,12 +165,7 @@ bool refactor__note_document(refactor *x, const char *path, tool_file *file)
         base_grow(&d.places, &cap, d.n_places + 1, sizeof *d.places);
         d.places[d.n_places++] = (uint32_t)at;
     }
-    if (!d.n_places) return false;
-    d.path = base_xstrdup(path);
-    d.file = *file;
-    base_grow(&x->documents, &x->cap_documents, x->n_documents + 1, sizeof *x->documents);
-    x->documents[x->n_documents++] = d;
-    return true;
+    return keep(x, d, path, file);
 }
 
 bool refactor__note_configuration(refactor *x, const char *path, tool_file *file)
@@ -176,12 +182,7 @@ bool refactor__note_configuration(refactor *x, const char *path, tool_file *file
         base_grow(&d.places, &cap, d.n_places + 1, sizeof *d.places);
         d.places[d.n_places++] = (uint32_t)at;
     }
-    if (!d.n_places) return false;
-    d.path = base_xstrdup(path);
-    d.file = *file;
-    base_grow(&x->documents, &x->cap_documents, x->n_documents + 1, sizeof *x->documents);
-    x->documents[x->n_documents++] = d;
-    return true;
+    return keep(x, d, path, file);
 }
 
 void refactor__documents_free(refactor *x)

@@ -51,3 +51,14 @@ void refactor__edits_take(refactor_edits *e, const char *path, const tool_file *
     }
     refactor__edits_free(e);
 }
+
+void refactor__edits_take_all(refactor *x, refactor_edits *edits, tool_changes *ret)
+{
+    for (size_t i = 0; i < x->n_files; i++) {
+        if (ret)
+            refactor__edits_take(&edits[i], x->files[i].path, &x->files[i].file, ret);
+        else
+            refactor__edits_free(&edits[i]);
+    }
+    free(edits);
+}

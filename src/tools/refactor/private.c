@@ -207,13 +207,7 @@ bool refactor__private(refactor *x, const refactor_request *q, tool_changes *ret
     refactor_edits *edits = base_xcalloc(x->n_files + 1, sizeof *edits);
     const size_t own = (size_t)(t->in - x->files);
     const bool is_good = is_c ? hide_in_c(x, edits) : hide_by_word(x, &edits[own]);
-    for (size_t i = 0; i < x->n_files; i++) {
-        if (is_good)
-            refactor__edits_take(&edits[i], x->files[i].path, &x->files[i].file, ret);
-        else
-            refactor__edits_free(&edits[i]);
-    }
-    free(edits);
+    refactor__edits_take_all(x, edits, is_good ? ret : NULL);
     if (!is_good) return false;
     base_buf say = {0};
     base_buf_printf(&say, "made %s %s private to %s: %zu file%s changed.\n", t->what, x->name, t->in->path,

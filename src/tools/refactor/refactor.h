@@ -220,6 +220,8 @@ void refactor__edits_free(refactor_edits *e);
 void refactor__edits_apply(refactor_edits *e, const base_buf *text, base_buf *ret);
 /* The file's text with these edits becomes one of the changes, where there are any; the edits are freed. */
 void refactor__edits_take(refactor_edits *e, const char *path, const tool_file *file, tool_changes *ret);
+/* The same of all files, edits ([n_files]) being freed with the array; ret NULL: nothing becomes a change. */
+void refactor__edits_take_all(refactor *x, refactor_edits *edits, tool_changes *ret);
 
 /* ---- parameters.c ---- */
 

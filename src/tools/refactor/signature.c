@@ -581,13 +581,7 @@ bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *r
         if (!is_done) list_place(x, p, "Left, look at them: ", n_left++, &left);
     }
     const bool is_good = c.kind != REMOVE || edit_body(x, &c, edits);
-    for (size_t i = 0; i < x->n_files; i++) {
-        if (is_good)
-            refactor__edits_take(&edits[i], x->files[i].path, &x->files[i].file, ret);
-        else
-            refactor__edits_free(&edits[i]);
-    }
-    free(edits);
+    refactor__edits_take_all(x, edits, is_good ? ret : NULL);
     if (n_left) base_buf_printf(&left, "%s.\n", n_left > MAX_LISTED ? ", ..." : "");
     if (n_other) base_buf_printf(&left, "%s%s.\n", other.data, n_other > MAX_LISTED ? ", ..." : "");
     if (is_good) {
