@@ -99,6 +99,12 @@ void agent__wish_twins(agent *a, const agent_standing *old);
 /* Of what the last answer says was done (a->asked.said) that which was not, as sentences. */
 void agent__put_unfounded(const agent *a, base_buf *out);
 
+/* --- unread.c --- */
+/* Fields that this turn's text sets, that are new and that nothing in the tree reads: "a, b"; the number of them. */
+uint32_t agent__list_unread(const agent *a, base_buf *out);
+/* Is that a fault? Not where the request is for the field itself. */
+bool agent__should_be_read(const agent *a);
+
 /* --- each.c --- */
 /* Several functions that the request lists as what is to change: each of them has to. Behind agent__ask. */
 void agent__wish_each(agent *a, const char *request);

@@ -350,6 +350,16 @@ static const char *tell_judged(const agent *a, base_buf *out)
                                                                                            : "done";
 }
 
+/* Says whether something is missing by that. */
+static bool tell_unread(const agent *a, base_buf *out)
+{
+    base_buf names = {0};
+    const uint32_t n = agent__list_unread(a, &names);
+    if (n) base_buf_printf(out, " Nothing in the tree reads %s.", names.data);
+    base_buf_free(&names);
+    return n && agent__should_be_read(a);
+}
+
 void agent__tell_outcome(agent *a)
 {
     const agent_asked *x = &a->asked;
@@ -364,6 +374,7 @@ void agent__tell_outcome(agent *a)
     } else {
         bool is_partial = tell_changed(a, &text);
         state = tell_judged(a, &text);
+        is_partial |= tell_unread(a, &text);
         const size_t plain = text.len;
         agent__put_unfounded(a, &text);
         is_partial |= text.len > plain;

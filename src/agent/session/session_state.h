@@ -221,6 +221,7 @@ typedef struct agent_asked {
     uint32_t n_operations; /* refactor calls that changed something */
     base_buf done;         /* what those said, a line each */
     uint32_t again; /* how often it was asked again, since nothing or not all of it stood in the tree */
+    bool has_asked_reader; /* a field is read by nothing: what reads it was asked for */
     agent_refusal refusal;
     bool is_told; /* what the tools said of it is the answer */
     bool refused; /* the person said no to something: that is an answer, and nothing is asked again */

@@ -15,6 +15,7 @@
 #include "agent/turn/turn.h"
 #include "agent/words/name_question.h"
 #include "agent/words/request_words.h"
+#include "base/mem.h"
 #include "code/places.h"
 
 /* Behind what the open message says already. */
@@ -71,13 +72,56 @@ static int ask_for_name(agent *a, base_err *err)
     return rc;
 }
 
+/* The next answer begins with the function that the request names beside what was written. */
+static void aim_at_reader(agent *a, const char *unread)
+{
+    code_index *index = tool_workspace_index(a->workspace);
+    const char *written = a->fix.name ? code_last_name(a->fix.name) : "";
+    agent_word w;
+    for (size_t at = 0; !a->fix.open_call && agent__next_mention(a->request, at, &w);
+         at = w.to > at ? w.to : at + 1) {
+        char *said = agent__copy_word(a->request, w);
+        code_place *places = NULL;
+        const uint32_t n = code_index_define(index, said, &places);
+        for (uint32_t i = 0; i < n && !a->fix.open_call; i++) {
+            const code_place *p = &places[i];
+            const bool is_function = !strcmp(p->what, "function") || !strcmp(p->what, "method");
+            if (!is_function || p->is_declaration || !agent__is_changed(a, p->path) ||
+                code_path_is_test(p->path) || !strcmp(said, written) || strstr(unread, said))
+                continue;
+            base_buf name = {0};
+            base_buf_printf(&name, "%s%s%s", p->parent, *p->parent ? "." : "", code_last_name(said));
+            agent__aim_at(a, p->path, name.data);
+            base_buf_free(&name);
+        }
+        code_places_free(places, n);
+        free(said);
+    }
+}
+
+/* What the turn wrote sets a field that nothing reads: true once, with a sentence that says so. */
+static bool lacks_reader(agent *a, base_buf *missing)
+{
+    base_buf unread = {0};
+    if (a->asked.has_asked_reader || !agent__should_be_read(a)) return false;
+    const uint32_t n = agent__list_unread(a, &unread);
+    if (n) {
+        a->asked.has_asked_reader = true;
+        base_buf_printf(missing, "Nothing in the tree reads %s yet, so %s no effect. ", unread.data,
+            n > 1 ? "they have" : "it has");
+        if (!a->info.strong) aim_at_reader(a, unread.data);
+    }
+    base_buf_free(&unread);
+    return n > 0;
+}
+
 /* A change was asked for and is not in the tree, or not all of it: true at most twice, with what is missing. */
 static bool should_ask_for_change(agent *a, base_buf *missing)
 {
     enum { MOST = 2 };
     if (!a->asked.change || a->asked.again >= MOST || a->fix.wanted || a->denied || a->asked.refused)
         return false;
-    if (!agent__is_missing(a, missing) && a->asked.n_changed) return false;
+    if (!agent__is_missing(a, missing) && a->asked.n_changed && !lacks_reader(a, missing)) return false;
     if (a->asked.again && !a->asked.n_changed) return false; /* nothing at all, twice: it will not */
     a->asked.again++;
     return true;
