@@ -37,12 +37,14 @@ uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed)
     return end(h, p, n);
 }
 
-void base_hash64_some(const void *const *pieces, size_t n, size_t count, uint64_t *ret)
+void base_hash64_some(const void *const *pieces, const uint64_t *seeds, size_t n, size_t count, uint64_t *ret)
 {
+    static const uint64_t none[TOGETHER];
     size_t i = 0;
     for (; i + TOGETHER <= count; i += TOGETHER, pieces += TOGETHER) {
         const uint8_t *p = pieces[0], *q = pieces[1], *r = pieces[2], *s = pieces[3];
-        uint64_t a = begin(n, 0), b = a, c = a, d = a;
+        const uint64_t *of = seeds ? seeds + i : none;
+        uint64_t a = begin(n, of[0]), b = begin(n, of[1]), c = begin(n, of[2]), d = begin(n, of[3]);
         size_t at = 0;
         for (; n - at >= 8; at += 8) {
             a = step(a, p + at);
@@ -55,7 +57,7 @@ void base_hash64_some(const void *const *pieces, size_t n, size_t count, uint64_
         ret[i + 2] = end(c, r + at, n - at);
         ret[i + 3] = end(d, s + at, n - at);
     }
-    for (; i < count; i++, pieces++) ret[i] = base_hash64(*pieces, n, 0);
+    for (; i < count; i++, pieces++) ret[i] = base_hash64(*pieces, n, seeds ? seeds[i] : 0);
 }
 
 void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret)
@@ -64,7 +66,7 @@ void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret)
     for (size_t i = 0, k; i < count; i += k) {
         const void *pieces[TOGETHER];
         for (k = 0; k < TOGETHER && i + k < count; k++, p += n) pieces[k] = p;
-        base_hash64_some(pieces, n, k, ret + i);
+        base_hash64_some(pieces, NULL, n, k, ret + i);
     }
 }
 

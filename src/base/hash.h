@@ -10,10 +10,11 @@
 
 uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed);
 /*
- * base_hash64 with seed 0 of each of `count` pieces of n bytes: several chains side by side, since one alone waits for its
- * multiplications. _each: pieces that lie one behind the other.
+ * base_hash64 of each of `count` pieces of n bytes: several chains side by side, since one alone waits for its
+ * multiplications. seeds: NULL: 0. _each: pieces that lie one behind the other, seeds 0.
  */
-void base_hash64_some(const void *const *pieces, size_t n, size_t count, uint64_t *ret);
+void base_hash64_some(
+    const void *const *pieces, const uint64_t *seeds, size_t n, size_t count, uint64_t *ret);
 void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret);
 
 /*

@@ -147,8 +147,12 @@ static void test_hash64__is_what_it_was_and_the_same_side_by_side(void **state)
             for (size_t i = 0; i < count; i++) assert_true(hashes[i] == base_hash64(bytes + i * n, n, 0));
             const void *pieces[37]; /* and from anywhere */
             for (size_t i = 0; i < count; i++) pieces[i] = bytes + (count - 1 - i) * n;
-            base_hash64_some(pieces, n, count, hashes);
+            base_hash64_some(pieces, NULL, n, count, hashes);
             for (size_t i = 0; i < count; i++) assert_true(hashes[i] == base_hash64(pieces[i], n, 0));
+            uint64_t seeds[37];
+            for (size_t i = 0; i < count; i++) seeds[i] = i * i + 1;
+            base_hash64_some(pieces, seeds, n, count, hashes);
+            for (size_t i = 0; i < count; i++) assert_true(hashes[i] == base_hash64(pieces[i], n, seeds[i]));
         }
 }
 

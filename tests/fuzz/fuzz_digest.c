@@ -59,13 +59,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         }
     const uint8_t *got = f ? kv_filed_sketch(f) : NULL;
     if (got && memcmp(got, sketch, n_sketch) != 0) abort();
-    for (uint32_t page = 0; f && page < KV_DIGEST_PAGES; page++)
-        for (uint32_t lane = 0; lane < LANES; lane++) {
-            const uint16_t *mean = kv_filed_mean(f, page, lane, of_mean);
-            if (mean &&
-                (memcmp(mean, rows + lane, 2 * DIM) != 0 || memcmp(mean + DIM, rows + page, 2 * DIM) != 0))
+    for (uint32_t lane = 0; f && lane < LANES; lane++) {
+        const uint64_t of_means[KV_DIGEST_PAGES] = {of_mean, of_mean, of_mean, of_mean};
+        const uint16_t *means[KV_DIGEST_PAGES];
+        kv_filed_means(f, lane, of_means, means);
+        for (uint32_t page = 0; page < KV_DIGEST_PAGES; page++)
+            if (means[page] && (memcmp(means[page], rows + lane, 2 * DIM) != 0 ||
+                                   memcmp(means[page] + DIM, rows + page, 2 * DIM) != 0))
                 abort();
-        }
+    }
     kv_filed_close(f);
     close(digest);
     close(file);

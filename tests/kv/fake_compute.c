@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "model/file/quant.h"
+#include "model/ops/sketch.h"
 #include "kv/rows/bits.h"
 
 /* +1 or -1, the code of a class in a lane. */
@@ -241,10 +242,10 @@ static void open_pages(const model_visit *v, uint32_t kv_head, const uint16_t *q
     float *weight = calloc(n_pages, sizeof *weight);
     memset(ret, 0, n_pages * sizeof *ret);
     for (uint32_t w = 0; w < n_pages; w++) {
-        const uint16_t *key = v->keys[kv_head] + (size_t)w * FAKE_DIM;
+        const model_sketch k = model_sketch_of(v->pages[kv_head], FAKE_DIM, w / MODEL_ROWS_BLOCK);
         if (!v->evicted[kv_head][w]) weight[w] = -INFINITY;
         for (uint32_t i = 0; i < FAKE_DIM; i++)
-            weight[w] += quant_f16_to_f32(q[i]) * quant_f16_to_f32(key[i]);
+            weight[w] += quant_f16_to_f32(q[i]) * model_sketch_number(&k, FAKE_DIM, w % MODEL_ROWS_BLOCK, i);
     }
     for (uint32_t k = 0; k < v->open; k++) {
         uint32_t best = 0;
@@ -466,23 +467,15 @@ static int forward(void *user, const model_batch *b, base_err *err)
     return 0;
 }
 
-static int turn_rows(void *user, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t n,
-    uint16_t *keys, base_err *err)
+static int turn_rows(void *user, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t step,
+    uint32_t n, uint16_t *keys, base_err *err)
 {
     (void)user;
     (void)lane;
     (void)err;
-    for (uint32_t i = 0; i < n; i++) turn_key(keys + (size_t)i * FAKE_DIM, model_rows_gap(rows, index + i));
+    for (uint32_t i = 0; i < n; i++)
+        turn_key(keys + (size_t)i * FAKE_DIM, model_rows_gap(rows, index + i * step));
     return 0;
-}
-
-/* What keys ask for tells nothing of their phase here: a query asks for the same from anywhere. */
-static void turn_keys(void *user, float *keys, uint32_t n, const int64_t *by)
-{
-    (void)user;
-    (void)keys;
-    (void)n;
-    (void)by;
 }
 
 static void turn(void *user, float *queries, uint32_t n, const int64_t *by)
@@ -539,7 +532,6 @@ kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
         .n_ctx = n_ctx,
         .kernel_version = 1,
         .turn = turn,
-        .turn_keys = turn_keys,
         .turn_rows = turn_rows,
         .gathers = true,
         .device = {.user = m, .pin = pin, .unpin = unpin, .bring = bring},

@@ -141,6 +141,20 @@ static void bench_rows(check *c, uint32_t n_rows, uint32_t n, uint32_t n_queries
     free(q);
 }
 
+/* Sketches of n mean keys, as a session has them of its pages. */
+static uint8_t *sketch_pages(const uint16_t *keys, uint32_t n, uint32_t d)
+{
+    const uint32_t n_parts = (n + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK;
+    uint8_t *ret = base_xcalloc(n_parts, model_sketch_lane_bytes(d));
+    for (uint32_t part = 0; part < n_parts; part++) {
+        const uint16_t *some[MODEL_ROWS_BLOCK] = {NULL};
+        for (uint32_t i = 0; i < MODEL_ROWS_BLOCK && part * MODEL_ROWS_BLOCK + i < n; i++)
+            some[i] = keys + ((size_t)part * MODEL_ROWS_BLOCK + i) * d;
+        model_sketch_make_some(d, some, ret + part * model_sketch_lane_bytes(d));
+    }
+    return ret;
+}
+
 /*
  * n tokens at once behind n_rows rows of the default model's shape, of which 3,840 stay in runs of about 20: what each
  * reads of the others by their sketches, in so many of their pages (0: in all). Keys are drawn about normal, so that
@@ -189,9 +203,11 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open, uint32_t n)
     for (uint32_t i = 0; i < n_layers * N_KV; i++) lanes[i] = (model_lane_list){runs, KEPT / RUN, KEPT};
     const model_rows_view view = {.shape = shape, .blocks = blocks, .n_blocks = n_blocks, .lanes = lanes};
     float *q = random_floats((size_t)n * N_HEAD * D);
-    uint16_t *means = random_halves((size_t)n_words * D), *keys = random_halves((size_t)n_words * D);
+    uint16_t *means = random_halves((size_t)n_words * D);
     const uint64_t *evicted[N_KV] = {bits, bits};
-    const uint16_t *mean_of[N_KV] = {means, means}, *key_of[N_KV] = {keys, keys};
+    const uint16_t *mean_of[N_KV] = {means, means};
+    uint8_t *pages = sketch_pages(means, n_words, D);
+    const uint8_t *page_of[N_KV] = {pages, pages};
     uint32_t *chosen = base_xcalloc((size_t)n * N_KV * MOST, sizeof *chosen),
              *n_chosen = base_xcalloc((size_t)n * N_KV, sizeof *n_chosen);
     matrix mq = matrix_new(ops, n, N_HEAD * D, q), out = matrix_new(ops, n, N_HEAD * D, NULL),
@@ -200,7 +216,7 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open, uint32_t n)
         .evicted = evicted,
         .sketches = sketch_of,
         .means = mean_of,
-        .keys = key_of,
+        .pages = page_of,
         .open = open,
         .n_slots = n_rows,
         .most = MOST,
@@ -250,7 +266,7 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open, uint32_t n)
     ops->buffer_free(ops, sums.m.buffer);
     free(chosen);
     free(n_chosen);
-    free(keys);
+    free(pages);
     free(blocks);
     free(sketch_of);
     free(bits);

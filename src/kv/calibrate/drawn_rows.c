@@ -69,17 +69,11 @@ static void turn(void *user, float *queries, uint32_t n, const int64_t *by)
     c->turn(c->user, queries, n, by);
 }
 
-static void turn_keys(void *user, float *keys, uint32_t n, const int64_t *by)
+static int turn_rows(void *user, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t step,
+    uint32_t n, uint16_t *keys, base_err *err)
 {
     const kv_compute *c = &((kv_drawn_rows *)user)->of_model;
-    c->turn_keys(c->user, keys, n, by);
-}
-
-static int turn_rows(void *user, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t n,
-    uint16_t *keys, base_err *err)
-{
-    const kv_compute *c = &((kv_drawn_rows *)user)->of_model;
-    return c->turn_rows(c->user, rows, lane, index, n, keys, err);
+    return c->turn_rows(c->user, rows, lane, index, step, n, keys, err);
 }
 
 static uint32_t window(void *user, uint32_t layer)
@@ -99,7 +93,6 @@ kv_compute kv_drawn_compute(kv_drawn_rows *rows, model *m)
     compute.ending = ending;
     if (compute.turn) {
         compute.turn = turn;
-        compute.turn_keys = turn_keys;
         compute.turn_rows = turn_rows;
     }
     compute.window = window;

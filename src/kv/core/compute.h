@@ -25,10 +25,8 @@ typedef struct kv_compute {
         void *user, int32_t id); /* kv_ending of a token (split.h); NULL: nothing ends a sentence */
     /* as model_turn_queries; NULL: rows cannot be read folded, so a session ends with the model's context */
     void (*turn)(void *user, float *queries, uint32_t n, const int64_t *by);
-    void (*turn_keys)(
-        void *user, float *keys, uint32_t n, const int64_t *by); /* as model_turn_keys; there where turn is */
-    int (*turn_rows)(void *user, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t n,
-        uint16_t *keys, base_err *err); /* as model_turn_rows; there where it both folds and gathers */
+    int (*turn_rows)(void *user, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t step,
+        uint32_t n, uint16_t *keys, base_err *err); /* as model_turn_rows; there where turn is */
     /* as model_window; NULL: every layer reads everything */
     uint32_t (*window)(void *user, uint32_t layer);
     uint64_t state_bytes; /* of a state beside the rows (core/states.h); 0: the model keeps none */

@@ -60,15 +60,10 @@ static void turn_model(void *user, float *queries, uint32_t n, const int64_t *by
     model_turn_queries(user, queries, n, by);
 }
 
-static void turn_model_keys(void *user, float *keys, uint32_t n, const int64_t *by)
+static int turn_model_rows(void *user, const model_rows_view *rows, uint32_t lane, uint32_t index,
+    uint32_t step, uint32_t n, uint16_t *keys, base_err *err)
 {
-    model_turn_keys(user, keys, n, by);
-}
-
-static int turn_model_rows(void *user, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t n,
-    uint16_t *keys, base_err *err)
-{
-    return model_turn_rows(user, rows, lane, index, n, keys, err);
+    return model_turn_rows(user, rows, lane, index, step, n, keys, err);
 }
 
 static uint32_t window_of_model(void *user, uint32_t layer)
@@ -116,7 +111,6 @@ kv_compute kv_compute_model(model *m)
         .bound = bound_model,
         .ending = ending_of_model,
         .turn = info->folds ? turn_model : NULL,
-        .turn_keys = info->folds ? turn_model_keys : NULL,
         .turn_rows = turn_model_rows,
         .window = window_of_model,
         .state_bytes = info->state_bytes,

@@ -103,7 +103,7 @@ static bool copy_rows(
     if (pitch == d) memcpy(to, from, n_bytes);
     if (pitch == d) memcpy(to + value, from + to_value, n_bytes);
     return !model_rows_gap(rows, run->index) ||
-           !g->compute->turn_rows(g->compute->user, rows, lane, run->index, run->n, to, NULL);
+           !g->compute->turn_rows(g->compute->user, rows, lane, run->index, 1, run->n, to, NULL);
 }
 
 model_run *kv_gather_lane(kv_gather *g, const model_rows_view *rows, uint32_t lane, uint32_t to,

@@ -45,9 +45,10 @@ struct kv_visit {
     const uint8_t **none; /* [blocks of cap] NULL each: those of layers with a window, where nobody visits */
     uint32_t *whole;      /* [session's n_whole] lanes without a window */
     kv_rest *rest;
-    const uint16_t **means;     /* [n_lanes] of evicted rows' values, by page */
-    const uint16_t **keys;      /* [n_lanes] the same of their keys */
-    kv_gather *gather;          /* NULL: nothing was gathered so far */
+    const uint16_t **means; /* [n_lanes] of evicted rows' values, by page */
+    uint32_t open;          /* pages that a token looks into; 0: all */
+    const uint8_t **pages;  /* [n_lanes] sketches of the means of their keys; NULL: all pages are opened */
+    kv_gather *gather;      /* NULL: nothing was gathered so far */
     bool is_tried, is_gathered; /* since lists changed; they name its copies */
 
     /* The batch at hand. */
@@ -94,7 +95,7 @@ static int make(kv_session *s, base_err *err)
     v->none = kv_work_zero(&v->memory, n / MODEL_ROWS_BLOCK + 1, sizeof *v->none);
     v->whole = kv_work_zero(&v->memory, n_lanes, sizeof *v->whole);
     v->means = kv_work_zero(&v->memory, n_lanes, sizeof *v->means);
-    v->keys = kv_work_zero(&v->memory, n_lanes, sizeof *v->keys);
+    v->pages = kv_work_zero(&v->memory, n_lanes, sizeof *v->pages);
     v->lists = kv_work_zero(&v->memory, n_lanes, sizeof *v->lists);
     v->evicted = kv_work_zero(&v->memory, n_lanes, sizeof *v->evicted);
     v->chosen = kv_work_take(&v->memory, n_kv * KV_BATCH * VISITORS_MOST, sizeof *v->chosen);
@@ -148,7 +149,7 @@ static uint32_t open_pages(const kv_session *s)
 {
     const kv_visit *v = s->visit;
     const double most = s->parameters.open, asked = s->parameters.open_asked;
-    const bool is_clear = v && v->outshines && !v->outshone_too && v->known_to > most;
+    const bool is_clear = v && v->outshines && !v->outshone_too && s->sketched_to > most;
     return (uint32_t)ceil((is_clear && asked > 0 && asked < most ? asked : most) / KV_REST_PAGE);
 }
 
@@ -225,6 +226,23 @@ static int find_sketches(kv_visit *v, uint32_t first, base_err *err)
     return rc;
 }
 
+/* Sketches of the pages of lanes that have more of them than a token opens. */
+static int sketch_pages(kv_visit *v, const model_rows_view *rows, uint32_t n_pages, base_err *err)
+{
+    const kv_session *s = v->session;
+    int rc = 0;
+    v->open = open_pages(s);
+    if (v->open) kv_rest_fold(v->rest, rows, n_pages);
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
+        uint32_t n = 0;
+        v->pages[lane] = NULL;
+        for (uint32_t page = 0; page < n_pages && v->evicted[lane]; page++) n += v->evicted[lane][page] != 0;
+        if (v->open && n > v->open)
+            rc = kv_rest_sketch(v->rest, &s->compute, rows, lane, n_pages, &v->pages[lane], err);
+    }
+    return rc;
+}
+
 /* What is evicted below `first` under these lists. */
 static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_err *err)
 {
@@ -241,13 +259,11 @@ static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_
         find_evicted(v, &rows->lanes[lane], first, l);
         v->evicted[lane] = l->n > most ? l->evicted : NULL;
         if (l->n && l->n <= most) rc = list_everything(v, &rows->lanes[lane], first, l, err);
-        if (l->n > most && (s->parameters.rest > 0 || s->parameters.open > 0))
-            rc = kv_rest_find(
-                v->rest, &v->session->table, rows, lane, l->evicted, n_pages, &v->means[lane], err);
+        v->means[lane] = kv_rest_values(v->rest, lane);
     }
-    if (!rc && s->parameters.open > 0 && !kv_rest_fold(v->rest, &s->compute, &s->fold, n_pages))
-        rc = base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
-    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) v->keys[lane] = kv_rest_keys(v->rest, lane);
+    if (!rc && (s->parameters.rest > 0 || s->parameters.open > 0))
+        rc = kv_rest_find(v->rest, &s->table, rows, v->evicted, n_pages, err);
+    if (!rc) rc = sketch_pages(v, rows, n_pages, err);
     if (!rc) rc = find_sketches(v, first, err);
     v->is_known = !rc && rows->lanes == s->lists.view;
     return rc;
@@ -350,8 +366,8 @@ static int visit(void *user, uint32_t layer, model_visit *ret, base_err *err)
         .sketches = kv__window(s, first) ? v->none : v->sketches,
         .n_unsketched = first - n_whole,
         .means = s->parameters.rest > 0 ? v->means + first : NULL,
-        .keys = v->keys + first,
-        .open = open_pages(s),
+        .pages = v->pages + first,
+        .open = v->open,
         .n_slots = v->known_to,
         .most = kv__visitors(s),
         .chosen = v->chosen,
@@ -439,7 +455,8 @@ void kv__visit_publish(kv_session *s, uint32_t n)
     const bool lets_in = s->visit && s->visit->outshines && s->visit->outshone_too;
     const uint32_t how = (s->parameters.rest > 0) | open_pages(s) << 1 | (uint32_t)lets_in << 31;
     for (uint32_t t = s->n - n; t < s->n; t++) {
-        const uint32_t schedule[] = {t, kv__visitors(s), how, KV_EVENT_VISITED};
+        const bool may_choose = s->parameters.open > 0 && t > s->parameters.open; /* among sketched pages */
+        const uint32_t schedule[] = {t, kv__visitors(s), how | (uint32_t)may_choose << 30, KV_EVENT_VISITED};
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
 }

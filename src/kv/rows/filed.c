@@ -225,7 +225,7 @@ uint32_t kv_filed_check(kv_filed *const *blocks, const uint32_t *rows, uint32_t 
     const size_t size = lane_row_bytes(&blocks[0]->shape);
     for (uint32_t i = 0; i < n; i++)
         pieces[i] = (const uint8_t *)blocks[i]->rows + ((size_t)rows[i] * lanes + lane) * size;
-    base_hash64_some(pieces, size, n, hashes);
+    base_hash64_some(pieces, NULL, size, n, hashes);
     for (uint32_t i = 0; i < n; i++) {
         kv_filed *f = blocks[i];
         f->is_damaged |= fold_hash(hashes[i]) != f->sums[(size_t)rows[i] * lanes + lane] ||
@@ -250,10 +250,18 @@ const uint8_t *kv_filed_sketch(kv_filed *f)
     return kv_filed_files_are_cut(f->files) ? NULL : f->sketch;
 }
 
-const uint16_t *kv_filed_mean(const kv_filed *f, uint32_t page, uint32_t lane, uint64_t rows)
+void kv_filed_means(const kv_filed *f, uint32_t lane, const uint64_t *rows, const uint16_t **ret)
 {
-    const kv_digest_mean *mean =
-        (const kv_digest_mean *)(const void *)(f->means + kv_digest_mean_at(&f->shape, page, lane));
-    const uint16_t *both = (const uint16_t *)(const void *)(mean + 1);
-    return mean->rows == rows && mean->hash == hash_mean(&f->shape, f->identity, rows, both) ? both : NULL;
+    const void *pieces[KV_DIGEST_PAGES];
+    uint64_t seeds[KV_DIGEST_PAGES], hashes[KV_DIGEST_PAGES];
+    for (uint32_t page = 0; page < KV_DIGEST_PAGES; page++) {
+        pieces[page] = f->means + kv_digest_mean_at(&f->shape, page, lane) + sizeof(kv_digest_mean);
+        seeds[page] = base_hash64(&rows[page], sizeof rows[page], f->identity);
+    }
+    base_hash64_some(pieces, seeds, lane_row_bytes(&f->shape), KV_DIGEST_PAGES, hashes);
+    for (uint32_t page = 0; page < KV_DIGEST_PAGES; page++) {
+        const kv_digest_mean *mean = (const kv_digest_mean *)pieces[page] - 1;
+        const bool is_there = rows[page] && mean->rows == rows[page] && mean->hash == hashes[page];
+        ret[page] = is_there ? pieces[page] : NULL;
+    }
 }

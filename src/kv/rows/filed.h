@@ -97,7 +97,7 @@ uint32_t kv_filed_check(kv_filed *const *blocks, const uint32_t *rows, uint32_t 
 bool kv_filed_is_checked(const kv_filed *f, uint32_t lane, uint32_t row);
 /* NULL: it is not what was written. */
 const uint8_t *kv_filed_sketch(kv_filed *f);
-/* The key and, behind it, the value of the mean of these rows; NULL: it is not there. */
-const uint16_t *kv_filed_mean(const kv_filed *f, uint32_t page, uint32_t lane, uint64_t rows);
+/* Of the block's pages in a lane: the key and, behind it, the value of the mean of rows[page]; NULL: it is not there. */
+void kv_filed_means(const kv_filed *f, uint32_t lane, const uint64_t *rows, const uint16_t **ret);
 
 #endif

@@ -84,12 +84,12 @@ static double measure_peak(model_ops *ops, ops_peak kind)
     return best;
 }
 
-static void cpu_turn_keys(
-    model_ops *ops, const ops_turns *turns, uint32_t index, uint32_t n, uint32_t head_dim, uint16_t *keys)
+static void cpu_turn_keys(model_ops *ops, const ops_turns *turns, uint32_t index, uint32_t step, uint32_t n,
+    uint32_t head_dim, uint16_t *keys)
 {
     const cpu_kernels *k = &((cpu_ops *)ops)->kernels;
     for (uint32_t i = 0; i < n; i++, keys += head_dim) {
-        const uint32_t group = (index + i) / MODEL_ROWS_GROUP;
+        const uint32_t group = (index + i * step) / MODEL_ROWS_GROUP;
         if (cpu_gap_of(turns, group)) cpu_turn_key(k, turns, group, keys, head_dim, keys);
     }
 }

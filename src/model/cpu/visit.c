@@ -5,9 +5,9 @@
  * threads, scores are spread by rows before.
  *
  * Rows are walked in columns: groups of 16 slots of which at least one is evicted. Where a lane has more pages of 64
- * slots than a token opens, each token weighs the pages first, by the mean keys of their evicted rows, and then the
- * columns of those that it opens; a page that stays closed counts as so many rows of its mean key. What a token costs
- * does not grow with the session but for that.
+ * slots than a token opens, each token weighs the pages first, by sketches of the mean keys of their evicted rows, and
+ * then the columns of those that it opens; a page that stays closed counts as so many rows of its mean key. What a token
+ * costs does not grow with the session but for that.
  */
 #include <math.h>
 #include <string.h>
@@ -38,11 +38,11 @@ typedef struct columns {
         *weights; /* [closed] rows; [group][closed] scores of their mean keys; room: of all pages */
 } columns;
 
-/* A lane's pages with evicted rows. */
+/* A lane's pages of 64 slots. */
 typedef struct pages {
-    uint32_t *at;  /* slot / 64, ascending */
-    float *counts; /* evicted rows; 0 up to a multiple of 16 pages */
-    uint32_t n;
+    float *counts;  /* evicted rows; 0 up to a multiple of 16 pages */
+    uint16_t *some; /* bits of 16 pages: those with evicted rows */
+    uint32_t n, n_some;
 } pages;
 
 typedef struct visit_job {
@@ -267,18 +267,19 @@ static uint64_t rows_of_page(const model_visit *visit, uint32_t kv_head, uint32_
                                                 : UINT64_MAX);
 }
 
-/* Scores of a lane's pages by their mean keys, for n_q queries: a key is read once for all of them. */
-static void score_pages(const visit_job *j, uint32_t kv_head, const float *q, uint32_t n_q, float *s)
+/* Scores of a lane's pages by their mean keys, for the n_q queries q: a sketch is read once for all of them. */
+static void score_pages(
+    const visit_job *j, uint32_t kv_head, const space *w, const float *q, uint32_t n_q, float *s)
 {
-    const model_visit *visit = j->args->visit;
+    const cpu_kernels *k = &j->cpu->kernels;
     const pages *p = &j->pages[kv_head];
-    const uint32_t d = visit->rows->shape.head_dim;
-    const uint16_t *keys[MOST];
-    for (uint32_t from = 0, n; from < p->n; from += n) {
-        n = p->n - from < MOST ? p->n - from : MOST;
-        for (uint32_t i = 0; i < n; i++) keys[i] = visit->keys[kv_head] + (size_t)p->at[from + i] * d;
-        j->cpu->kernels.scores(
-            keys, n, q, n_q, d, d, j->args->scale, (cpu_ahead){0}, s + from, page_stride(j));
+    const uint32_t d = j->args->visit->rows->shape.head_dim;
+    for (uint32_t i = 0; i * GROUP < p->n; i++) {
+        const model_sketch of = model_sketch_of(j->args->visit->pages[kv_head], d, i / BLOCK_GROUPS);
+        const uint8_t *codes = of.codes + (size_t)(i % BLOCK_GROUPS) * (d / 8) * MODEL_SKETCH_PIECE;
+        if (i % BLOCK_GROUPS == 0)
+            k->sketch_queries(q, n_q, of.middle, of.step, d, j->args->scale, w->queries);
+        k->sketch_scores(codes, NULL, d, p->some[i], w->queries, n_q, s + (size_t)i * GROUP, page_stride(j));
     }
 }
 
@@ -328,9 +329,7 @@ static uint32_t choose_pages(
     }
     find_shares(j, kv_head, t, max, sum, shares);
     k->masses(s, stride, j->group, width, shares, w->mass, w->left_out);
-    for (uint32_t i = 0; i < width; i += GROUP) own->rows[i / GROUP] = UINT16_MAX;
-    if (p->n % GROUP) own->rows[p->n / GROUP] = (uint16_t)((1u << p->n % GROUP) - 1);
-    return choose(&(columns){.rows = own->rows, .n = width / GROUP}, w, j->args->visit->open, w->places);
+    return choose(&(columns){.rows = p->some, .n = width / GROUP}, w, j->args->visit->open, w->places);
 }
 
 /* A page's columns. */
@@ -346,7 +345,7 @@ static void add_columns(columns *c, uint64_t evicted, uint32_t page)
 
 static bool chooses_pages(const visit_job *j, uint32_t kv_head)
 {
-    return j->pages[kv_head].n > j->args->visit->open;
+    return j->pages[kv_head].n_some > j->args->visit->open;
 }
 
 /*
@@ -359,20 +358,21 @@ static void open_pages(
     const model_visit *visit = j->args->visit;
     const pages *p = &j->pages[kv_head];
     const size_t stride = page_stride(j);
-    uint32_t n_open = p->n, at = 0;
+    const bool chooses = chooses_pages(j, kv_head);
+    uint32_t n_open = 0, at = 0;
     own->n = own->n_closed = 0;
-    if (chooses_pages(j, kv_head)) n_open = choose_pages(j, w, kv_head, t, own, s);
+    if (chooses) n_open = choose_pages(j, w, kv_head, t, own, s);
     for (uint32_t i = 0; i < p->n; i++) {
-        const bool is_open = n_open == p->n || (at < n_open && w->places[at] == i);
-        if (is_open) {
+        if (!(p->some[i / GROUP] >> i % GROUP & 1)) continue;
+        if (!chooses || (at < n_open && w->places[at] == i)) {
             at++;
-            add_columns(own, rows_of_page(visit, kv_head, p->at[i]), p->at[i]);
+            add_columns(own, rows_of_page(visit, kv_head, i), i);
             continue;
         }
         for (uint32_t g = 0; g < j->group; g++)
             own->weights[g * stride + own->n_closed] = own->weights[g * stride + i];
         own->counts[own->n_closed] = p->counts[i];
-        own->closed[own->n_closed++] = p->at[i];
+        own->closed[own->n_closed++] = i;
     }
     for (uint32_t i = own->n_closed; i % GROUP; i++) own->counts[i] = 0;
 }
@@ -527,7 +527,7 @@ static void open_run(void *arg, int thread, int n_threads)
     for (uint32_t i; (i = claim(j)) < n_units;) {
         const uint32_t kv_head = i / n, t = i % n;
         if (chooses_pages(j, kv_head))
-            score_pages(j, kv_head, query_of(j, kv_head, t), j->group, j->own[i].weights);
+            score_pages(j, kv_head, &w, query_of(j, kv_head, t), j->group, j->own[i].weights);
         open_pages(j, &w, kv_head, t, &j->own[i], j->scores + i * j->group * stride);
     }
 }
@@ -558,7 +558,7 @@ static void visit_by_pages(
 {
     const size_t stride = (size_t)GROUP * j->most_columns, weights = j->group * page_stride(j);
     load_queries(j, kv_head, t0, t1, w->q);
-    if (chooses_pages(j, kv_head)) score_pages(j, kv_head, w->q, (t1 - t0) * j->group, own.weights);
+    if (chooses_pages(j, kv_head)) score_pages(j, kv_head, w, w->q, (t1 - t0) * j->group, own.weights);
     for (uint32_t t = t0; t < t1 && !cpu_is_cancelled(j->cpu); t++, own.weights += weights) {
         open_pages(j, w, kv_head, t, &own, w->scores);
         if (!own.n) continue;
@@ -611,15 +611,19 @@ static void *take(uint8_t *base, size_t *used, size_t n, size_t size)
     return at;
 }
 
+static uint32_t count_all_pages(const model_visit *visit)
+{
+    return (visit->n_slots + WORD - 1) / WORD;
+}
+
 /* Room for the lanes' rows and, with pages, for what n_own tokens open; n_scored: tokens whose scores are spread. */
 static size_t share_memory(visit_job *j, uint8_t *base, uint32_t n_own, uint32_t n_scored)
 {
     const model_visit *visit = j->args->visit;
-    const uint32_t n_pages = (visit->n_slots + WORD - 1) / WORD, n_opened = visit->open * (WORD / GROUP),
-                   n_bits = n_opened > n_pages ? n_opened : n_pages;
+    const uint32_t n_pages = count_all_pages(visit), n_opened = visit->open * (WORD / GROUP);
     size_t used = 0;
     for (uint32_t h = 0; h < visit->rows->shape.n_head_kv; h++) {
-        j->pages[h].at = take(base, &used, n_pages, sizeof *j->pages[h].at);
+        j->pages[h].some = take(base, &used, n_pages / GROUP + 1, sizeof *j->pages[h].some);
         j->pages[h].counts = take(base, &used, n_pages + GROUP, sizeof *j->pages[h].counts);
         if (j->most_pages) continue;
         j->lanes[h].at = take(base, &used, n_pages * (WORD / GROUP), sizeof *j->lanes[h].at);
@@ -628,7 +632,7 @@ static size_t share_memory(visit_job *j, uint8_t *base, uint32_t n_own, uint32_t
     j->own = j->most_pages ? take(base, &used, n_own, sizeof *j->own) : NULL;
     for (uint32_t i = 0; j->most_pages && i < n_own; i++) {
         columns c = {.at = take(base, &used, n_opened, sizeof *c.at)};
-        c.rows = take(base, &used, n_bits, sizeof *c.rows);
+        c.rows = take(base, &used, n_opened, sizeof *c.rows);
         c.closed = take(base, &used, n_pages, sizeof *c.closed);
         c.counts = take(base, &used, n_pages + GROUP, sizeof *c.counts);
         c.weights = take(base, &used, j->tokens * j->group * page_stride(j), sizeof *c.weights);
@@ -664,6 +668,23 @@ static void choose_unit(visit_job *j, bool is_spread)
     j->n_units = j->args->visit->rows->shape.n_head_kv * ((n + j->tokens - 1) / j->tokens);
 }
 
+/* A lane's pages, or its columns where all of them are opened. */
+static void find_pages(visit_job *j, uint32_t kv_head)
+{
+    const model_visit *visit = j->args->visit;
+    pages *p = &j->pages[kv_head];
+    p->n = visit->evicted[kv_head] ? count_all_pages(visit) : 0;
+    memset(p->some, 0, (p->n / GROUP + 1) * sizeof *p->some);
+    for (uint32_t i = 0; i < p->n; i++) {
+        const uint64_t rows = rows_of_page(visit, kv_head, i);
+        if (!j->most_pages) add_columns(&j->lanes[kv_head], rows, i);
+        p->counts[i] = (float)__builtin_popcountll(rows);
+        p->some[i / GROUP] |= (uint16_t)((rows != 0) << i % GROUP);
+        p->n_some += rows != 0;
+    }
+    for (uint32_t i = p->n; i % GROUP; i++) p->counts[i] = 0;
+}
+
 /* The lanes' rows, and memory for the run. j->most_columns 0: nobody has any. */
 static int find_rows(visit_job *j, bool is_spread, base_err *err)
 {
@@ -677,24 +698,14 @@ static int find_rows(visit_job *j, bool is_spread, base_err *err)
     }
     if (!most) return 0;
     const bool is_chosen = visit->open && most > visit->open;
-    j->most_pages = is_chosen ? most : 0;
+    j->most_pages = is_chosen ? count_all_pages(visit) : 0;
     j->most_columns = (is_chosen ? visit->open : most) * (WORD / GROUP) + (j->most_pages + GROUP - 1) / GROUP;
     const uint32_t n_own = is_spread ? n_tokens : (uint32_t)j->cpu->n_threads;
     choose_unit(j, is_spread);
     const int rc = cpu_scratch_reserve(j->cpu, 0, share_memory(j, NULL, n_own, n_tokens), err);
     if (rc < 0) return rc;
     share_memory(j, j->cpu->shared.data, n_own, n_tokens);
-    for (uint32_t h = 0; h < n_kv; h++) {
-        pages *p = &j->pages[h];
-        for (uint32_t w = 0; visit->evicted[h] && w * WORD < visit->n_slots; w++) {
-            const uint64_t rows = rows_of_page(visit, h, w);
-            if (!is_chosen) add_columns(&j->lanes[h], rows, w);
-            if (!rows) continue;
-            p->counts[p->n] = (float)__builtin_popcountll(rows);
-            p->at[p->n++] = w;
-        }
-        for (uint32_t i = p->n; i % GROUP; i++) p->counts[i] = 0;
-    }
+    for (uint32_t h = 0; h < n_kv; h++) find_pages(j, h);
     return 0;
 }
 

@@ -198,13 +198,11 @@ int model_score_rows(model *m, const model_score *score, base_err *err);
  */
 void model_turn_queries(const model *m, float *queries, uint32_t n, const int64_t *by);
 /*
- * n keys of a lane, one behind the other in F16, copied from tokens from `index` on: they become what a forward pass over
- * that view makes of folded rows (model_rows_view.turned_from). BASE_E_NOMEM.
+ * n keys of a lane, one behind the other in F16, of every step-th token from `index` on: they become what a forward pass
+ * over that view makes of folded rows (model_rows_view.turned_from). BASE_E_NOMEM.
  */
-int model_turn_rows(model *m, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t n,
-    uint16_t *keys, base_err *err);
-/* The same as model_turn_queries of keys, [n_layer][n_head_kv][n][head_dim]. */
-void model_turn_keys(const model *m, float *keys, uint32_t n, const int64_t *by);
+int model_turn_rows(model *m, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t step,
+    uint32_t n, uint16_t *keys, base_err *err);
 
 /*
  * Only for a model on a GPU; without one these do nothing. pin: rows will lie in this memory, so the device

@@ -221,11 +221,11 @@ static int profiled_buffer_new(model_ops *ops, ops_buffer **ret, size_t n_bytes,
     return p->inner->buffer_new(p->inner, ret, n_bytes, err);
 }
 
-static void profiled_turn_keys(
-    model_ops *ops, const ops_turns *turns, uint32_t index, uint32_t n, uint32_t head_dim, uint16_t *keys)
+static void profiled_turn_keys(model_ops *ops, const ops_turns *turns, uint32_t index, uint32_t step,
+    uint32_t n, uint32_t head_dim, uint16_t *keys)
 {
     model_profile *p = (model_profile *)ops;
-    p->inner->turn_keys(p->inner, turns, index, n, head_dim, keys);
+    p->inner->turn_keys(p->inner, turns, index, step, n, head_dim, keys);
 }
 
 static void profiled_buffer_free(model_ops *ops, ops_buffer *buffer)

@@ -80,13 +80,13 @@ int forward_turns_of(model *m, const model_rows_view *rows, const ops_turns **re
     return 0;
 }
 
-int model_turn_rows(model *m, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t n,
-    uint16_t *keys, base_err *err)
+int model_turn_rows(model *m, const model_rows_view *rows, uint32_t lane, uint32_t index, uint32_t step,
+    uint32_t n, uint16_t *keys, base_err *err)
 {
     const ops_turns *turns;
     const int rc = forward_turns_of(m, rows, &turns, err);
     if (!rc && turns && turns->layers[lane / rows->shape.n_head_kv])
-        m->ops->turn_keys(m->ops, turns, index, n, rows->shape.head_dim, keys);
+        m->ops->turn_keys(m->ops, turns, index, step, n, rows->shape.head_dim, keys);
     return rc;
 }
 
@@ -102,8 +102,7 @@ static void turn_head(const model_hyper *h, float *x, const double *cosines, con
     }
 }
 
-/* x: [n_rows_layers][n_heads][n][head_dim] */
-static void turn_heads(const model *m, float *x, uint32_t n_heads, uint32_t n, const int64_t *by)
+void model_turn_queries(const model *m, float *queries, uint32_t n, const int64_t *by)
 {
     const model_hyper *h = &m->hyper;
     const uint32_t half = h->n_rot / 2;
@@ -117,18 +116,9 @@ static void turn_heads(const model *m, float *x, uint32_t n_heads, uint32_t n, c
             sines[i] = sin((double)by[t] * turn);
         }
         for (uint32_t layer = 0; layer < h->n_rows_layers; layer++)
-            for (uint32_t head = 0; head < n_heads && model_layer_folds(h, layer); head++)
-                turn_head(h, x + (((size_t)layer * n_heads + head) * n + t) * h->head_dim, cosines, sines);
+            for (uint32_t head = 0; head < h->n_head && model_layer_folds(h, layer); head++)
+                turn_head(
+                    h, queries + (((size_t)layer * h->n_head + head) * n + t) * h->head_dim, cosines, sines);
     }
     free(cosines);
-}
-
-void model_turn_queries(const model *m, float *queries, uint32_t n, const int64_t *by)
-{
-    turn_heads(m, queries, m->hyper.n_head, n, by);
-}
-
-void model_turn_keys(const model *m, float *keys, uint32_t n, const int64_t *by)
-{
-    turn_heads(m, keys, m->hyper.n_head_kv, n, by);
 }

@@ -324,11 +324,11 @@ struct model_ops {
     uint32_t kernel_version;   /* changes when results could change a bit */
     bool turns;                /* attention and score_rows take ops_turns; others must not be given any */
     /*
-     * n keys of head_dim numbers, one behind the other, of tokens from `index` on become what attention reads of such
-     * rows. On the host, at once; NULL: none.
+     * n keys of head_dim numbers, one behind the other, of every step-th token from `index` on become what attention
+     * reads of such rows. On the host, at once; NULL: none.
      */
-    void (*turn_keys)(model_ops *ops, const ops_turns *turns, uint32_t index, uint32_t n, uint32_t head_dim,
-        uint16_t *keys);
+    void (*turn_keys)(model_ops *ops, const ops_turns *turns, uint32_t index, uint32_t step, uint32_t n,
+        uint32_t head_dim, uint16_t *keys);
     /* set by the caller between operations, may be NULL; a cancelled one returns BASE_E_CANCELLED */
     const atomic_bool *cancel;
 

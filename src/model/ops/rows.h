@@ -101,9 +101,11 @@ typedef struct model_visit {
     uint32_t n_unsketched;          /* lanes in front of the layer's that have no part in a sketch */
     const uint16_t *const *means;   /* [n_head_kv] -> [slot / 64][head_dim] F16, of the evicted rows' values;
                                           NULL: nothing stands in for those that nobody chose */
-    const uint16_t *const
-        *keys;          /* [n_head_kv] -> [slot / 64][head_dim] F16, of the evicted rows' keys, turned as
-                           those are read (ops.h, ops_turns); with open */
+    /*
+     * [n_head_kv] -> [pages / 256] sketches (sketch.h) of the mean keys of the pages' evicted rows, turned as those are
+     * read (ops.h, ops_turns); NULL: in a lane with no more pages than `open`
+     */
+    const uint8_t *const *pages;
     uint32_t open;      /* pages of 64 slots that a token looks into; 0: all */
     uint32_t n_slots;   /* evicted rows lie below */
     uint32_t most;      /* rows that visit a token in a lane, at most MODEL_ROWS_TILE */

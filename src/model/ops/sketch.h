@@ -43,11 +43,22 @@ static inline model_sketch model_sketch_of(const uint8_t *sketch, uint32_t head_
     return (model_sketch){numbers, numbers + head_dim, at + 2 * (size_t)head_dim * sizeof(float)};
 }
 
+/* Number i of key `row` (0..255), as a sketch has it. */
+static inline float model_sketch_number(const model_sketch *of, uint32_t head_dim, uint32_t row, uint32_t i)
+{
+    const uint8_t both =
+        of->codes[((size_t)row / MODEL_SKETCH_ROWS * (head_dim / 8) + i / 8) * MODEL_SKETCH_PIECE +
+                  row % MODEL_SKETCH_ROWS * 4 + i % 4];
+    return of->middle[i] + of->step[i] * ((float)(i % 8 < 4 ? both & 15 : both >> 4) - 7.5f);
+}
+
 /*
  * Of the keys of these lanes of a block, their parts in the order given; lanes NULL: the first n of them. head_dim is a
  * multiple of 16. Of slots that hold no key the sketch is meaningless, and so are its scales.
  */
 void model_sketch_make(
     uint32_t head_dim, const uint32_t *lanes, uint32_t n, const uint16_t *block, uint8_t *ret);
+/* One lane's part, of keys that lie anywhere: [256], NULL where there is none, which leaves scales alone. At least one is there. */
+void model_sketch_make_some(uint32_t head_dim, const uint16_t *const *keys, uint8_t *ret);
 
 #endif
