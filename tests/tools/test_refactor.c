@@ -637,6 +637,10 @@ static void test_refactor__move_takes_what_is_needed(void **state)
         "int bound(void)\n"
         "{\n"
         "    return own() + free_one(1);\n"
+        "}\n\n"
+        "int other(void)\n"
+        "{\n"
+        "    return own();\n"
         "}\n");
     tree_put(&t, "n.c", "#include <stdlib.h>\n\nint n;\n");
     tree_open(&t);
@@ -679,7 +683,82 @@ static void test_refactor__move_takes_what_is_needed(void **state)
         "int bound(void)\n"
         "{\n"
         "    return own() + free_one(1);\n"
+        "}\n\n"
+        "int other(void)\n"
+        "{\n"
+        "    return own();\n"
         "}\n");
+    tree_remove(&t);
+}
+
+/* What only the moved definition uses goes along by itself; what others use stays, and is imported where the language can. */
+static void test_refactor__move_takes_along_what_nothing_else_uses(void **state)
+{
+    static const char page[] = "import re\n\n"
+                               "MARK = r'[!#]'\n"
+                               "WIDE = 3\n"
+                               "_ESCAPE_RE = re.compile(MARK)\n\n\n"
+                               "def unescape(text):\n"
+                               "    return _ESCAPE_RE.sub('', text)\n\n\n"
+                               "def title(text):\n"
+                               "    return unescape(text) + MARK\n";
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "shop/__init__.py", "");
+    tree_put(&t, "shop/page.py", page);
+    tree_put(&t, "shop/part.py",
+        "LEFT = 1\n_RIGHT = 2\n\n\ndef both():\n    return LEFT + _RIGHT\n\n\ndef left():\n    return LEFT\n");
+    tree_put(&t, "shop/loud.py",
+        "VOLUME = 1\n\n\ndef louder():\n    global VOLUME\n    VOLUME += volume()\n\n\n"
+        "def volume():\n    return VOLUME\n");
+    tree_put(&t, "shop/words.py", "import os\n\n\ndef word():\n    return os.sep\n");
+    tree_put(&t, "main.py", "from shop.page import MARK, unescape\n\nprint(unescape(MARK))\n");
+    tree_put(&t, "m.c",
+        "#include <stdio.h>\n\n"
+        "#define MOST 3\n"
+        "#define LEAST 1\n\n"
+        "static int own(void)\n{\n    return MOST;\n}\n\n"
+        "int bound(void)\n{\n    return own();\n}\n\n"
+        "int least(void)\n{\n    return LEAST;\n}\n\n"
+        "int both(void)\n{\n    return LEAST;\n}\n");
+    tree_put(&t, "n.c", "int n;\n");
+    tree_open(&t);
+    /* The modules would import each other: constants go that others use, and come back by an import. */
+    char *said =
+        refactor_with(&t, "{\"operation\":\"move\",\"name\":\"unescape\",\"to\":\"shop/words.py\"}", TOOL_OK);
+    assert_contains(said, "moved unescape, ");
+    free(said);
+    expect(&t, "shop/words.py",
+        "import os\n"
+        "import re\n\n\n"
+        "def word():\n"
+        "    return os.sep\n\n\n"
+        "MARK = r'[!#]'\n\n\n"
+        "_ESCAPE_RE = re.compile(MARK)\n\n\n"
+        "def unescape(text):\n"
+        "    return _ESCAPE_RE.sub('', text)\n");
+    expect(&t, "shop/page.py",
+        "import re\n"
+        "from .words import unescape, MARK\n\n"
+        "WIDE = 3\n\n\n"
+        "def title(text):\n"
+        "    return unescape(text) + MARK\n");
+    expect(&t, "main.py", "from shop.words import MARK, unescape\n\nprint(unescape(MARK))\n");
+    /* What is used elsewhere stays. */
+    free(refactor_with(&t,
+        "{\"operation\":\"move\",\"name\":\"both\",\"path\":\"shop/part.py\",\"to\":\"shop/sum.py\"}",
+        TOOL_OK));
+    expect(&t, "shop/sum.py",
+        "from .part import LEFT\n\n\n_RIGHT = 2\n\n\ndef both():\n    return LEFT + _RIGHT\n");
+    refuses(&t, "{\"operation\":\"move\",\"name\":\"volume\",\"to\":\"shop/words.py\"}", TOOL_REFUSED,
+        "the two modules would import each other");
+    free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"bound\",\"to\":\"n.c\"}", TOOL_OK));
+    expect(&t, "n.c",
+        "#include <stdio.h>\nint n;\n\n"
+        "#define MOST 3\n\n"
+        "static int own(void)\n{\n    return MOST;\n}\n\n"
+        "int bound(void)\n{\n    return own();\n}\n");
+    refuses(&t, "{\"operation\":\"move\",\"name\":\"least\",\"to\":\"n.c\"}", TOOL_REFUSED, "uses LEAST");
     tree_remove(&t);
 }
 
@@ -700,6 +779,7 @@ int main(void)
         cmocka_unit_test(test_refactor__move_takes_exports_along),
         cmocka_unit_test(test_refactor__move_finds_the_file_that_is_meant),
         cmocka_unit_test(test_refactor__move_takes_what_is_needed),
+        cmocka_unit_test(test_refactor__move_takes_along_what_nothing_else_uses),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "refactor");
 }

@@ -355,6 +355,7 @@ static void put_moved(mover *m)
 {
     const base_buf *text = &m->from->file.text;
     const bool is_python = m->from->language->family == REFACTOR_PYTHON;
+    base_buf_clear(&m->moved);
     for (size_t i = 0; i < m->n_cuts; i++) {
         const mover_cut *cut = &m->cuts[i];
         const uint32_t before = i ? m->cuts[i - 1].to : cut->from;
@@ -434,8 +435,10 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
     const refactor_family family = m.from->language->family;
     bool is_good = read_place(&m, q) && read_parts(&m, q->with);
     if (is_good) {
-        find_cuts(&m);
-        put_moved(&m);
+        do {
+            find_cuts(&m);
+            put_moved(&m);
+        } while (mover__take_along(&m));
         is_good = family == REFACTOR_PYTHON ? mover__python_heads(&m)
                   : family == REFACTOR_GO   ? go_heads(&m)
                                             : c_heads(&m);

@@ -40,6 +40,11 @@ bool mover__refuse_needs(const mover *m, const base_buf *names, const char *why)
 /* Where the part is used in the source outside of what goes, or (through) by way of the source elsewhere; NULL: nowhere. */
 const refactor_place *mover__used_behind(const mover *m, const refactor *part, bool through);
 
+/* ---- move_along.c ---- */
+
+/* A further part that what goes needs, and that can go with it: true where there was one, until there is none. */
+bool mover__take_along(mover *m);
+
 /* ---- move_python.c ---- */
 
 /* Fills heads and back; false: *x->result says why it cannot be. */
