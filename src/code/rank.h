@@ -6,6 +6,7 @@
 #ifndef KVIST_CODE_RANK_H
 #define KVIST_CODE_RANK_H
 
+#include "code/history.h"
 #include "code/index.h"
 
 typedef struct code_ranked {
@@ -14,8 +15,9 @@ typedef struct code_ranked {
     double score; /* above 0; to be compared within one request only */
 } code_ranked;
 
-/* The k best, best first; returns how many. code_ranked_free. */
-uint32_t code_index_rank(const code_index *x, const char *request, uint32_t k, code_ranked **ret);
+/* The k best, best first; returns how many. history: what was said of earlier changes; NULL: nothing is known. code_ranked_free. */
+uint32_t code_index_rank(
+    const code_index *x, const code_history *history, const char *request, uint32_t k, code_ranked **ret);
 void code_ranked_free(code_ranked *ranked, uint32_t n);
 
 #endif

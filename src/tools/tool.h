@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "code/history.h"
 #include "code/index.h"
 
 typedef struct tool_workspace
@@ -189,6 +190,11 @@ void tool_workspace_recover(tool_workspace *w);
 /* The three live as long as the workspace. root: an absolute path. */
 const char *tool_workspace_root(const tool_workspace *w);
 code_index *tool_workspace_index(tool_workspace *w);
+/*
+ * What the newest commits of the tree's branch were about (src/tools/tree/history.h), read when it is asked for first and whenever HEAD
+ * is another one: up to a second. NULL: there are none. The workspace's.
+ */
+const code_history *tool_workspace_history(tool_workspace *w, const atomic_bool *cancel);
 code_grammars *tool_workspace_grammars(tool_workspace *w);
 /*
  * Sentences about this tree a person should know: not a git tree, bare, unborn HEAD, mid-merge, 100,000

@@ -111,6 +111,7 @@ void tool_workspace_close(tool_workspace *w)
     free(w->allow_read);
     free(w->aside);
     tool__indexer_close(w->indexer);
+    code_history_free(w->history);
     if (w->index) code_index_free(w->index);
     if (w->grammars) code_grammars_close(w->grammars);
     tool__listing_free(&w->listing);

@@ -443,11 +443,11 @@ static void test_rank__a_quoted_message_finds_its_function(void **state)
     put(x, "error.py", "def error_of_large_value(value):\n    # value too large\n    return value.error\n");
     put(x, "cache.py", "def put(cache, x):\n    if x > 9:\n        raise ValueError(\"value too large\")\n");
     put(x, "check.py", "def test_large_value():\n    assert error_of(\"value too large\")\n");
-    uint32_t n = code_index_rank(x, quoted, 3, &ranked);
+    uint32_t n = code_index_rank(x, NULL, quoted, 3, &ranked);
     assert_int_equal(n, 2); /* a test is none of what is to change */
     assert_string_equal(ranked[0].name, "put");
     code_ranked_free(ranked, n);
-    n = code_index_rank(x, plain, 3, &ranked);
+    n = code_index_rank(x, NULL, plain, 3, &ranked);
     assert_string_equal(ranked[0].name, "error_of_large_value");
     code_ranked_free(ranked, n);
     code_index_free(x);
@@ -460,7 +460,7 @@ static void test_rank__two_words_may_be_one_in_a_name(void **state)
     put(x, "one.py", "def parse_date(text):\n    return text\n");
     put(x, "both.py", "def parse_datetime(text):\n    return text.split(\"T\")\n");
     put(x, "other.py", "def other(text):\n    return text\n");
-    const uint32_t n = code_index_rank(x, "Date times with a small t are refused", 3, &ranked);
+    const uint32_t n = code_index_rank(x, NULL, "Date times with a small t are refused", 3, &ranked);
     assert_string_equal(ranked[0].name, "parse_datetime");
     code_ranked_free(ranked, n);
     code_index_free(x);
@@ -483,13 +483,40 @@ static void test_rank__methods_of_a_small_type_are_ranked(void **state)
     put(x, "other.py", "def other(item):\n    return item\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         code_ranked *ranked = NULL;
-        const uint32_t n = code_index_rank(x, cases[i].request, 3, &ranked);
+        const uint32_t n = code_index_rank(x, NULL, cases[i].request, 3, &ranked);
         if (!n || strcmp(ranked[0].name, cases[i].first) != 0)
             fail_msg("%s: %s", cases[i].request, n ? ranked[0].name : "nothing");
         code_ranked_free(ranked, n);
     }
     code_index_free(x);
     code_grammars_close(g);
+}
+
+/* Of two functions that fit alike the one comes first whose file was changed for such words; the tree's own words still count. */
+static void test_rank__earlier_changes_speak_for_a_file(void **state)
+{
+    static const char *const first[] = {"one.py"}, *const second[] = {"two.py", "other.py"};
+    code_index *x = code_index_new(NULL);
+    code_history *h = code_history_new();
+    code_ranked *ranked = NULL;
+    put(x, "one.py", "def read(text):\n    return text\n");
+    put(x, "two.py", "def read(text):\n    return text\n");
+    put(x, "other.py", "def leap(year):\n    return not year % 4\n");
+    code_history_add(h, "Read text with a byte order mark", first, 1);
+    code_history_add(h, "Read empty durations", second, 2);
+    uint32_t n = code_index_rank(x, h, "Reading durations is slow", 3, &ranked);
+    assert_true(n >= 2);
+    assert_string_equal(ranked[0].path, "two.py");
+    assert_true(ranked[1].score < ranked[0].score);
+    code_ranked_free(ranked, n);
+    n = code_index_rank(x, h, "Reading text with byte order marks is slow", 3, &ranked);
+    assert_string_equal(ranked[0].path, "one.py");
+    code_ranked_free(ranked, n);
+    n = code_index_rank(x, h, "The leap year of durations is wrong", 3, &ranked);
+    assert_string_equal(ranked[0].name, "leap");
+    code_ranked_free(ranked, n);
+    code_history_free(h);
+    code_index_free(x);
 }
 
 static void test_map__callers_lift_what_they_call(void **state)
@@ -582,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_index__an_edit_gives_what_a_fresh_parse_gives),
         cmocka_unit_test(test_index__a_broken_moment_keeps_what_was_known),
         cmocka_unit_test(test_rank__a_quoted_message_finds_its_function),
+        cmocka_unit_test(test_rank__earlier_changes_speak_for_a_file),
         cmocka_unit_test(test_rank__two_words_may_be_one_in_a_name),
         cmocka_unit_test(test_rank__methods_of_a_small_type_are_ranked),
         cmocka_unit_test(test_map__callers_lift_what_they_call),

@@ -1,6 +1,7 @@
 /*
  * Ranks the functions of a tree for requests: a JSON line in ({"files": [...], "request": "..."}: what of DIR is indexed
- * now), a JSON line out. Used by scripts/bench-places; no test depends on its numbers.
+ * now), a JSON line out, with the ranking by the tree alone ("ranked"), the one with the history of its branch ("told") and the
+ * milliseconds that reading the history took. Used by scripts/bench-places; no test depends on its numbers.
  *
  *   rank DIR
  */
@@ -8,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "code/rank.h"
+#include "tools/tree/git_bound.h"
+#include "tools/tree/history.h"
 
 enum { DEPTH = 64, MAX_FILE = 1 << 22 };
 
@@ -39,23 +43,39 @@ static void read_tree(code_index *x, const char *dir, const base_json *files)
     }
 }
 
-static void answer(const code_index *x, const base_json *asked)
+static void put_ranked(const code_index *x, const code_history *history, const char *request, base_buf *out)
+{
+    code_ranked *ranked = NULL;
+    const uint32_t n = code_index_rank(x, history, request, DEPTH, &ranked);
+    base_buf_putc(out, '[');
+    for (uint32_t i = 0; i < n; i++) {
+        base_buf_puts(out, i ? ",{\"path\":" : "{\"path\":");
+        base_json_put_str(out, ranked[i].path, strlen(ranked[i].path));
+        base_buf_puts(out, ",\"name\":");
+        base_json_put_str(out, ranked[i].name, strlen(ranked[i].name));
+        base_buf_printf(out, ",\"line\":%u,\"line_end\":%u,\"score\":%.3f}", ranked[i].line,
+            ranked[i].line_end, ranked[i].score);
+    }
+    base_buf_putc(out, ']');
+    code_ranked_free(ranked, n);
+}
+
+/* The branch is another one for each request: DIR is checked out anew. */
+static void answer(const code_index *x, const char *dir, const base_json *asked)
 {
     const char *request = base_json_str(asked, "request", "");
     base_buf out = {0};
-    code_ranked *ranked = NULL;
-    const uint32_t n = code_index_rank(x, request, DEPTH, &ranked);
-    base_buf_printf(&out, "{\"of\":%u,\"ranked\":[", code_index_chunks(x));
-    for (uint32_t i = 0; i < n; i++) {
-        base_buf_puts(&out, i ? ",{\"path\":" : "{\"path\":");
-        base_json_put_str(&out, ranked[i].path, strlen(ranked[i].path));
-        base_buf_puts(&out, ",\"name\":");
-        base_json_put_str(&out, ranked[i].name, strlen(ranked[i].name));
-        base_buf_printf(&out, ",\"line\":%u,\"line_end\":%u,\"score\":%.3f}", ranked[i].line,
-            ranked[i].line_end, ranked[i].score);
-    }
-    base_buf_puts(&out, "]}");
-    code_ranked_free(ranked, n);
+    git_repository *repo = NULL;
+    const uint64_t from = base_clock_ns();
+    code_history *history = git_repository_open(&repo, dir) ? NULL : tool__history_read(repo, NULL);
+    base_buf_printf(&out, "{\"of\":%u,\"ms\":%.1f,\"changes\":%u,\"ranked\":", code_index_chunks(x),
+        (double)(base_clock_ns() - from) / 1e6, history ? code_history_n(history) : 0);
+    put_ranked(x, NULL, request, &out);
+    base_buf_puts(&out, ",\"told\":");
+    put_ranked(x, history, request, &out);
+    base_buf_putc(&out, '}');
+    code_history_free(history);
+    git_repository_free(repo);
     puts(out.data);
     fflush(stdout);
     base_buf_free(&out);
@@ -64,6 +84,7 @@ static void answer(const code_index *x, const base_json *asked)
 int main(int argc, char **argv)
 {
     if (argc < 2) return 2;
+    tool__git_start();
     code_grammars *g = code_grammars_open();
     code_index *x = code_index_new(g);
     char *line = NULL;
@@ -73,7 +94,7 @@ int main(int argc, char **argv)
         if (base_json_parse(line, (size_t)n, &doc, NULL) != 0) return 1;
         const base_json *files = base_json_get(base_json_root(doc), "files");
         if (files != NULL) read_tree(x, argv[1], files);
-        answer(x, base_json_root(doc));
+        answer(x, argv[1], base_json_root(doc));
         base_json_free(doc);
     }
     free(line);

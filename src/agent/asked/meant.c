@@ -138,8 +138,10 @@ void agent__find_meant(agent *a, const char *request)
     char *file = NULL;
     if (!is_about_behaviour(a, request)) return;
     const bool has_place = read_file(a, request, &file);
-    const uint32_t n =
-        has_place ? code_index_rank(tool_workspace_index(a->workspace), request, DEPTH, &ranked) : 0;
+    const uint32_t n = has_place
+                           ? code_index_rank(tool_workspace_index(a->workspace),
+                                 tool_workspace_history(a->workspace, a->cancel), request, DEPTH, &ranked)
+                           : 0;
     bool may[DEPTH] = {false};
     for (uint32_t i = 0; i < n; i++)
         may[i] = (!file || !strcmp(file, ranked[i].path)) && !agent__why_stays(a, ranked[i].path) &&

@@ -264,7 +264,7 @@ static bool find_ranked_relative(const agent *a, const char *request, char **ret
 {
     enum { DEPTH = 8 };
     code_ranked *ranked = NULL;
-    const uint32_t n = code_index_rank(tool_workspace_index(a->workspace), request, DEPTH, &ranked);
+    const uint32_t n = code_index_rank(tool_workspace_index(a->workspace), NULL, request, DEPTH, &ranked);
     bool found = false;
     for (uint32_t i = 0; i < n && !found; i++) {
         code_place *places = NULL;

@@ -122,7 +122,7 @@ static int append_relatives(agent *a, const char *request, const char *path, con
     code_ranked *ranked = NULL;
     const char *type = code_last_name(holder);
     const code_definition *best = NULL, *last = NULL;
-    const uint32_t n = code_index_rank(tool_workspace_index(a->workspace), request, DEPTH, &ranked);
+    const uint32_t n = code_index_rank(tool_workspace_index(a->workspace), NULL, request, DEPTH, &ranked);
     uint32_t best_at = n;
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];

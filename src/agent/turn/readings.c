@@ -241,7 +241,7 @@ static void find_described(const agent *a, const char *s, names *n)
     char *file = NULL;
     for (size_t i = 0; i < n->n_files && !file; i++) file = code_index_path(index, n->files[i].text);
     agent__find_named(a, s, &named);
-    const uint32_t n_ranked = code_index_rank(index, s, DEPTH, &ranked);
+    const uint32_t n_ranked = code_index_rank(index, NULL, s, DEPTH, &ranked);
     code_index_search(index, s, DEPTH, &hits);
     int n_found = 0;
     for (uint32_t i = 0; i < named.n || i < n_ranked || i < hits.n; i++) {

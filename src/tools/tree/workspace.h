@@ -55,6 +55,9 @@ struct tool_workspace {
     code_grammars *grammars;
     code_index *index;
     tool_indexer *indexer;
+    code_history *history; /* of the commits before history_head; NULL: none, or not asked for yet */
+    git_oid history_head;
+    bool has_history; /* it was read for that one */
     tool_undo *undo;
     uint32_t turn;
     tool_sandbox sandbox;
