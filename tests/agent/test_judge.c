@@ -41,6 +41,27 @@ static void test_judge__a_compiler_s_no_goes_back_and_is_mended(void **state)
     free_host(&h);
 }
 
+/* What fails at the end and did not before is told, with the way back. */
+static void test_judge__what_was_whole_before_is_told(void **state)
+{
+    static const struct {
+        const char *code;
+        bool was_whole;
+    } cases[] = {{C_FILE, true}, {C_FILE "\nint broken(void) { return none; }\n", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        agent_session *s = open_in(
+            &h, cases[i].code, REWRITE_TWICE("mul(2, x)") NOTHING NOTHING NOTHING, AGENT_MODE_ALL, false);
+        submit(s, &h, "/tries 0");
+        submit(s, &h, ASK_FOR_IT);
+        assert_int_equal(told(&h, "\"state\":\"failing\""), cases[i].was_whole);
+        assert_int_equal(
+            told(&h, "That was not so before this turn: /undo takes its changes back."), cases[i].was_whole);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* What was not chosen is tried before anything else is sampled. */
 static void test_judge__the_next_best_change_is_tried_first(void **state)
 {
@@ -736,6 +757,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_judge__a_compiler_s_no_goes_back_and_is_mended),
         TEST_CASE(test_judge__the_next_best_change_is_tried_first),
+        TEST_CASE(test_judge__what_was_whole_before_is_told),
         TEST_CASE(test_judge__a_field_that_is_missing_is_begun),
         TEST_CASE(test_judge__a_field_is_found_in_what_compilers_say),
         cmocka_unit_test(test_judge__a_test_runs_alone_where_its_runner_can),

@@ -362,6 +362,7 @@ static bool give_up_judging(agent *a, agent_running *test)
         why = "it takes too long";
     else if (agent__fails_without(a, plain, NULL))
         why = "it fails without the change too";
+    a->fix.was_whole = !why;
     if (!why) return false;
     agent__notice(a, "%s cannot judge the change: %s", plain, why);
     a->fix.no_test = !a->test.has_values;
@@ -425,6 +426,7 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
         agent__drop_plain(a);
         ret->result.status = TOOL_OK; /* the values hold */
     }
+    a->fix.was_whole = false;
     a->fix.failing =
         !a->fix.no_test && (ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT);
     const bool had_values = a->test.has_values, is_unfit = lacks && a->test.is_found;

@@ -333,6 +333,9 @@ static const char *tell_judged(const agent *a, base_buf *out)
     const agent_verdict_words *words = a->test.words;
     if (a->test.command && a->fix.failing) {
         tell_judge(a, words ? words->fails : "Its test fails", out);
+        /* What fails may be the new test itself. */
+        if (a->fix.was_whole && !a->asked.new_test.path)
+            base_buf_puts(out, " That was not so before this turn: /undo takes its changes back.");
         return "failing";
     }
     if (!a->test.command || !a->fix.passed) {

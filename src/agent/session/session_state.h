@@ -120,6 +120,7 @@ typedef struct agent_fix {
     uint32_t writes;     /* of this turn that stand */
     bool open_call;      /* a change came to nothing: the harness begins the next one */
     bool failing;        /* the last run of the test in this turn failed */
+    bool was_whole;      /* and without this turn's changes it does not */
     bool tried;          /* candidates were sampled in this turn */
     bool copied;         /* the model wrote the old text again */
     char *path, *name;   /* of the definition that was written last; NULL: none */
