@@ -41,6 +41,52 @@ static void test_judge__a_compiler_s_no_goes_back_and_is_mended(void **state)
     free_host(&h);
 }
 
+/* Not all of it came, so nothing was judged on the way: what did come is, at the end. */
+static void test_judge__what_is_there_of_a_change_is_judged_at_the_end(void **state)
+{
+    static const struct {
+        const char *body, *says;
+    } cases[] = {{"sizeof(struct unseen)", "It does not compile: cc -fsyntax-only"},
+        {"x / 2", "It compiles: cc -fsyntax-only"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script,
+            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
+            "\"half_of\"}}</tools>\n```c\nint half_of(int x)\n{\n    return %s;\n}\n```\nX\n" NOTHING NOTHING
+                NOTHING NOTHING NOTHING NOTHING NOTHING NOTHING NOTHING NOTHING NOTHING NOTHING,
+            cases[i].body);
+        agent_session *s = open_in(&h, C_FILE, script.data, AGENT_MODE_ALL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, "Add half_of() and thrice() to twice.c");
+        assert_true(told(&h, "Asked for and not in the tree: thrice"));
+        if (!told(&h, cases[i].says)) fail_msg("%s", strstr(h.json.data, "\"event\":\"outcome\""));
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
+/* A header is found wherever the tree has it. */
+static void test_judge__headers_are_found_in_their_folders(void **state)
+{
+    char folder[200];
+    snprintf(folder, sizeof folder, "%s/src", tree);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    snprintf(folder, sizeof folder, "%s/src/api", tree);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    put_file("src/api/twice.h", "int twice_of(int x);\n");
+    host h = new_host();
+    agent_session *s = open_in(&h, "#include \"twice.h\"\n\n" C_FILE,
+        REWRITE_TWICE("twice_off(x)") FURTHER("twice_of(x)") "answer Doubled.\n", AGENT_MODE_ALL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, ASK_FOR_IT);
+    assert_true(told(&h, "implicit declaration of function"));
+    assert_true(told(&h, "It compiles: cc -fsyntax-only"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* What fails at the end and did not before is told, with the way back. */
 static void test_judge__what_was_whole_before_is_told(void **state)
 {
@@ -758,6 +804,8 @@ int main(void)
         TEST_CASE(test_judge__a_compiler_s_no_goes_back_and_is_mended),
         TEST_CASE(test_judge__the_next_best_change_is_tried_first),
         TEST_CASE(test_judge__what_was_whole_before_is_told),
+        TEST_CASE(test_judge__what_is_there_of_a_change_is_judged_at_the_end),
+        TEST_CASE(test_judge__headers_are_found_in_their_folders),
         TEST_CASE(test_judge__a_field_that_is_missing_is_begun),
         TEST_CASE(test_judge__a_field_is_found_in_what_compilers_say),
         cmocka_unit_test(test_judge__a_test_runs_alone_where_its_runner_can),

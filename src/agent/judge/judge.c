@@ -350,14 +350,39 @@ static bool compile_typescript(agent *a, const char *path, base_buf *out)
     return out->len > 0;
 }
 
+/* Folders that a compiler looks for headers in: the usual ones, then those in which the tree has some. */
+static void put_include_folders(const agent *a, const char *folder, base_buf *out)
+{
+    enum { MOST = 16 };
+    char **paths = code_index_paths(tool_workspace_index(a->workspace));
+    base_buf_printf(out, "-I. -I%s -Iinclude -Isrc", folder);
+    for (size_t i = 0, n = 0; paths && paths[i] && n < MOST; i++) {
+        char *of = base_ends_with(paths[i], ".h") ? base_path_folder(paths[i]) : NULL;
+        base_buf option = {0};
+        if (of) base_buf_printf(&option, " -I%s", of);
+        const char *there = of ? strstr(out->data, option.data) : NULL;
+        while (there && !strchr(" ", there[option.len])) there = strstr(there + 1, option.data);
+        if (of && !there && agent__path_is_plain(of)) {
+            base_buf_puts(out, option.data);
+            n++;
+        }
+        base_buf_free(&option);
+        free(of);
+    }
+    code_index_paths_free(paths);
+}
+
 /* What a compiler says of the changed files, with what C takes for a mere warning: the tree need not be configured. */
 static bool judge_c(agent *a, const char *path, base_buf *out)
 {
     char *folder = base_path_folder(path);
+    base_buf includes = {0};
+    put_include_folders(a, folder, &includes);
     base_buf_printf(out,
         "cc -fsyntax-only -fmax-errors=5 -Werror=implicit-function-declaration -Werror=int-conversion "
-        "-Werror=incompatible-pointer-types -D_GNU_SOURCE -I. -I%s -Iinclude -Isrc %s",
-        folder, path);
+        "-Werror=incompatible-pointer-types -D_GNU_SOURCE %s %s",
+        includes.data, path);
+    base_buf_free(&includes);
     put_others(a, path, ".c", false, out);
     free(folder);
     return true;

@@ -51,6 +51,10 @@ void agent__values_hold(agent *a, const tool_result *run);
 /* A turn begins, or a session ends. */
 void agent__forget_values(agent *a);
 
+/* --- late.c --- */
+/* The turn ends without all that was asked for, so nothing has judged what was changed: that is done now, in a copy of the tree. */
+void agent__judge_late(agent *a);
+
 /* --- untouched.c --- */
 /* Does the command fail without this turn's changes as well? Then it says nothing of them. output may be NULL. */
 bool agent__fails_without(agent *a, const char *command, base_buf *output);

@@ -372,6 +372,7 @@ int agent__turn(agent *a, const char *request, base_err *err)
     if (rc) agent__error(a, &mine);
     if (a->fix.attempts) set_sampling(a, false);
     if (!rc && !interrupted) agent__try_new_test(a);
+    if (!rc && !interrupted) agent__judge_late(a);
     agent__tell_outcome(a);
     if (!rc && !interrupted) close_message(a);
     if (!rc && !interrupted) agent__drop_thoughts(a);
