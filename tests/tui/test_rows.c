@@ -17,10 +17,10 @@ static tui_journal *fresh(void)
 {
     static const uint16_t lens[] = {3, 1, 2, 1, 3};
     tui_journal *j = tui_journal_new();
-    tui_journal_append(j, 0, 0, 5, "system", "", 0, "one, two x", 10, lens);
-    tui_journal_append(j, 1, 5, 2, "user", "", 0, "ask", 3, (const uint16_t[]){2, 1});
-    tui_journal_append(
-        j, 1, 7, 10, "tool", "a.c", 12, "0123456789", 10, (const uint16_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+    tui_journal_append(j, &(tui_appended){0, 0, 5, "system", "", 0, {"one, two x", 10}, lens});
+    tui_journal_append(j, &(tui_appended){1, 5, 2, "user", "", 0, {"ask", 3}, (const uint16_t[]){2, 1}});
+    tui_journal_append(j, &(tui_appended){1, 7, 10, "tool", "a.c", 12, {"0123456789", 10},
+                              (const uint16_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1}});
     return j;
 }
 
@@ -64,7 +64,7 @@ static void test_rows__a_former_turn_is_as_it_was(void **state)
     tui_rows_update(&before, j, LANES, UINT32_MAX);
     uint64_t sum = before.lanes_sum;
     tui_journal_run(j, 2, 7, 17, "evict", "budget", LANES, false);
-    tui_journal_append(j, 2, 17, 1, "answer", "", 0, "!", 1, NULL);
+    tui_journal_append(j, &(tui_appended){2, 17, 1, "answer", "", 0, {"!", 1}});
     tui_rows_update(&now, j, LANES, UINT32_MAX);
     assert_int_equal(now.n, 18);
     assert_int_equal(tui_rows_count(&now, 7, 17).host, 10);
@@ -83,7 +83,7 @@ static void test_rows__text_follows_a_rewind(void **state)
     tui_journal *j = fresh();
     tui_rows r = {0};
     tui_journal_truncate(j, 2, 9);
-    tui_journal_append(j, 2, 9, 2, "user", "", 0, "new", 3, (const uint16_t[]){1, 2});
+    tui_journal_append(j, &(tui_appended){2, 9, 2, "user", "", 0, {"new", 3}, (const uint16_t[]){1, 2}});
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     assert_int_equal(r.n, 11);
     char *s = text_of(&r, 5, 11);
@@ -148,8 +148,9 @@ static void test_rows__broken_events_are_bounded(void **state)
 {
     tui_journal *j = tui_journal_new();
     tui_rows r = {0};
-    tui_journal_append(j, 1, 50, 3, "tool", "", 0, "gap", 3, NULL); /* of another session */
-    tui_journal_append(j, 1, 0, 2, "tool", NULL, 0, "ab", 2, (const uint16_t[]){60000, 60000});
+    tui_journal_append(j, &(tui_appended){1, 50, 3, "tool", "", 0, {"gap", 3}}); /* of another session */
+    tui_journal_append(
+        j, &(tui_appended){1, 0, 2, "tool", NULL, 0, {"ab", 2}, (const uint16_t[]){60000, 60000}});
     tui_journal_run(j, 1, 1, 4000000000u, "evict", "budget", 4000000000u, false);
     tui_journal_run(j, 1, 0, 2, "unheard-of", "budget", 1, false);
     tui_journal_span(j, 1, 7, 4000000000u, "signature");
@@ -208,8 +209,8 @@ static void test_rows__what_is_not_computed_is_deferred(void **state)
 {
     tui_journal *j = tui_journal_new();
     tui_rows r = {0};
-    tui_journal_append(
-        j, 1, 0, 8, "context", "", 0, "abcdefgh", 8, (const uint16_t[]){1, 1, 1, 1, 1, 1, 1, 1});
+    tui_journal_append(j, &(tui_appended){1, 0, 8, "context", "", 0, {"abcdefgh", 8},
+                              (const uint16_t[]){1, 1, 1, 1, 1, 1, 1, 1}});
     tui_journal_lanes(j, 2);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     assert_int_equal(r.lanes_sum, 8 * 2);
@@ -304,7 +305,7 @@ static void test_rows__the_story_of_a_row(void **state)
     tui_journal_touches(j, 7, 1, count_touch, &t);
     assert_int_equal(t.n, 2);
     tui_journal_truncate(j, 3, 7);
-    tui_journal_append(j, 3, 7, 1, "user", "", 0, "x", 1, NULL);
+    tui_journal_append(j, &(tui_appended){3, 7, 1, "user", "", 0, {"x", 1}});
     t = (touched){0};
     tui_journal_touches(j, 7, UINT32_MAX, count_touch, &t);
     assert_int_equal(t.n, 1); /* the old branch is another row's story */
@@ -323,7 +324,7 @@ static void test_rows__sums_follow_each_operation(void **state)
         seed = seed * 1664525u + 1013904223u;
         uint32_t from = (seed >> 8) % n, to = from + 1 + (seed >> 20) % 6;
         if (seed >> 28 < 6)
-            tui_journal_append(j, turn, n++, 1, "answer", "", 0, "w", 1, NULL);
+            tui_journal_append(j, &(tui_appended){turn, n++, 1, "answer", "", 0, {"w", 1}});
         else if (seed >> 28 == 6 && n > 20)
             tui_journal_truncate(j, turn, n -= 3);
         else if (seed >> 28 == 7)

@@ -126,37 +126,41 @@ static char *clean_copy(const char *s)
     return base_buf_take(&b);
 }
 
-void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n, const char *origin,
-    const char *label, uint32_t line, const char *text, size_t text_n, const uint16_t *lens)
+/* Tokens of an answer arrive one by one and are one stretch. */
+static bool joins_last(const tui_journal *j, const tui_appended *a)
 {
-    if (n == 0 || from > MAX_TOKENS || n > MAX_TOKENS - from) return;
-    tui_source *last = j->n_sources ? j->sources + j->n_sources - 1 : NULL;
-    const char *name = origin ? origin : "";
-    /* Tokens of an answer arrive one by one and are one stretch. */
-    bool joins = last && last->to == from && last->turn == turn && !strcmp(last->origin, name) &&
-                 (!label || !*label) && !*last->label && line == 0 && last->line == 0 && j->n_ops > 0 &&
-                 j->ops[j->n_ops - 1].kind == OP_APPEND;
-    if (!joins) {
+    const tui_source *last = j->n_sources ? j->sources + j->n_sources - 1 : NULL;
+    return last && last->to == a->from && last->turn == a->turn &&
+           !strcmp(last->origin, a->origin ? a->origin : "") && (!a->label || !*a->label) && !*last->label &&
+           a->line == 0 && last->line == 0 && j->n_ops > 0 && j->ops[j->n_ops - 1].kind == OP_APPEND;
+}
+
+void tui_journal_append(tui_journal *j, const tui_appended *a)
+{
+    if (a->n == 0 || a->from > MAX_TOKENS || a->n > MAX_TOKENS - a->from) return;
+    if (!joins_last(j, a)) {
         base_grow(&j->sources, &j->cap_sources, j->n_sources + 1, sizeof *j->sources);
-        j->sources[j->n_sources++] = (tui_source){
-            .from = from, .turn = turn, .origin = clean_copy(name), .label = clean_copy(label), .line = line};
-        last = j->sources + j->n_sources - 1;
+        j->sources[j->n_sources++] = (tui_source){.from = a->from,
+            .turn = a->turn,
+            .origin = clean_copy(a->origin ? a->origin : ""),
+            .label = clean_copy(a->label),
+            .line = a->line};
     }
-    last->to = from + n;
-    op *o = add_op(j, OP_APPEND, turn, from, from + n);
+    j->sources[j->n_sources - 1].to = a->from + a->n;
+    op *o = add_op(j, OP_APPEND, a->turn, a->from, a->from + a->n);
     o->piece = (uint32_t)j->n_pieces;
     o->source = (uint32_t)(j->n_sources - 1);
-    base_grow(&j->pieces, &j->cap_pieces, j->n_pieces + n, sizeof *j->pieces);
-    size_t at = j->text.len, left = text_n;
-    for (uint32_t i = 0; i < n; i++) {
-        size_t take = lens ? lens[i] : i == 0 ? text_n : 0;
+    base_grow(&j->pieces, &j->cap_pieces, j->n_pieces + a->n, sizeof *j->pieces);
+    size_t at = j->text.len, left = a->text.len;
+    for (uint32_t i = 0; i < a->n; i++) {
+        size_t take = a->lens ? a->lens[i] : i == 0 ? a->text.len : 0;
         if (take > left) take = left;
         if (take > UINT16_MAX) take = UINT16_MAX;
         j->pieces[j->n_pieces++] = (piece){.at = (uint32_t)at, .n = (uint16_t)take};
         at += take;
         left -= take;
     }
-    base_buf_add(&j->text, text, text_n);
+    base_buf_add(&j->text, a->text.ptr, a->text.len);
 }
 
 void tui_journal_lanes(tui_journal *j, uint32_t lanes)

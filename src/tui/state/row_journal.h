@@ -53,9 +53,15 @@ typedef struct tui_source {
 typedef struct tui_journal tui_journal;
 tui_journal *tui_journal_new(void);
 void tui_journal_free(tui_journal *j);
-/* text: the tokens' bytes in a row; lens: bytes of each of the n tokens, NULL: all at the first. */
-void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n, const char *origin,
-    const char *label, uint32_t line, const char *text, size_t text_n, const uint16_t *lens);
+/* Tokens [from, from + n) that came from one place. */
+typedef struct tui_appended {
+    uint32_t turn, from, n;
+    const char *origin, *label; /* as in tui_source; NULL: "" */
+    uint32_t line;              /* 0: none */
+    base_str text;              /* the tokens' bytes in a row */
+    const uint16_t *lens;       /* [n] bytes of each token; NULL: all at the first */
+} tui_appended;
+void tui_journal_append(tui_journal *j, const tui_appended *a);
 /*
  * Plans speak of n_lanes lanes; those of layers whose letter is 'w' (a letter a layer, as in the session's event; NULL or
  * no such number of layers: none) read the newest tokens whatever is decided, and are left out of all that is counted

@@ -172,8 +172,14 @@ static void on_append(tui_state *s, const agent_event *e, int64_t now)
     }
     const char *text = e->append.text ? e->append.text : "";
     const char *label = e->append.path ? e->append.path : e->append.label;
-    tui_journal_append(s->journal, s->turn, from, n, e->append.origin, label,
-        e->append.line > 0 ? (uint32_t)e->append.line : 0, text, strlen(text), lens);
+    tui_journal_append(s->journal, &(tui_appended){.turn = s->turn,
+                                       .from = from,
+                                       .n = n,
+                                       .origin = e->append.origin,
+                                       .label = label,
+                                       .line = e->append.line > 0 ? (uint32_t)e->append.line : 0,
+                                       .text = {text, strlen(text)},
+                                       .lens = lens});
     if (e->append.lanes) tui_journal_lanes(s->journal, (uint32_t)e->append.lanes);
     show_opening(s, e);
     s->n_tokens = from + n;
@@ -278,7 +284,8 @@ static void on_token(tui_state *s, const agent_event *e, int64_t now)
         uint32_t at = (uint32_t)e->token.index;
         if (at < s->n_tokens) tui_journal_truncate(s->journal, s->turn, at);
         const char *text = e->token.text ? e->token.text : "";
-        tui_journal_append(s->journal, s->turn, at, 1, "answer", "", 0, text, strlen(text), NULL);
+        tui_journal_append(
+            s->journal, &(tui_appended){s->turn, at, 1, .origin = "answer", .text = {text, strlen(text)}});
         s->n_tokens = at + 1;
     }
 }
