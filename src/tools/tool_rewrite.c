@@ -325,7 +325,8 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     if (is_good) {
         tool__import_used(w, path, call->payload, old, &r.new.text, &r.new.note);
         tool__give_fixtures(w, path, &r.new.text, r.name, &r.new.note);
-        is_good = tool__bind(w, path, old, &r.new.text, call->request, NULL, 0, &r.new.note, result);
+        const tool_bound bound = {.path = path, .old_text = old, .request = call->request};
+        is_good = tool__bind(w, &bound, &r.new.text, &r.new.note, result);
     }
     if (is_good) {
         find_lines(&r);

@@ -221,8 +221,8 @@ static bool complete(adding *a)
     tool__import_used(a->w, aim->path, a->call->payload, old, &a->text, &a->notes);
     for (size_t i = 0; i < aim->n; i++)
         tool__give_fixtures(a->w, aim->path, &a->text, aim->names[i], &a->notes);
-    return tool__bind(
-        a->w, aim->path, old, &a->text, a->call->request, aim->names, aim->n, &a->notes, a->result);
+    const tool_bound bound = {aim->path, old, a->call->request, aim->names, aim->n};
+    return tool__bind(a->w, &bound, &a->text, &a->notes, a->result);
 }
 
 /* The change and its words; takes the new text and the other file's change. */

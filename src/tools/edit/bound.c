@@ -232,13 +232,23 @@ static bool writes_all(const base_buf *text, char *const *names, size_t n)
     return writes;
 }
 
-bool tool__bind(tool_workspace *w, const char *path, const base_buf *old_text, base_buf *new_text,
-    const char *request, char *const *added, size_t n, base_buf *note, tool_result *result)
+static void refuse(const tool_bound *b, const char *names, tool_result *ret)
+{
+    base_buf_printf(&ret->text, "The new text uses %s, which nothing in ", names);
+    tool__path_show(&ret->text, b->path);
+    tool__say(ret, TOOL_FAILED,
+        " defines or imports. Nothing was changed. Next: the same call with names that are there, and no "
+        "other line changed than the request asks for.\n");
+}
+
+bool tool__bind(
+    tool_workspace *w, const tool_bound *b, base_buf *new_text, base_buf *note, tool_result *result)
 {
     enum { MOST = 8 }; /* names behind the first of a kind are found one round later */
-    if (gives_names(path) || !old_text->len) return true;
-    const unbound before = is_c(path) ? (unbound){.text = old_text} : find(w, path, old_text, old_text);
-    const unbound first = find_new(w, path, new_text, &before, request);
+    const base_buf *old_text = b->old_text;
+    if (gives_names(b->path) || !old_text->len) return true;
+    const unbound before = is_c(b->path) ? (unbound){.text = old_text} : find(w, b->path, old_text, old_text);
+    const unbound first = find_new(w, b->path, new_text, &before, b->request);
     if (!first.n || before.n == CODE_MAX_UNBOUND)
         return true; /* at the limit: what else it uses so is not known */
     base_buf list = {0}, text = {0}, why = {0};
@@ -252,10 +262,10 @@ bool tool__bind(tool_workspace *w, const char *path, const base_buf *old_text, b
         is_good = round < MOST && take_back(old_text, &left, &next);
         base_buf_free(&text);
         text = next;
-        left = find_new(w, path, &text, &before, request);
+        left = find_new(w, b->path, &text, &before, b->request);
     }
-    is_good = is_good && !is_same(&text, old_text) && writes_all(&text, added, n) &&
-              tool__syntax_holds(w->grammars, path, old_text, &text, &why);
+    is_good = is_good && !is_same(&text, old_text) && writes_all(&text, b->added, b->n_added) &&
+              tool__syntax_holds(w->grammars, b->path, old_text, &text, &why);
     if (is_good) {
         base_buf_printf(
             note, "Nothing defines or imports %s here: lines with that stay as they were. ", list.data);
@@ -263,11 +273,7 @@ bool tool__bind(tool_workspace *w, const char *path, const base_buf *old_text, b
         *new_text = text;
         text = (base_buf){0};
     } else {
-        base_buf_printf(&result->text, "The new text uses %s, which nothing in ", list.data);
-        tool__path_show(&result->text, path);
-        tool__say(result, TOOL_FAILED,
-            " defines or imports. Nothing was changed. Next: the same call with names that are there, and no "
-            "other line changed than the request asks for.\n");
+        refuse(b, list.data, result);
     }
     base_buf_free(&list);
     base_buf_free(&text);

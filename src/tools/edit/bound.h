@@ -8,12 +8,21 @@
 
 #include "tools/tree/workspace.h"
 
+/* A change of one file, and what is known of what it is for. */
+typedef struct tool_bound {
+    const char *path;
+    const base_buf *old_text;
+    const char *request; /* NULL: not known */
+    char *const *added;  /* [n_added] names that the new text has to write */
+    size_t n_added;
+} tool_bound;
+
 /*
- * Where new_text uses names that it does not bind, that old_text did not use so and that the request does not say, the lines
- * of it that changed around them are taken back, and `note` says so. false: nothing would be left of the change, or what is
- * left is no program, or no longer writes one of the n names that are added: the result refuses. request: NULL: not known.
+ * Where new_text uses names that it does not bind, that the old text did not use so and that the request does not say, the
+ * lines of it that changed around them are taken back, and `note` says so. false: nothing would be left of the change, or
+ * what is left is no program, or no longer writes what is added: the result refuses.
  */
-bool tool__bind(tool_workspace *w, const char *path, const base_buf *old_text, base_buf *new_text,
-    const char *request, char *const *added, size_t n, base_buf *note, tool_result *result);
+bool tool__bind(
+    tool_workspace *w, const tool_bound *b, base_buf *new_text, base_buf *note, tool_result *result);
 
 #endif
