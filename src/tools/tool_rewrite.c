@@ -56,8 +56,7 @@ static bool is_shown(const rewriting *r)
         base_buf_puts(&next, ", \"name\": ");
         tool__quote(&next, r->name);
         base_buf_puts(&next, "} with this text corrected, whole, in the fenced block");
-        shown = tool__change_is_shown(
-            r->w, r->path, f, r->result, f->text.data + from, to - from, from, d->line, next.data);
+        shown = tool__change_is_shown(r->w, r->path, f, from, to, next.data, r->result);
     }
     code_file_free(c);
     base_buf_free(&why);

@@ -5,6 +5,7 @@
  * one.
  */
 #include "tools/guard/obeyed.h"
+#include "tools/file/text.h"
 #include "tools/tree/foreign.h"
 #include "tools/edit/change.h"
 #include "tools/result/result.h"
@@ -105,8 +106,8 @@ tool_change *tool__change_new(const char *path, tool_file *f, base_buf *new_text
     return c;
 }
 
-bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file *f, tool_result *r,
-    const char *excerpt, size_t excerpt_n, size_t excerpt_from, size_t excerpt_line, const char *next_call)
+bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file *f, size_t from, size_t to,
+    const char *next_call, tool_result *r)
 {
     const char *shown = tool__workspace_shown(w, path);
     if (shown && !strcmp(shown, f->version)) return true;
@@ -114,9 +115,9 @@ bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file 
     tool__path_show(&name, path);
     tool__say(r, TOOL_REFUSED, "%s %s. Nothing was changed. This is the current text:\n", name.data,
         shown ? "changed since it was shown to you" : "was not read yet");
-    size_t from = r->text.len;
-    base_buf_add(&r->text, excerpt, excerpt_n);
-    tool__add_source(r, from, r->text.len, path, f->version, excerpt_from, excerpt_line);
+    const size_t at = r->text.len;
+    base_buf_add(&r->text, f->text.data + from, to - from);
+    tool__add_source(r, at, r->text.len, path, f->version, from, tool__line_of(f->text.data, from));
     if (r->text.data[r->text.len - 1] != '\n') base_buf_putc(&r->text, '\n');
     base_buf_printf(&r->text, "Next: %s\n", next_call);
     base_buf_free(&name);

@@ -37,9 +37,12 @@ int tool__change_run(tool_workspace *w, const tool_call *call, const tool_limits
     tool_preview *prepared, tool_result *ret, base_err *err);
 /* The first folder of the path that does not exist yet, as the number of bytes that name it; 0: all do. */
 size_t tool__change_missing_folder(const tool_workspace *w, const char *path);
-/* Replaces the text of a change that was read before: refuses what was never shown. false: *r says why. */
-bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file *f, tool_result *r,
-    const char *excerpt, size_t excerpt_n, size_t excerpt_from, size_t excerpt_line, const char *next_call);
+/*
+ * Was the file shown as it is now? false: *r refuses the change, shows bytes [from, to) of the file, which begin at a line,
+ * and says the next call.
+ */
+bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file *f, size_t from, size_t to,
+    const char *next_call, tool_result *r);
 /* ---- diff.c ---- */
 
 /* Unified diff with "--- a/path" lines; appends nothing when equal. NULL old or new: created or removed. */
