@@ -254,6 +254,48 @@ static uint32_t find_active(const kv_session *s, uint32_t lane, uint32_t b)
     return t;
 }
 
+/* The bits of a lane's evicted rows in the page from token `from` on. */
+static uint64_t evicted_in(const kv_session *s, uint32_t lane, uint32_t from)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < 64; i++)
+        if (!kv_bits_get(s->lists.lane[lane]->bits, from + i) && !kv_bits_get(s->barred, from + i) &&
+            !kv_bits_get(s->stale, from + i))
+            bits |= UINT64_C(1) << i;
+    return bits;
+}
+
+/* Behind a plan, too, after which no token was computed: whoever resumes reads no row for a mean. */
+static void test_digest__has_the_means_of_what_is_evicted_now(void **state)
+{
+    (void)state;
+    float logits[FAKE_VOCAB];
+    kv_session *s = resumed();
+    uint32_t n_means = 0;
+    live_well(s, 8, logits);
+    const uint32_t at = find_active(s, 0, 1);
+    assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, at, at + 1, NULL), 0);
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    kv_session_free(s);
+    s = resumed();
+    assert_true(count_filed(s) > 1);
+    assert_true(evicted_in(s, 0, at / 64 * 64) >> at % 64 & 1);
+    for (uint32_t b = 0; b < s->table.n; b++)
+        for (uint32_t lane = 0; lane < FAKE_LANES && s->table.blocks[b]->filed; lane++) {
+            uint64_t rows[KV_DIGEST_PAGES];
+            const uint16_t *means[KV_DIGEST_PAGES];
+            for (uint32_t page = 0; page < KV_DIGEST_PAGES; page++)
+                rows[page] = evicted_in(s, lane, b * MODEL_ROWS_BLOCK + page * 64);
+            kv_filed_means(s->table.blocks[b]->filed, lane, rows, means);
+            for (uint32_t page = 0; page < KV_DIGEST_PAGES; page++) {
+                assert_true(!rows[page] || means[page]);
+                n_means += means[page] != NULL;
+            }
+        }
+    assert_true(n_means > FAKE_LANES);
+    kv_session_free(s);
+}
+
 static void test_digest__a_damaged_row_is_found_when_it_is_read(void **state)
 {
     for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
@@ -388,6 +430,7 @@ int main(void)
         WITH_COPY(test_digest__a_resumed_session_goes_on_with_the_same_bits),
         WITH_COPY(test_digest__a_limit_on_disk_counts_it),
         WITH_COPY(test_digest__nothing_is_lost_with_it),
+        WITH_COPY(test_digest__has_the_means_of_what_is_evicted_now),
         WITH_COPY(test_digest__a_damaged_row_is_found_when_it_is_read),
         WITH_COPY(test_digest__a_rewind_looks_at_what_it_takes_into_memory),
         WITH_COPY(test_digest__a_row_file_cut_short_is_a_sentence),

@@ -167,6 +167,7 @@ void kv__digest_save(kv_session *s)
     const kv_digest_shape shape = shape_of(s);
     kv__digest_drop_damaged(s);
     if (!s->fold.n || is_damaged(s)) return;
+    kv__visit_find_means(s);
     uint8_t *record = NULL;
     int fd = open_file(s, O_RDWR);
     for (uint32_t b = 0; b < s->table.n; b++) {

@@ -492,6 +492,15 @@ const uint8_t *kv__visit_sketch(kv_session *s, uint32_t b)
     return v ? kv_table_sketch(&s->table, b, v->whole, s->n_whole) : NULL;
 }
 
+void kv__visit_find_means(kv_session *s)
+{
+    kv_visit *v = s->visit;
+    base_err err;
+    if (!v || v->is_known || v->cap < s->cap || !is_visited(s, KV_ORIGIN_USER)) return;
+    const model_rows_view rows = kv__view(s);
+    learn(v, &rows, s->n, &err);
+}
+
 uint64_t kv__visit_mean(
     const kv_session *s, uint32_t lane, uint32_t page, const uint16_t **ret_key, const uint16_t **ret_value)
 {

@@ -41,6 +41,11 @@ bool kv__visit_copies(const kv_session *s, uint32_t b);
 uint64_t kv__visit_bytes(const kv_session *s);
 /* Tokens read block b by copies, by its sketch and one row at a time, never by its keys: it needs no memory (disk/digest.c). */
 bool kv__visit_may_be_filed(const kv_session *s, uint32_t b);
+/*
+ * Finds out what the next token would, so that digests have it: behind a plan the means of other pages. What cannot be
+ * found (memory, a damaged row) the next token tells of.
+ */
+void kv__visit_find_means(kv_session *s);
 /* What is known of block b, for its digest: its sketch (NULL: none), and a page's mean as kv_rest_get. */
 const uint8_t *kv__visit_sketch(kv_session *s, uint32_t b);
 uint64_t kv__visit_mean(

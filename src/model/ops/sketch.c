@@ -1,6 +1,8 @@
 /* Making sketches; see sketch.h. */
 #include "model/ops/sketch.h"
 
+#include <string.h>
+
 #include "model/file/quant.h"
 
 enum { EIGHT = 8 };
@@ -15,12 +17,16 @@ static void make_eight(
     const uint16_t *const *keys, uint32_t at, uint32_t d, float *middle, float *step, uint8_t *codes)
 {
     float x[MODEL_ROWS_BLOCK][EIGHT], low[EIGHT], high[EIGHT], inverse[EIGHT];
-    for (uint32_t i = 0; i < EIGHT; i++) low[i] = high[i] = quant_f16_finite_to_f32(keys[0][at + i]);
+    for (uint32_t r = 0; r < MODEL_ROWS_BLOCK; r++) {
+        uint16_t eight[EIGHT];
+        memcpy(eight, keys[r] + at, sizeof eight);
+        for (uint32_t i = 0; i < EIGHT; i++) x[r][i] = quant_f16_finite_to_f32(eight[i]);
+    }
+    for (uint32_t i = 0; i < EIGHT; i++) low[i] = high[i] = x[0][i];
     for (uint32_t r = 0; r < MODEL_ROWS_BLOCK; r++)
         for (uint32_t i = 0; i < EIGHT; i++) {
-            const float v = x[r][i] = quant_f16_finite_to_f32(keys[r][at + i]);
-            low[i] = v < low[i] ? v : low[i];
-            high[i] = v > high[i] ? v : high[i];
+            low[i] = x[r][i] < low[i] ? x[r][i] : low[i];
+            high[i] = x[r][i] > high[i] ? x[r][i] : high[i];
         }
     for (uint32_t i = 0; i < EIGHT; i++) {
         step[i] = (high[i] - low[i]) / 15.0f;
@@ -28,10 +34,10 @@ static void make_eight(
         inverse[i] = step[i] > 0 ? 1.0f / step[i] : 0;
     }
     for (uint32_t r = 0; r < MODEL_ROWS_BLOCK; r++) {
-        uint8_t code[EIGHT];
-        for (uint32_t i = 0; i < EIGHT; i++) {
-            const int place = (int)((x[r][i] - low[i]) * inverse[i] + 0.5f); /* from 0 to 15 */
-            code[i] = (uint8_t)(place > 15 ? 15 : place);
+        uint32_t code[EIGHT];
+        for (uint32_t i = 0; i < EIGHT; i++) { /* from 0 to 15 */
+            const float place = (x[r][i] - low[i]) * inverse[i] + 0.5f;
+            code[i] = (uint32_t)(int32_t)(place < 15.5f ? place : 15.5f);
         }
         uint8_t *to = codes + (size_t)(r / MODEL_SKETCH_ROWS) * (d / EIGHT) * MODEL_SKETCH_PIECE +
                       (size_t)(r % MODEL_SKETCH_ROWS) * 4;
