@@ -7,7 +7,7 @@
  * One mutex; a grammar is loaded at its first use and stays until close. Without tree-sitter at build time
  * nothing is found, and everything is lexical.
  */
-#include "code/internal.h"
+#include "code/trees.h"
 #include "code/shared_object.h"
 
 #include <pthread.h>
@@ -48,6 +48,7 @@ struct code_grammars {
     entry entries[MAX_GRAMMARS];
     uint32_t n_entries;
     code_grammar_info list[MAX_GRAMMARS];
+    code_trees *trees;
 };
 
 /* clang-format off */
@@ -93,6 +94,7 @@ code_grammars *code_grammars_open(void)
 {
     code_grammars *g = base_xcalloc(1, sizeof *g);
     pthread_mutex_init(&g->lock, NULL);
+    g->trees = code_trees_new();
     add_folders(g, getenv("KVIST_GRAMMAR_PATH"), "");
     char *own = base_fs_home(BASE_HOME_DATA, "grammars");
     if (own != NULL) add_folder(g, own, strlen(own));
@@ -106,6 +108,7 @@ code_grammars *code_grammars_open(void)
 void code_grammars_close(code_grammars *g)
 {
     if (g == NULL) return;
+    code_trees_free(g->trees);
     for (uint32_t i = 0; i < g->n_entries; i++) {
         entry *e = &g->entries[i];
         free(e->grammar.row_of);
@@ -348,6 +351,11 @@ const code_grammar *code_grammar_get(code_grammars *g, const char *language)
     const entry *e = entry_of(g, language);
     pthread_mutex_unlock(&g->lock);
     return e != NULL && e->grammar.language != NULL ? &e->grammar : NULL;
+}
+
+code_trees *code_grammars_trees(code_grammars *g)
+{
+    return g->trees;
 }
 
 uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "code/scopes.h"
+#include "code/trees.h"
 #include "code/uses.h"
 
 #ifdef KVIST_HAVE_TREE_SITTER
@@ -13,27 +14,27 @@ bool code_items(code_grammars *g, const char *path, const char *text, size_t n, 
     static const char *const lists[] = {"parameters", "parameter_list", "formal_parameters", "argument_list",
         "arguments", "closure_parameters", NULL};
     const code_grammar *grammar = n < UINT32_MAX ? code_grammar_get(g, code_language(path, text, n)) : NULL;
-    code_tree t;
-    if (grammar == NULL || !code_tree_make(grammar, text, n, NULL, &t)) return false;
+    const code_tree *t = grammar != NULL ? code_trees_take(code_grammars_trees(g), grammar, text, n) : NULL;
+    if (t == NULL) return false;
     uint32_t found = UINT32_MAX;
-    for (uint32_t i = 0; i < t.n && found == UINT32_MAX; i++)
-        if (t.nodes[i].from >= at && code_node_is_one(&t, i, lists)) found = i;
+    for (uint32_t i = 0; i < t->n && found == UINT32_MAX; i++)
+        if (t->nodes[i].from >= at && code_node_is_one(t, i, lists)) found = i;
     bool is_near = found != UINT32_MAX;
-    for (uint32_t k = at; is_near && k < t.nodes[found].from; k++)
+    for (uint32_t k = at; is_near && k < t->nodes[found].from; k++)
         is_near = text[k] != '{' && text[k] != ';' && text[k] != '}' && text[k] != '=';
-    if (is_near && (text[t.nodes[found].from] != '(' || t.nodes[found].to < t.nodes[found].from + 2))
+    if (is_near && (text[t->nodes[found].from] != '(' || t->nodes[found].to < t->nodes[found].from + 2))
         is_near = false;
     if (is_near) {
         code_item *items = NULL;
         size_t cap = 0;
-        uint32_t n_items = 0, from = t.nodes[found].from + 1;
-        const uint32_t end = t.nodes[found].to - 1;
+        uint32_t n_items = 0, from = t->nodes[found].from + 1;
+        const uint32_t end = t->nodes[found].to - 1;
         *ret_from = from;
         *ret_to = end;
         uint32_t c = found + 1;
         for (uint32_t k = from; k <= end; k++) {
-            while (c < t.nodes[found].sub_end && t.nodes[c].to <= k) c = t.nodes[c].sub_end;
-            const bool is_in = c < t.nodes[found].sub_end && t.nodes[c].from <= k;
+            while (c < t->nodes[found].sub_end && t->nodes[c].to <= k) c = t->nodes[c].sub_end;
+            const bool is_in = c < t->nodes[found].sub_end && t->nodes[c].from <= k;
             if (k < end && (is_in || text[k] != ',')) continue;
             code_item item = {from, k};
             while (item.from < item.to && strchr(" \t\r\n", text[item.from]) != NULL) item.from++;
@@ -47,7 +48,7 @@ bool code_items(code_grammars *g, const char *path, const char *text, size_t n, 
         *ret = items;
         *ret_n = n_items;
     }
-    code_tree_free(&t);
+    code_trees_give(code_grammars_trees(g));
     return is_near;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "code/internal.h"
+#include "code/uses.h"
 
 static const char c_text[] = "#include <stdio.h>\n"
                              "#define MAX(a, b) ((a) > (b) ? (a) : (b))\n"
@@ -335,6 +336,38 @@ static void test_parse__hostile_shapes(void **state)
     code_grammars_close(g);
 }
 
+/* The list behind `name`, as text between bars; what was parsed before is used again only for the same bytes. */
+static void check_items(code_grammars *g, const char *text, const char *name, const char *expected)
+{
+    uint32_t from, to, n = 0;
+    code_item *items = NULL;
+    base_buf found = {0};
+    const uint32_t at = (uint32_t)(strstr(text, name) - text + strlen(name));
+    assert_true(code_items(g, "a.c", text, strlen(text), at, &from, &to, &items, &n));
+    for (uint32_t i = 0; i < n; i++)
+        base_buf_printf(&found, "%.*s|", (int)(items[i].to - items[i].from), text + items[i].from);
+    assert_string_equal(found.data, expected);
+    base_buf_free(&found);
+    free(items);
+}
+
+static void test_parse__items_are_those_of_the_text(void **state)
+{
+    code_grammars *g = grammars_or_skip("c");
+    char text[] = "int add(int a, int b)\n{\n    return a + b;\n}\nint low(int c)\n{\n    return c;\n}\n";
+    for (int i = 0; i < 2; i++) {
+        check_items(g, text, "add", "int a|int b|");
+        check_items(g, text, "low", "int c|");
+    }
+    memcpy(strstr(text, ", int b"), "/* b */", 7); /* as many bytes */
+    check_items(g, text, "add", "int a/* b */|");
+    for (int i = 0; i < 6; i++) { /* more texts than are kept */
+        text[4] = (char)('p' + i);
+        check_items(g, text, "dd", "int a/* b */|");
+    }
+    code_grammars_close(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_parse__rust_tail_expression_returns),
         cmocka_unit_test(test_parse__broken_code_reports_its_line),
         cmocka_unit_test(test_parse__an_edit_reads_as_afresh),
+        cmocka_unit_test(test_parse__items_are_those_of_the_text),
         cmocka_unit_test(test_parse__hostile_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
