@@ -1,9 +1,11 @@
 """What the bench scripts share: stopping where something that they judge with is missing, and asking kvist one thing."""
+import glob
 import json
 import os
 import subprocess
 import sys
 import time
+import tomllib
 
 MISSING = 77  # exit status: nothing was measured, because something is not here
 
@@ -48,3 +50,27 @@ def ask(command, limit):
     if status != "timeout" and not any(event["event"] == "user" for event in events):
         stop(f"kvist ended with status {status} before it began the request: {said.strip() or 'it said nothing'}")
     return events, status, seconds
+
+
+def request_commits():
+    """The commit of each repository, as the books of requests name it; a sentence that names its own begins there."""
+    found = {}
+    for path in glob.glob(os.path.join(top, "tests", "requests", "**", "*.toml"), recursive=True):
+        with open(path, "rb") as f:
+            book = tomllib.load(f)
+        found[book["repository"].replace("/", "+")] = book["commit"]
+    return found
+
+
+def clone_at(place, repos, repo, commit):
+    """A clone of OWNER+NAME in repos, in place, at the commit."""
+    source = os.path.join(repos, repo)
+    if os.path.isdir(os.path.join(source, "repo")):
+        source = os.path.join(source, "repo")
+    need_path(source, "put a clone there or name the folder with --repos")
+    tree = os.path.join(place, repo.split("+")[1])
+    for command in (["git", "clone", "-q", source, tree], ["git", "-C", tree, "checkout", "-q", "-B", "work", commit]):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            stop(f"{' '.join(command)}: {done.stdout.strip()}")
+    return tree

@@ -13,6 +13,7 @@
  *     long/       long: whole agent sessions end to end, as the program ships and under other settings;
  *         endless: facts asked for far behind the model's context; faithful: how far a cache's answers are
  *         from the full cache's
+ *     words/      readings: what a request may mean, and how likely the model finds that
  *     cost/       repair, resume, growth, offload, grammar, lookup, log, screen: what a part of the program takes
  */
 #ifndef KVIST_BENCH_H
@@ -26,7 +27,8 @@ typedef int bench_fn(int argc, char **argv);
 bench_fn bench_callsite, bench_clusters, bench_decode, bench_grammar, bench_growth, bench_niah, bench_offload,
     bench_repair, bench_resume, bench_serve, bench_sessions, bench_structkv, bench_structure;
 /* Over the agent, its log and the screen: only where they are built. */
-bench_fn bench_endless, bench_faithful, bench_learn, bench_log, bench_long, bench_lookup, bench_screen;
+bench_fn bench_endless, bench_faithful, bench_learn, bench_log, bench_long, bench_lookup, bench_readings,
+    bench_screen;
 
 /*
  * A bench whose only options are a number ("--turns", from 1 to most) and --json: parses them and runs

@@ -36,6 +36,8 @@ static const struct {
     {"faithful", "how far a cache's answers to facts are from the full cache's, token by token",
         bench_faithful},
     {"log", "size of a long session's log, and the times to open and to replay it", bench_log},
+    {"readings", "what requests may mean: the signs of each reading, and how likely the model finds it",
+        bench_readings},
     {"screen", "the share of a core that the screen takes while an answer streams", bench_screen},
 #endif
 };

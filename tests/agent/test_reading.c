@@ -97,6 +97,27 @@ static void test_reading__what_is_said_is_not_weighed(void **state)
     }
 }
 
+/* Words that order an operation, of what is no definition: a part of a document, what the function itself is to do. */
+static void test_reading__a_definition_is_not_what_is_meant(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char *const requests[] = {"drop the total example from the README",
+        "total must also remove its step", "move the check of total above the one of clamp",
+        "rename the test 'total should add up' to 'total should sum up'"};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        put_file("a.c", before);
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "opens 1\nlikely change(total)\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, requests[i]);
+        assert_false(told(&h, "\"name\":\"refactor\""));
+        assert_file("a.c", before);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* A variable inside of a function, and a second name in a list with brackets. */
 static void test_reading__what_is_inside_of_a_function_is_renamed(void **state)
 {
@@ -141,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_reading__the_likeliest_operation_is_done),
         TEST_CASE(test_reading__what_is_said_is_not_weighed),
+        TEST_CASE(test_reading__a_definition_is_not_what_is_meant),
         TEST_CASE(test_reading__what_is_inside_of_a_function_is_renamed),
         TEST_CASE(test_reading__a_statement_is_a_change),
     };

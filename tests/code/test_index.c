@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "code/describe.h"
 #include "code/map.h"
 #include "code/rank.h"
 #include "code/words.h"
@@ -50,6 +51,35 @@ static const char *first(const code_index *x, const char *query, char out[64])
     snprintf(out, 64, "%s", h.n != 0 ? h.hits[0].name : "");
     code_hits_free(&h);
     return out;
+}
+
+static const char *described(const code_index *x, const char *description, char out[64])
+{
+    code_described *all = NULL;
+    const uint32_t n = code_index_describe(x, description, 3, &all);
+    snprintf(out, 64, "%s", n ? all[0].name : "");
+    if (n) assert_true(all[0].share == 1.);
+    code_described_free(all, n);
+    return out;
+}
+
+/* Of what kind it is counts, what its comment says, and that tests are seldom meant. */
+static void test_index__descriptions_find_definitions(void **state)
+{
+    code_index *x = code_index_new(NULL);
+    char name[64];
+    put(x, "src/read.c",
+        "/* How deep a value may be nested. */\n#define READ_DEEPEST 40\n\n"
+        "/* Reads a nested value, no deeper than that. */\n"
+        "static int readNested(int depth)\n{\n    return depth < READ_DEEPEST;\n}\n\n"
+        "/* Lets the buffer go. */\nvoid dropAll(char *buffer)\n{\n    free(buffer);\n}\n");
+    put(x, "tests/test_read.c", "static int checkNestedValue(int depth)\n{\n    return depth;\n}\n");
+    assert_string_equal(described(x, "the macro for how deep values are nested", name), "READ_DEEPEST");
+    assert_string_equal(described(x, "the function which reads a nested value", name), "readNested");
+    assert_string_equal(described(x, "the test helper for a nested value", name), "checkNestedValue");
+    assert_string_equal(described(x, "what lets the buffer go", name), "dropAll");
+    assert_string_equal(described(x, "zebra", name), "");
+    code_index_free(x);
 }
 
 static void test_index__questions_find_definitions(void **state)
@@ -596,6 +626,7 @@ static void test_path__says_whether_it_is_a_test(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_index__descriptions_find_definitions),
         cmocka_unit_test(test_index__questions_find_definitions),
         cmocka_unit_test(test_index__a_failing_test_leads_to_what_it_tests),
         cmocka_unit_test(test_index__callers_and_manuals_lead_to_what_they_name),

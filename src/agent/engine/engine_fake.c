@@ -345,10 +345,15 @@ static int fake_weigh(engine *e, const int32_t *ids, uint32_t n, double *ret, ba
     uint32_t n_all;
     const int32_t *all = engine_session_ids(e, &n_all);
     add_pieces(e, all, n_all, &text);
+    const size_t n_before = text.len;
     add_pieces(e, ids, n, &text);
+    const char *added = text.len ? text.data + n_before : "";
+    added += strspn(added, " ");
     *ret = -(double)(n + 64); /* further than whatever else speaks for it */
     for (size_t s = 0; s < f->script.n_steps; s++)
-        if (f->script.steps[s].kind == STEP_LIKELY && text.len && strstr(text.data, f->script.steps[s].text))
+        if (f->script.steps[s].kind == STEP_LIKELY && text.len &&
+            (strstr(text.data, f->script.steps[s].text) ||
+                (*added && !strncmp(f->script.steps[s].text, added, strlen(added))))) /* it begins so */
             *ret = -(double)n / (16 * (1 + s)); /* a long one too before a short one that is not */
     base_buf_free(&text);
     return 0;

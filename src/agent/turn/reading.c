@@ -4,6 +4,7 @@
  * finds it there, and how well it fits the request's words (readings_weight.c), say which is taken, in plain words ("Rename X to Y."),
  * as what the turn works with. What that is worth: docs/results.md, "Does it do everyday work?".
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,65 +87,68 @@ static bool sign_words(agent *a, const base_buf *said, agent_readings *r)
 
 /* --- which is likeliest ----------------------------------------------------------------------------------- */
 
-/* A reading as tokens. bound: it is no likelier than its first token. */
-typedef struct weighing {
-    model_ids ids;
-    double bound;
-    bool is_weighed;
-} weighing;
-
-/* The likeliest first, by their first tokens; what cannot become the likeliest any more is not read any further. */
-static int weigh_best(agent *a, weighing *all, agent_readings *r, base_err *err)
+/* The log-probability of its first token, which each reading that begins so is at most as likely as. */
+static int weigh_first(agent *a, const model_ids *ids, agent_readings *r, base_err *err)
 {
-    const double share = agent__weight_of_model();
-    double best = 0;
-    bool has_best = false;
     int rc = 0;
     for (uint32_t i = 0; !rc && i < r->n; i++) {
         uint32_t k = 0;
-        while (k < i && all[k].ids.ids[0] != all[i].ids.ids[0]) k++;
+        if (r->all[i].is_weighed) continue;
+        while (k < i && (r->all[k].is_weighed || ids[k].ids[0] != ids[i].ids[0])) k++;
         if (k < i)
-            all[i].bound = all[k].bound;
+            r->all[i].log_p = r->all[k].log_p;
         else
-            rc = a->engine->ops->weigh(a->engine, all[i].ids.ids, 1, &all[i].bound, err);
+            rc = a->engine->ops->weigh(a->engine, ids[i].ids, 1, &r->all[i].log_p, err);
     }
-    for (uint32_t i = 0; i < r->n; i++) all[i].bound = share * all[i].bound + agent__weigh_signs(&r->all[i]);
-    while (!rc) {
-        uint32_t next = r->n;
-        for (uint32_t i = 0; i < r->n; i++)
-            if (!all[i].is_weighed && (next == r->n || all[i].bound > all[next].bound)) next = i;
-        if (next == r->n || (has_best && all[next].bound <= best)) break;
-        double *weight = &r->all[next].weight;
-        rc = a->engine->ops->weigh(a->engine, all[next].ids.ids, (uint32_t)all[next].ids.n, weight, err);
-        *weight = share * *weight + agent__weigh_signs(&r->all[next]);
-        all[next].is_weighed = true;
-        if (!has_best || *weight > best) best = *weight;
-        has_best = true;
-    }
-    for (uint32_t i = 0; i < r->n; i++)
-        if (!all[i].is_weighed) r->all[i].weight = all[i].bound;
     return rc;
 }
 
-static int encode_calls(agent *a, const agent_readings *r, weighing *all, base_err *err)
+static void add_signs(agent_reading *one)
+{
+    one->weight = agent__weight_of_model(one) * one->log_p + agent__weigh_signs(one);
+}
+
+/* The likeliest first, by their first tokens; what cannot come within the margin of the likeliest is not read any further. */
+static int weigh_best(agent *a, const model_ids *ids, double margin, agent_readings *r, base_err *err)
+{
+    double best = -INFINITY;
+    int rc = weigh_first(a, ids, r, err);
+    for (uint32_t i = 0; i < r->n; i++) {
+        add_signs(&r->all[i]);
+        if (r->all[i].is_weighed && r->all[i].weight > best) best = r->all[i].weight;
+    }
+    while (!rc) {
+        uint32_t next = r->n;
+        for (uint32_t i = 0; i < r->n; i++)
+            if (!r->all[i].is_weighed && (next == r->n || r->all[i].weight > r->all[next].weight)) next = i;
+        if (next == r->n || r->all[next].weight <= best - margin) break;
+        agent_reading *one = &r->all[next];
+        rc = a->engine->ops->weigh(a->engine, ids[next].ids, (uint32_t)ids[next].n, &one->log_p, err);
+        add_signs(one);
+        one->is_weighed = true;
+        if (one->weight > best) best = one->weight;
+    }
+    return rc;
+}
+
+static int encode_calls(agent *a, const agent_readings *r, model_ids *ids, base_err *err)
 {
     int rc = 0;
     for (uint32_t i = 0; !rc && i < r->n; i++) {
         base_buf call = {0};
         base_buf_printf(&call, " %s\n", r->all[i].call);
-        rc = a->engine->ops->encode(a->engine, call.data, call.len, &all[i].ids, err);
+        rc = a->engine->ops->encode(a->engine, call.data, call.len, &ids[i], err);
         base_buf_free(&call);
     }
     return rc;
 }
 
 /* log p(call | examples, request), in nats, and its signs; nothing of the session is in view. */
-static int weigh_all(agent *a, const char *request, agent_readings *r, base_err *err)
+int agent__weigh_readings(agent *a, const char *request, double margin, agent_readings *r, base_err *err)
 {
     const engine_ops *o = a->engine->ops;
     const kv_segment segment = {.origin = KV_ORIGIN_USER, .turn = a->turn};
-    weighing all[AGENT_MAX_READINGS] = {0};
-    model_ids fixed = {0}, asked = {0};
+    model_ids fixed = {0}, asked = {0}, ids[AGENT_MAX_READINGS] = {0};
     base_buf text = {0};
     base_buf_putc(&text, ' ');
     for (const char *p = request; *p; p++) base_buf_putc(&text, *p == '\n' ? ' ' : *p);
@@ -152,16 +156,16 @@ static int weigh_all(agent *a, const char *request, agent_readings *r, base_err 
     int rc = o->scaffold(a->engine, ENGINE_START, MODEL_ROLE_USER, &fixed, err);
     if (!rc) rc = o->encode(a->engine, examples, sizeof examples - 1, &fixed, err);
     if (!rc) rc = o->encode(a->engine, text.data, text.len, &asked, err);
-    if (!rc) rc = encode_calls(a, r, all, err);
+    if (!rc) rc = encode_calls(a, r, ids, err);
     if (!rc) rc = o->fork_fixed(a->engine, "examples", fixed.ids, (uint32_t)fixed.n, err);
     const bool is_fork = !rc;
     if (!rc) rc = o->append(a->engine, &segment, asked.ids, (uint32_t)asked.n, err);
-    if (!rc) rc = weigh_best(a, all, r, err);
+    if (!rc) rc = weigh_best(a, ids, margin, r, err);
     if (is_fork) o->unfork(a->engine);
     base_buf_free(&text);
     model_ids_free(&fixed);
     model_ids_free(&asked);
-    for (uint32_t i = 0; i < r->n; i++) model_ids_free(&all[i].ids);
+    for (uint32_t i = 0; i < r->n; i++) model_ids_free(&ids[i]);
     return rc;
 }
 
@@ -188,33 +192,49 @@ static bool may_read(const agent *a, const char *request)
            !model_tools_are_marked(a->info.tools) && strlen(request) <= MOST_REQUEST;
 }
 
-/* What words say of it; *ret_is_sure: so clearly that nothing is weighed. */
-static void read_words(agent *a, const char *request, base_buf *ret_said, bool *ret_is_sure)
+/* Does the call that is begun say of what? */
+static bool names_one(const base_buf *call)
+{
+    static const char open[] = "\"name\": \"";
+    const size_t n = sizeof open - 1;
+    return call->len && !(call->len >= n && !memcmp(call->data + call->len - n, open, n));
+}
+
+/* What words say of it. Is that so clear that nothing is weighed? */
+static bool read_words(agent *a, const char *request, bool is_doubtful, base_buf *ret_said)
 {
     agent_addition_words addition;
     open_by_words(a, request, ret_said);
     agent__ask(a, request);
     const bool is_addition = agent_read_addition_words(request, &addition);
-    *ret_is_sure = is_addition || (ret_said->len && agent__is_sure_operation(a, request));
+    const bool is_sure =
+        is_addition || (names_one(ret_said) && !is_doubtful && agent__is_sure_operation(a, request));
     agent_addition_words_free(&addition);
     agent__asked_free(a);
+    return is_sure;
+}
+
+bool agent__read_signs(agent *a, const char *request, agent_readings *ret, base_buf *ret_said)
+{
+    *ret = (agent_readings){.n = 0};
+    if (!may_read(a, request) || agent__asks_question(request)) return false;
+    const bool is_doubtful = agent__is_doubtful_wording(a, request);
+    const bool is_sure = read_words(a, request, is_doubtful, ret_said);
+    if (!is_sure) agent__find_readings(a, request, ret);
+    const bool is_said = sign_words(a, ret_said, ret), has_operation = ret->has_operation;
+    if ((!is_said && !is_doubtful) || !has_operation)
+        agent__readings_free(ret); /* what they say is nothing that is weighed here */
+    return is_doubtful && !is_sure && ret_said->len && !has_operation;
 }
 
 int agent__read_meaning(agent *a, const char *request, char **ret, base_err *err)
 {
-    agent_readings r = {.n = 0};
+    agent_readings r;
     base_buf said = {0};
-    bool is_sure = false;
-    int rc = 0;
     *ret = NULL;
-    if (!may_read(a, request) || agent__asks_question(request)) return 0;
-    read_words(a, request, &said, &is_sure);
-    if (!is_sure) agent__find_readings(a, request, &r);
-    if (!sign_words(a, &said, &r))
-        agent__readings_free(&r); /* what they say is nothing that is weighed here */
-    const bool is_weighed = r.n && r.has_operation;
-    if (is_weighed) rc = weigh_all(a, request, &r, err);
-    const agent_reading *best = !rc && is_weighed ? find_best(&r, NULL) : NULL;
+    if (agent__read_signs(a, request, &r, &said)) a->read_as = AGENT_READ_AS_CHANGE;
+    const int rc = r.n ? agent__weigh_readings(a, request, 0, &r, err) : 0;
+    const agent_reading *best = !rc && r.n ? find_best(&r, NULL) : NULL;
     if (best) tell(a, &r, best);
     if (best && best->meaning)
         *ret = base_xstrdup(best->meaning);

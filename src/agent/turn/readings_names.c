@@ -1,0 +1,378 @@
+/* What a request names and describes (contract: readings_parts.h). */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/asked/asked.h"
+#include "agent/turn/readings_parts.h"
+#include "agent/words/request_words.h"
+#include "base/mem.h"
+#include "code/code.h"
+#include "code/describe.h"
+
+enum { MOST_IN_FILE = 6, DEPTH = 40 };
+
+static void free_all(read_name *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++) free(all[i].text);
+}
+
+void agent__names_free(read_names *n)
+{
+    free_all(n->known, n->n_known);
+    free_all(n->fresh, n->n_fresh);
+    free_all(n->files, n->n_files);
+}
+
+/* Takes the name, once. */
+static void keep(read_name *all, size_t *n, size_t most, read_name one)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (strcmp(all[i].text, one.text) != 0) continue;
+        all[i].is_place &= one.is_place;
+        free(one.text);
+        return;
+    }
+    if (*n >= most)
+        free(one.text);
+    else
+        all[(*n)++] = one;
+}
+
+/* Written as nobody writes a word of a sentence. */
+static bool is_coded(const char *s, agent_word w)
+{
+    size_t n_capitals = 0, n_digits = 0;
+    for (size_t i = w.from; i < w.to; i++) {
+        n_capitals += isupper((unsigned char)s[i]) != 0;
+        n_digits += isdigit((unsigned char)s[i]) != 0;
+    }
+    const bool is_marked = w.from && agent__is_mark(s[w.from - 1]) && s[w.from - 1] == s[w.to];
+    return agent__looks_like_name(s, w) || is_marked || s[w.from] == '_' || s[w.to] == '(' ||
+           n_capitals > 1 || (n_digits && n_digits < w.to - w.from && isalpha((unsigned char)s[w.from]));
+}
+
+/* "I'd like total, count instead of t, c", "I prefer n over count": in front of that, or of one more of its list. */
+static bool is_in_place_of(const char *s, agent_word w)
+{
+    static const char instead[] = "instead of ", over[] = "over ";
+    static const char *const preferring[] = {"prefer", "prefers", "rather", "favour", "favor", NULL};
+    const char *at = s + w.to + strspn(s + w.to, "`\"'");
+    const size_t n_comma = !strncmp(at, ", ", 2) ? 2 : !strncasecmp(at, " and ", 5) ? 5 : 0;
+    if (n_comma) at += n_comma + strcspn(at + n_comma, " ");
+    return *at == ' ' &&
+           (!strncasecmp(at + 1, instead, strlen(instead)) ||
+               (!strncasecmp(at + 1, over, strlen(over)) && agent__has_any_word(s, preferring)));
+}
+
+static const char *const type_words[] = {"int", "string", "bool", "boolean", "float", "double", "char",
+    "const", "void", "long", "short", "unsigned", "size_t", "usize", "str", "list", "dict", "byte", NULL};
+
+/* "writer reads nicer", "Strikethrough is.": said of a name. */
+static bool is_praised(const char *s, agent_word w)
+{
+    static const char *const praising[] = {"reads", "would", "says", "fits", NULL}, *const is[] = {
+                                                                                        "is", NULL};
+    agent_word behind;
+    if (!agent__next_word(s, w.to, &behind) || behind.from != w.to + 1) return false;
+    return agent__is_any_word(s, behind, praising) ||
+           (agent__is_any_word(s, behind, is) && s[behind.to] && strchr(".,!", s[behind.to]));
+}
+
+/* Nothing of a sentence stands behind it. */
+static bool ends_request(const char *s, agent_word w)
+{
+    return !s[w.to + strspn(s + w.to, ".?!)`\"' \n")];
+}
+
+/* "Call it total", not "what it knows". */
+static bool is_named_so(const char *s, agent_word pronoun)
+{
+    static const char *const pronouns[] = {"it", "them", NULL};
+    static const char *const naming[] = {"call", "calling", "name", "rename", "make", NULL};
+    agent_word verb;
+    return !agent__is_any_word(s, pronoun, pronouns) ||
+           (agent__word_before(s, pronoun.from, &verb) && agent__is_any_word(s, verb, naming));
+}
+
+/* A plain word that stands where a new name does: "call it total", "... -> total", "(x, total)". */
+static bool is_given(const char *s, agent_word w)
+{
+    static const char *const givers[] = {"to", "into", "called", "named", "it", "them", "as", "say", "become",
+        "becomes", "name", "than", "parameter", "argument", "int", "bool", "string", "double", "float",
+        "read", "size_t", "usize", NULL};
+    static const char *const followers[] = {"please", "that", "which", "and", "as", "in", NULL};
+    static const char *const no_names[] = {"away", "there", "here", "again", "now", "this", "that", "them",
+        "it", "everything", "something", "nothing", "first", "last", "left", "better", "too", "also",
+        "please", "instead", NULL};
+    agent_word before = {0}, behind = {0};
+    if (w.from > 2 && (!strncmp(s + w.from - 3, "-> ", 3) || !strncmp(s + w.from - 3, "=> ", 3))) return true;
+    if (is_in_place_of(s, w)) return true;
+    if (w.to - w.from < 2 || agent__is_any_word(s, w, no_names)) return false;
+    const bool has_before = agent__word_before(s, w.from, &before),
+               has_behind = agent__next_word(s, w.to, &behind);
+    const bool ends = !s[w.to] || strchr(".,;:!?\n)=/", s[w.to]) || !strncmp(s + w.to, " =", 2) ||
+                      (has_behind && agent__is_any_word(s, behind, followers));
+    const bool is_typed = has_behind && behind.from == w.to + 1 &&
+                          agent__is_any_word(s, behind, type_words) &&
+                          !(has_before && agent__is_any_word(s, before, type_words)); /* "skip int" */
+    const bool is_put =
+        w.from && s[w.from - 1] == '/' && s[w.to] == '/' && w.from > 3; /* "s/spans/places/" */
+    return is_typed || is_put ||
+           (ends && has_before && agent__is_any_word(s, before, givers) && is_named_so(s, before));
+}
+
+/* A plain word that may be one where no other word is: "so: total", "(total)", "total reads nicer", or the last of all. */
+static bool may_be_given(const char *s, agent_word w)
+{
+    static const char *const naming[] = {"name", "named", "call", "called", "rename", NULL};
+    const bool is_listed =
+        w.from > 1 && !strncmp(s + w.from - 2, ": ", 2) && (!s[w.to] || strchr(".,;=", s[w.to]));
+    const bool is_aside = w.from && s[w.from - 1] == '(' && s[w.to] == ')';
+    return w.to - w.from > 2 && (is_listed || is_aside || is_praised(s, w) ||
+                                    (ends_request(s, w) && agent__has_any_word(s, naming)));
+}
+
+/* "Ordinal(x int, locale string)": a word between the brackets of a call, and no type. */
+static bool is_in_brackets(const char *s, agent_word w)
+{
+    static const char *const values[] = {"self", "this", "true", "false", "none", "null", "nil", NULL};
+    if (w.to - w.from < 2 || agent__is_any_word(s, w, type_words) || agent__is_any_word(s, w, values))
+        return false;
+    if (w.from && s[w.from - 1] == '(' && s[w.to] == ':') return true; /* "an id too (id: str)" */
+    if (w.from && s[w.from - 1] == '*') return true;                   /* "(FILE *stream)" */
+    for (size_t at = w.from; at > 1 && !strchr(")\n", s[at]); at--)
+        if (s[at - 1] == '(') return at > 1 && agent__is_in_word(s, at - 2);
+    return false;
+}
+
+/* "p should just be width": a plain word that the code has. */
+static bool is_to_be(const code_index *index, const char *s, agent_word w, const char *text)
+{
+    static const char *const being[] = {"be", "just", "simply", NULL};
+    agent_word before;
+    return agent__word_before(s, w.from, &before) && agent__is_any_word(s, before, being) &&
+           code_index_mentions(index, text);
+}
+
+static bool is_behind_place(const char *s, size_t from)
+{
+    static const char *const places[] = {"in", "inside", "within", "from", "of", "by", "like", NULL};
+    static const char *const fillers[] = {
+        "the", "a", "our", "class", "struct", "function", "method", "type", NULL};
+    agent_word w;
+    while (from && agent__is_mark(s[from - 1])) from--;
+    while (agent__word_before(s, from, &w) && agent__is_any_word(s, w, fillers)) from = w.from;
+    return agent__word_before(s, from, &w) && agent__is_any_word(s, w, places);
+}
+
+/* The word with what qualifies it, as far as the tree has such a definition: "Range.contains". */
+static char *read_qualified(const code_index *index, const char *s, agent_word *w)
+{
+    agent_word whole = *w;
+    for (size_t dots; (dots = strspn(s + whole.to, ".#:")) && agent__is_in_word(s, whole.to + dots);)
+        for (whole.to += dots; agent__is_in_word(s, whole.to); whole.to++)
+            ;
+    char *text = agent__copy_word(s, whole);
+    if (whole.to != w->to && !code_index_is_defined(index, text)) { /* "tree.c:walk" */
+        free(text);
+        whole = *w;
+        text = agent__copy_word(s, whole);
+    }
+    *w = whole;
+    return text;
+}
+
+/* "package.json": a file that holds no definitions. */
+static bool is_other_file(const code_index *index, const char *mention)
+{
+    char *path = code_index_path(index, mention);
+    const bool is_there = path && !code_language(path, "", 0);
+    free(path);
+    return is_there;
+}
+
+static bool is_any_of(const char *word, const char *const *words)
+{
+    while (*words && strcmp(word, *words) != 0) words++;
+    return *words != NULL;
+}
+
+static void find_named(const agent *a, const char *s, read_names *ret)
+{
+    static const char *const data[] = {"json", "toml", "yaml", "xml", "html", "css", NULL};
+    static const char *const documents[] = {"readme", "changelog", "changes", "news", "license", NULL};
+    static const char *const values[] = {
+        "this", "self", "true", "false", "none", "null", "nil", "undefined", NULL};
+    code_index *index = tool_workspace_index(a->workspace);
+    agent_word m, w;
+    for (size_t at = 0; agent__next_mention(s, at, &m); at = m.to > at ? m.to : at + 1) {
+        if (m.from == m.to) continue;
+        char *mention = agent__copy_word(s, m);
+        const char *language = strchr(mention, '.') ? code_language(mention, "", 0) : NULL;
+        if (language && !code_language_is_document(language) && !is_any_of(language, data)) {
+            keep(ret->files, &ret->n_files, READ_MOST_FILES,
+                (read_name){mention, .is_place = is_behind_place(s, m.from), .rank = -1, .share = 1});
+            continue;
+        }
+        ret->has_document |= language || agent__is_any_word(s, m, documents) ||
+                             (strchr(mention, '.') && is_other_file(index, mention));
+        const bool is_path = language || (strchr(mention, '.') && strpbrk(mention, "0123456789/"));
+        free(mention);
+        if (is_path) continue; /* a document, a version */
+        for (size_t k = m.from; k < m.to && agent__next_word(s, k, &w) && w.from < m.to; k = w.to) {
+            char *text = read_qualified(index, s, &w);
+            const bool is_long = w.to - w.from > 1,
+                       is_number = isdigit((unsigned char)*text) || agent__is_any_word(s, w, values);
+            const bool is_content = is_long && agent__is_content_word(text, strlen(text));
+            const bool is_new = is_coded(s, w) || is_in_brackets(s, w) ||
+                                ((is_content || is_in_place_of(s, w)) && is_given(s, w));
+            const bool is_weak = !is_new && is_content && (may_be_given(s, w) || is_to_be(index, s, w, text));
+            const read_name one = {text, .is_place = is_behind_place(s, w.from), .is_weak = is_weak,
+                .is_coded = is_coded(s, w), .rank = -1, .share = 1};
+            const bool is_known =
+                is_long && (is_coded(s, w) || is_content) && code_index_is_defined(index, text);
+            if (is_known && is_weak) /* "p should just be width", and there is a width already */
+                keep(ret->fresh, &ret->n_fresh, READ_MOST_FRESH,
+                    (read_name){base_xstrdup(text), .is_weak = true, .rank = -1});
+            if (is_known)
+                keep(ret->known, &ret->n_known, READ_MOST_NAMES, one);
+            else if (!is_number && (is_new || is_weak))
+                keep(ret->fresh, &ret->n_fresh, READ_MOST_FRESH, one);
+            else
+                free(text);
+        }
+    }
+}
+
+/* "The function that folds constants", "what guesses the command": something is described. */
+static bool describes(const char *s)
+{
+    enum { NEAR = 4 };
+    static const char *const kinds[] = {"function", "method", "helper", "class", "struct", "type", "macro",
+        "constant", "variable", "enum", "trait", "interface", "field", "one", "thing", "marker", "setter",
+        "getter", "constructor", "destructor", "wrapper", "printer", "routine", "code", "regexp", "regex",
+        "table", "property", "predicate", "callback", "error", "exception", "member", "attribute", "alias",
+        "check", "decorator", "formatter", "mutex", "lock", "test", "benchmark", "static", "pattern",
+        "subclass", "option", "functions", "methods", "constants", NULL};
+    static const char *const telling[] = {
+        "that", "which", "with", "for", "in", "to", "between", "whose", "of", "next", NULL};
+    static const char *const relatives[] = {"that", "which", "whose", "who", NULL}, *const articles[] = {
+                                                                                        "the", "that", "our",
+                                                                                        "a", NULL};
+    static const char *const what[] = {"what", "whatever", NULL};
+    agent_word w = {0}, next;
+    if (agent__next_word(s, 0, &w) && agent__is_any_word(s, w, what)) return true;
+    static const char *const those[] = {"that", "this", "these", NULL};
+    for (w = (agent_word){0}; agent__next_word(s, w.to, &w);) {
+        agent_word before;
+        const bool has_before = agent__word_before(s, w.from, &before);
+        if (has_before && agent__is_any_word(s, before, articles) && agent__next_word(s, w.to, &next) &&
+            agent__is_any_word(s, next, relatives))
+            return true; /* "the formatter that" */
+        if (!agent__is_any_word(s, w, kinds)) continue;
+        if (has_before && agent__is_any_word(s, before, those)) return true;
+        next = w;
+        for (int i = 0; i < NEAR && agent__next_word(s, next.to, &next); i++)
+            if (agent__is_any_word(s, next, telling)) return true;
+    }
+    return false;
+}
+
+/* The request without the words that say what is to be done, and without the names of what is not there yet. */
+static char *copy_description(const char *s)
+{
+    static const char *const orders[] = {"rename", "renamed", "renaming", "name", "named", "call", "called",
+        "known", "become", "becomes", "move", "moved", "relocate", "put", "live", "belong", "belongs",
+        "delete", "deleted", "remove", "removed", "drop", "dropped", "kill", "gone", "go", "goes", "away",
+        "out", "rid", "offer", "need", "needs", "needed", "want", "wants", "deserve", "deserves", "readable",
+        "better", "weird", "odd", "should", "ought", "must", "please", "could", "would", "file", "new", "now",
+        "parameter", "parameters", "argument", "arguments", "take", "takes", "callers", "pass", "last",
+        "second", "first", "longer", "more", NULL};
+    char *copy = base_xstrdup(s);
+    for (agent_word w = {0}; agent__next_word(s, w.to, &w);)
+        if (agent__is_any_word(s, w, orders)) memset(copy + w.from, ' ', w.to - w.from);
+    return copy;
+}
+
+/* By itself, or by its last part. */
+static bool is_named_there(const read_names *n, const char *text)
+{
+    bool is_so = false;
+    for (size_t i = 0; i < n->n_known; i++)
+        is_so |= n->known[i].rank < 0 && !strcmp(code_last_name(n->known[i].text), code_last_name(text));
+    return is_so;
+}
+
+/* The definitions that fit the request's words best, in the files that it names, where it describes one. */
+static void find_described(const agent *a, const char *s, read_names *n)
+{
+    code_index *index = tool_workspace_index(a->workspace);
+    code_described *found = NULL;
+    bool is_named = false; /* and not only where something stands */
+    for (size_t i = 0; i < n->n_known; i++) is_named |= n->known[i].is_coded || !n->known[i].is_place;
+    if (is_named && !describes(s)) return;
+    char *description = copy_description(s), *file = NULL;
+    for (size_t i = 0; i < n->n_files && !file; i++) file = code_index_path(index, n->files[i].text);
+    const uint32_t n_found = code_index_describe(index, description, DEPTH, &found);
+    int n_kept = 0;
+    for (int pass = 0; pass < 2; pass++) /* those of the file first; the others may be on their way into it */
+        for (uint32_t i = 0; i < n_found && n_kept < (pass ? READ_MOST_DESCRIBED : MOST_IN_FILE); i++) {
+            if (is_named_there(n, found[i].name) ||
+                (file && agent__stands_in(a, found[i].name, file) != !pass))
+                continue;
+            const size_t n_before = n->n_known;
+            keep(n->known, &n->n_known, READ_MOST_NAMES + READ_MOST_DESCRIBED,
+                (read_name){base_xstrdup(found[i].name), .rank = n_kept, .share = found[i].share});
+            n_kept += n->n_known > n_before;
+        }
+    code_described_free(found, n_found);
+    free(description);
+    free(file);
+}
+
+static void drop_weak(read_names *n)
+{
+    size_t n_kept = 0, n_strong = 0;
+    for (size_t i = 0; i < n->n_fresh; i++) n_strong += !n->fresh[i].is_weak;
+    for (size_t i = 0; i < n->n_fresh; i++)
+        if (n_strong && n->fresh[i].is_weak)
+            free(n->fresh[i].text);
+        else
+            n->fresh[n_kept++] = n->fresh[i];
+    n->n_fresh = n_kept;
+}
+
+/* Is the one of these names a member of the other? */
+static bool is_member(const code_index *index, const char *owner, const char *name)
+{
+    const char *own = code_last_name(owner), *last = code_last_name(name);
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(index, last, &places);
+    bool is_so = false;
+    for (uint32_t i = 0; i < n && !is_so; i++) is_so = !strcmp(places[i].parent, own);
+    code_places_free(places, n);
+    return is_so;
+}
+
+/* "The field n of Options": Options owns n. */
+static void find_owners(const agent *a, read_names *n)
+{
+    const code_index *index = tool_workspace_index(a->workspace);
+    for (size_t i = 0; i < n->n_known; i++)
+        for (size_t k = 0; k < n->n_known && n->known[i].rank < 0; k++) {
+            if (i == k || !is_member(index, n->known[i].text, n->known[k].text)) continue;
+            n->known[k].is_inside |= n->known[k].rank >= 0;
+            n->known[i].is_owner |= n->known[k].rank < 0;
+        }
+}
+
+void agent__find_names(const agent *a, const char *request, read_names *ret)
+{
+    *ret = (read_names){.n_known = 0};
+    find_named(a, request, ret);
+    drop_weak(ret);
+    find_described(a, request, ret);
+    find_owners(a, ret);
+}

@@ -1,0 +1,330 @@
+/* What speaks for and against a reading (contract: readings_parts.h). */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/asked/asked.h"
+#include "agent/turn/readings_parts.h"
+#include "agent/words/request_words.h"
+#include "base/mem.h"
+#include "code/code.h"
+
+/* --- what the words speak of ------------------------------------------------------------------------------ */
+
+static const char *const *const topics[READ_N_TOPICS] = {
+    [READ_GOING] = (const char *const[]){"delete", "deleted", "deleting", "remove", "removed", "removing",
+        "removal", "drop", "dropped", "gone", "go", "goes", "rid", "need", "needs", "needed", "require",
+        "required", "superfluous", "obsolete", "miss", "misses", "unused", "uses", "used", "dead", "exist",
+        "disappear", "lose", "away", "out", "useless", "without", "left", "kill", "purge", "redundant",
+        "deprecated", "calls", "longer", "more", "stop", "strip", "never", "nobody", "throw", "scrap",
+        "vanish", "leave", "leaves", "eliminate", "retire", "unnecessary", "pointless", "always", "trash",
+        "ditch", "axe", "nuke", "cut", NULL},
+    [READ_NAMING] = (const char *const[]){"name", "names", "named", "naming", "rename", "renamed", "renaming",
+        "call", "called", "misnamed", "misnomer", "typo", "misspelled", "misspelt", "spelling", "spelled",
+        "prefix", "suffix", "become", "becomes", "instead", "rather", "better", "say", "says", "read",
+        "reads", "clearer", "consistency", "consistent", "correct", "deserves", "confusing", "generic",
+        "make", NULL},
+    [READ_CARRYING] = (const char *const[]){"move", "moved", "moving", "live", "lives", "belong", "belongs",
+        "relocate", "put", "place", "into", "home", "better", "over", "business", "out", "with", "own",
+        "extract", "bring", "pull", "split", "shift", "transfer", "go", "goes", "wants", "new", NULL},
+    [READ_TAKING] = (const char *const[]){"take", "takes", "accept", "accepts", "parameter", "argument",
+        "param", "arg", "get", "gets", "want", "wants", "need", "needs", "pass", "passes", "default",
+        "defaults", "optional", "missing", "extend", "given", "give", "told", "hand", "handed", "know",
+        "callers", "caller", "calls", NULL},
+    [READ_ORDER] = (const char *const[]){"before", "after", "behind", "first", "last", "front", "order",
+        "swap", "swapped", "reorder", "then", "second", "leading", "begin", "beginning", "end", "precede",
+        "follow", "latter", "former", "than", "above", "below", "ahead", "round", "reverse", "exchange",
+        "flip", "other", NULL},
+    [READ_PARAMETER] = (const char *const[]){"parameter", "parameters", "argument", "arguments", "param",
+        "params", "arg", "args", "signature", NULL},
+    [READ_MAKING] = (const char *const[]){"add", "write", "create", "implement", "lack", "lacks", "introduce",
+        "new", "missing", "define", NULL},
+    [READ_PART] = (const char *const[]){"check", "checks", "line", "lines", "comment", "comments", "entry",
+        "newline", "case", "cases", "branch", "message", "error", "value", "values", "result", "header",
+        "heading", "import", "imports", "docstring", "key", "warning", "whitespace", "text", "output",
+        "option", "flag", "limit", NULL},
+    [READ_BEHAVIOUR] =
+        (const char *const[]){"return", "returns", "raise", "raises", "throw", "throws", "write", "writes",
+            "print", "prints", "skip", "skips", "ignore", "ignores", "refuse", "refuses", "export", "exports",
+            "handle", "handles", "support", "supports", "allow", "allows", "report", "reports", NULL},
+    [READ_TEST] = (const char *const[]){"test", "tests", "tested", "cover", "covers", "covered", "coverage",
+        "untested", NULL},
+    [READ_TO_DELETE] = (const char *const[]){"delete", "deleted", "remove", "removed", "drop", "dropped",
+        "kill", "rid", "scrap", "eliminate", "purge", "dead", "unused", "obsolete", NULL},
+    [READ_TO_RENAME] =
+        (const char *const[]){"rename", "renamed", "renaming", "name", "named", "called", "call", NULL},
+    [READ_TO_MOVE] = (const char *const[]){"move", "moved", "moving", "relocate", "belongs", "belong", "live",
+        "lives", NULL},
+};
+
+/*
+ * As far as the request says what is to be done: "delete f when g is there" has a condition, "delete what is called when g is there"
+ * describes f.
+ */
+static bool has_before_description(const char *s, const char *const *words)
+{
+    static const char *const describing[] = {"that", "which", "who", "what", "whose", NULL};
+    for (agent_word w = {0}; agent__next_word(s, w.to, &w);) {
+        if (w.from && agent__is_any_word(s, w, describing)) return false;
+        if (agent__is_any_word(s, w, words)) return true;
+    }
+    return false;
+}
+
+/* "Could f get a method that ...", "we need another helper". */
+static bool wants_one_more(const char *s)
+{
+    static const char *const articles[] = {"a", "an", "another", "new", NULL};
+    static const char *const kinds[] = {"function", "method", "helper", "class", "struct", "type",
+        "constructor", "getter", "setter", "option", "flag", NULL};
+    agent_word before;
+    for (agent_word w = {0}; agent__next_word(s, w.to, &w);)
+        if (agent__is_any_word(s, w, kinds) && agent__word_before(s, w.from, &before) &&
+            agent__is_any_word(s, before, articles))
+            return true;
+    return false;
+}
+
+/* "f should skip blanks": what stands behind a definition's name says what it has to do, and nothing that is done to it. */
+static bool acts(const char *s, const read_names *n)
+{
+    static const char *const musts[] = {"should", "must", "shall", "ought", "has", "have", "needs", "could",
+        "can", "does", "doesn", "shouldn", "may", "will", NULL};
+    static const char *const fillers[] = {"to", "also", "not", "t", "never", "always", "only", "rather",
+        "still", "just", "no", "longer", "therefore", NULL};
+    static const char *const passive[] = {"be", "been", "take", "accept", "get", "have", "go", "become",
+        "live", "stand", "disappear", "lose", "ask", "need", "want", "come", "move", "belong", "read", "do",
+        "expect", "receive", "die", "leave", "a", "an", "the", "another", "its", "any", "some", "one", "two",
+        "better", "say", "know", NULL};
+    for (agent_word w = {0}; agent__next_word(s, w.to, &w);) {
+        agent_word next;
+        bool is_known = false;
+        char *text = agent__copy_word(s, w);
+        for (size_t i = 0; i < n->n_known && !is_known; i++)
+            is_known = n->known[i].rank < 0 && !strcmp(code_last_name(n->known[i].text), text);
+        free(text);
+        if (!is_known || !agent__next_word(s, w.to, &next) || !agent__is_any_word(s, next, musts)) continue;
+        while (agent__next_word(s, next.to, &next) && agent__is_any_word(s, next, fillers))
+            ;
+        return !agent__is_any_word(s, next, passive) && !agent__is_any_word(s, next, fillers);
+    }
+    return false;
+}
+
+/* "The method of Matches that gives the index": the member is meant, not Matches. */
+static bool describes_member(const char *s)
+{
+    static const char *const members[] = {"method", "methods", "property", "field", "member", "attribute",
+        "function", "constant", "setter", "getter", "constructor", NULL};
+    static const char *const owning[] = {"of", "in", "on", NULL}, *const telling[] = {"that", "which",
+                                                                      "whose", "with", "for", NULL};
+    agent_word owns, tells;
+    for (agent_word w = {0}; agent__next_word(s, w.to, &w);) {
+        if (!agent__is_any_word(s, w, members) || !agent__next_word(s, w.to, &owns) ||
+            !agent__is_any_word(s, owns, owning))
+            continue;
+        tells = owns;
+        for (int i = 0; i < 3 && agent__next_word(s, tells.to, &tells); i++)
+            if (agent__is_any_word(s, tells, telling)) return true;
+    }
+    return false;
+}
+
+/* "Rename the test 'should parse numbers'": a text with blanks in it is no name. */
+static bool quotes_text(const char *s)
+{
+    agent_word held;
+    for (size_t at = 0; s[at]; at++)
+        if (agent__is_mark(s[at]) && (!at || s[at - 1] == ' ') && agent__read_marked(s, at, &held) &&
+            memchr(s + held.from, ' ', held.to - held.from))
+            return true;
+    return false;
+}
+
+bool agent__is_doubtful_wording(const agent *a, const char *request)
+{
+    read_names n;
+    read_words w;
+    agent__find_names(a, request, &n);
+    agent__read_topics(request, &n, &w);
+    const bool is_order =
+        w.has[READ_TO_MOVE] && w.has[READ_ORDER] && !n.n_files; /* "move the check in front of" */
+    agent__names_free(&n);
+    static const char *const others[] = {
+        "npm", "script", "workflow", "branch", "job", "section", "heading", "badge", NULL};
+    return w.acts || n.has_document || is_order || agent__has_any_word(request, others) ||
+           describes_member(request) || quotes_text(request);
+}
+
+void agent__read_topics(const char *request, const read_names *n, read_words *ret)
+{
+    static const char *const conditions[] = {"when", "whenever", "if", "unless", "once", "while", NULL};
+    static const char *const asking[] = {
+        "what", "why", "how", "where", "who", "which", "tell", "explain", "show", NULL};
+    const bool is_arrow = strstr(request, "->") || strstr(request, "=>");
+    agent_word first;
+    *ret = (read_words){.condition = has_before_description(request, conditions),
+        .acts = !is_arrow && acts(request, n),
+        .question = strchr(request, '?') ||
+                    (agent__next_word(request, 0, &first) && agent__is_any_word(request, first, asking))};
+    for (int i = 0; i < READ_N_TOPICS; i++) ret->has[i] = agent__has_any_word(request, topics[i]);
+    ret->has[READ_PART] = has_before_description(request, topics[READ_PART]);
+    ret->has[READ_MAKING] |= wants_one_more(request);
+    ret->has[READ_NAMING] |= is_arrow;
+    ret->has[READ_TAKING] |= is_arrow;
+    ret->has[READ_PART] |= strchr(request, '"') != NULL;
+}
+
+/* --- signs ------------------------------------------------------------------------------------------------ */
+
+/* How many of the names stand nowhere in the call? */
+static uint8_t count_left(const read_name *all, size_t n, const char *call)
+{
+    uint8_t n_left = 0;
+    for (size_t i = 0; i < n; i++)
+        n_left += all[i].rank < 0 && all[i].is_coded && !all[i].is_place && !all[i].is_owner &&
+                  !strstr(call, all[i].text);
+    return n_left;
+}
+
+/* Files that are neither where it goes nor where it is. */
+static uint8_t count_files_left(const agent *a, const read_names *n, const read_name *about, const char *call)
+{
+    uint8_t n_left = 0;
+    for (size_t i = 0; i < n->n_files; i++)
+        n_left +=
+            !strstr(call, n->files[i].text) && !(about && agent__stands_in(a, about->text, n->files[i].text));
+    return n_left;
+}
+
+/* "Out of lib.rs" says where it is, not where it goes. */
+static bool goes_from(const read_names *n, const char *call)
+{
+    bool is_so = false;
+    for (size_t i = 0; i < n->n_files; i++) is_so |= n->files[i].is_place && strstr(call, n->files[i].text);
+    return is_so;
+}
+
+/* What a kind's request speaks of, at least one of; its verb. READ_N_TOPICS: nothing. */
+static const struct {
+    read_topic topic, verb;
+    bool is_parameter;
+} kinds[AGENT_N_READINGS] = {
+    [AGENT_READ_RENAME] = {READ_NAMING, READ_TO_RENAME, false},
+    [AGENT_READ_RENAME_BOTH] = {READ_NAMING, READ_TO_RENAME, false},
+    [AGENT_READ_RENAME_PARAMETER] = {READ_NAMING, READ_TO_RENAME, true},
+    [AGENT_READ_RENAME_PARAMETERS] = {READ_NAMING, READ_TO_RENAME, true},
+    [AGENT_READ_MOVE] = {READ_CARRYING, READ_TO_MOVE, false},
+    [AGENT_READ_MOVE_BOTH] = {READ_CARRYING, READ_TO_MOVE, false},
+    [AGENT_READ_DELETE] = {READ_GOING, READ_TO_DELETE, false},
+    [AGENT_READ_DELETE_BOTH] = {READ_GOING, READ_TO_DELETE, false},
+    [AGENT_READ_DROP] = {READ_GOING, READ_TO_DELETE, true},
+    [AGENT_READ_INSERT] = {READ_TAKING, READ_N_TOPICS, true},
+    [AGENT_READ_REORDER] = {READ_ORDER, READ_N_TOPICS, true},
+    [AGENT_READ_ADD] = {READ_MAKING, READ_MAKING, false},
+    [AGENT_READ_CHANGE] = {READ_N_TOPICS, READ_N_TOPICS, false},
+    [AGENT_READ_TEST] = {READ_TEST, READ_N_TOPICS, false},
+    [AGENT_READ_ANSWER] = {READ_N_TOPICS, READ_N_TOPICS, false},
+};
+
+/* --- names against names ---------------------------------------------------------------------------------- */
+
+/* Four letters in a row, or all but one of the shorter one. */
+static bool are_alike(const char *x, const char *y)
+{
+    const size_t n = strlen(x), m = strlen(y), shorter = n < m ? n : m;
+    const size_t least = shorter > 4 ? 4 : shorter > 2 ? shorter - 1 : 2;
+    for (size_t i = 0; i + least <= n; i++)
+        for (size_t k = 0; k + least <= m; k++)
+            if (!strncasecmp(x + i, y + k, least)) return true;
+    return false;
+}
+
+typedef enum style { STYLE_WORD, STYLE_CAMEL, STYLE_TYPE, STYLE_SNAKE, STYLE_CONSTANT } style;
+
+static style style_of(const char *s)
+{
+    bool has_small = false, has_capital = false, has_line = false;
+    s += strspn(s, "_");
+    for (const char *p = s; *p; p++) {
+        has_small |= islower((unsigned char)*p) != 0;
+        has_capital |= isupper((unsigned char)*p) != 0;
+        has_line |= *p == '_';
+    }
+    return has_capital && !has_small    ? STYLE_CONSTANT
+           : isupper((unsigned char)*s) ? STYLE_TYPE
+           : has_line                   ? STYLE_SNAKE
+           : has_capital                ? STYLE_CAMEL
+                                        : STYLE_WORD;
+}
+
+/* A single small word is written in the style of camels and of snakes. */
+static bool are_unlike(const char *x, const char *y)
+{
+    const style a = style_of(x), b = style_of(y);
+    if (a == STYLE_WORD || b == STYLE_WORD)
+        return (a == STYLE_WORD ? b : a) == STYLE_CONSTANT || (a == STYLE_WORD ? b : a) == STYLE_TYPE;
+    return a != b;
+}
+
+/* Of "rename(x, y)", x is the definition's. */
+static void compare_names(const char *call, const char *old, uint8_t *signs)
+{
+    const char *from = strstr(call, ", ");
+    if (!from) return;
+    char *to = base_xstrndup(from + 2, strcspn(from + 2, ",)"));
+    signs[AGENT_SIGN_ALIKE] = are_alike(old, to);
+    signs[AGENT_SIGN_UNLIKE] = are_unlike(old, to);
+    free(to);
+}
+
+/* --- signs ------------------------------------------------------------------------------------------------ */
+
+static bool has_other_verb(const read_words *w, read_topic verb)
+{
+    bool has = false;
+    for (int i = READ_TO_DELETE; i < READ_N_TOPICS; i++) has |= i != (int)verb && w->has[i];
+    return has;
+}
+
+void agent__sign_reading(const agent *a, const read_names *n, const read_words *w, const read_name *about,
+    unsigned unnamed, agent_reading *one)
+{
+    static const agent_reading_sign no_topic[READ_N_TOPICS + 1] = {[READ_GOING] = AGENT_SIGN_NO_GOING,
+        [READ_NAMING] = AGENT_SIGN_NO_NAMING,
+        [READ_CARRYING] = AGENT_SIGN_NO_CARRYING,
+        [READ_TAKING] = AGENT_SIGN_NO_TAKING,
+        [READ_ORDER] = AGENT_SIGN_NO_ORDER,
+        [READ_MAKING] = AGENT_SIGN_NO_MAKING,
+        [READ_TEST] = AGENT_SIGN_NO_TEST};
+    const agent_reading_kind k = one->kind;
+    const read_topic topic = kinds[k].topic, verb = kinds[k].verb;
+    const bool is_operation = one->meaning != NULL, is_parameter = kinds[k].is_parameter;
+    uint8_t *s = one->signs;
+    if (topic < READ_N_TOPICS) s[no_topic[topic]] = !w->has[topic];
+    s[AGENT_SIGN_NO_QUESTION] = k == AGENT_READ_ANSWER && !w->question;
+    s[AGENT_SIGN_VERB] = is_operation && verb < READ_N_TOPICS && w->has[verb];
+    s[AGENT_SIGN_OTHER_VERB] = is_operation && has_other_verb(w, verb);
+    s[AGENT_SIGN_FRESH_LEFT] = is_operation ? count_left(n->fresh, n->n_fresh, one->call) : 0;
+    s[AGENT_SIGN_KNOWN_LEFT] = is_operation ? count_left(n->known, n->n_known, one->call) : 0;
+    s[AGENT_SIGN_FILE_LEFT] = is_operation ? count_files_left(a, n, about, one->call) : 0;
+    if (!is_operation) return;
+    s[AGENT_SIGN_DESCRIBED] = about->rank >= 0;
+    s[AGENT_SIGN_FITS_WORSE] = about->rank >= 0 ? (uint8_t)(20 * (1 - about->share)) : 0;
+    s[AGENT_SIGN_INSIDE] = about->is_inside;
+    s[AGENT_SIGN_PLAIN] = about->rank < 0 && !about->is_coded;
+    if (k == AGENT_READ_RENAME) compare_names(one->call, code_last_name(about->text), s);
+    s[AGENT_SIGN_PLACE] =
+        (about->is_place && !is_parameter) || (topic == READ_CARRYING && goes_from(n, one->call));
+    s[AGENT_SIGN_OWNER] = about->is_owner && !is_parameter;
+    s[AGENT_SIGN_UNNAMED] = (uint8_t)unnamed;
+    s[AGENT_SIGN_PARAMETER] = !is_parameter && w->has[READ_PARAMETER];
+    s[AGENT_SIGN_MAKING] = w->has[READ_MAKING] && (k != AGENT_READ_INSERT || !w->has[READ_PARAMETER]);
+    s[AGENT_SIGN_BEHAVIOUR] = w->has[READ_BEHAVIOUR];
+    s[AGENT_SIGN_PART] = (topic == READ_GOING || topic == READ_CARRYING) && w->has[READ_PART];
+    s[AGENT_SIGN_DOCUMENT] = n->has_document;
+    s[AGENT_SIGN_TEST] = w->has[READ_TEST];
+    s[AGENT_SIGN_CONDITION] = w->condition;
+    s[AGENT_SIGN_ACTS] = w->acts;
+}
