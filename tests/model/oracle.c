@@ -133,22 +133,49 @@ UNCHECKED static void add_times(double *out, double factor, const double *x, uin
     for (uint32_t i = 0; i < n; i++) out[i] += factor * x[i];
 }
 
-/* One row's products with four tokens. */
+/* Adds to four numbers, `step` apart, the products of a vector with four others that lie behind one another. */
 UNCHECKED static void four_sums(
-    const double *row, const double *x, uint64_t n_in, double start, double *out, uint64_t step)
+    const double *one, const double *others, uint64_t n, double *out, uint64_t step)
 {
-    const double *x1 = x + n_in, *x2 = x1 + n_in, *x3 = x2 + n_in;
-    double a = start, b = start, c = start, d = start;
-    for (uint64_t i = 0; i < n_in; i++) {
-        a += row[i] * x[i];
-        b += row[i] * x1[i];
-        c += row[i] * x2[i];
-        d += row[i] * x3[i];
+    const double *x1 = others + n, *x2 = x1 + n, *x3 = x2 + n;
+    double a = out[0], b = out[step], c = out[2 * step], d = out[3 * step];
+    for (uint64_t i = 0; i < n; i++) {
+        a += one[i] * others[i];
+        b += one[i] * x1[i];
+        c += one[i] * x2[i];
+        d += one[i] * x3[i];
     }
     out[0] = a;
     out[step] = b;
     out[2 * step] = c;
     out[3 * step] = d;
+}
+
+/* Matrices that were read out of the file, for one run: an expert's is asked for by each of its tokens. */
+static struct matrix {
+    const uint8_t *data;
+    uint64_t n_rows;
+    double *numbers; /* [n_rows][ne[0]] */
+} * known;
+static size_t n_known, cap_known;
+
+static const double *numbers_of(const gguf_tensor *w)
+{
+    for (size_t i = 0; i < n_known; i++)
+        if (known[i].data == w->data && known[i].n_rows == w->ne[1]) return known[i].numbers;
+    double *numbers = base_xcalloc(w->ne[0] * w->ne[1], sizeof *numbers);
+    for (uint64_t r = 0; r < w->ne[1]; r++) row_of(w, r, numbers + r * w->ne[0]);
+    base_grow(&known, &cap_known, n_known + 1, sizeof *known);
+    known[n_known++] = (struct matrix){w->data, w->ne[1], numbers};
+    return numbers;
+}
+
+static void forget_numbers(void)
+{
+    for (size_t i = 0; i < n_known; i++) free(known[i].numbers);
+    free(known);
+    known = NULL;
+    n_known = cap_known = 0;
 }
 
 /* Matrix e of a stack. */
@@ -171,24 +198,22 @@ static gguf_tensor rows_from(const gguf_tensor *w, uint64_t first, uint64_t n)
     return t;
 }
 
-/* out[n][n_out] = w x[n][n_in] + bias. A row's numbers are read out of the file once for all tokens. */
+/* out[n][n_out] = w x[n][n_in] + bias. */
 static void product(const gguf_tensor *w, const float *bias, uint32_t n, const double *x, double *out)
 {
     const uint64_t n_in = w->ne[0], n_out = w->ne[1];
-    double *row = base_xcalloc(n_in, sizeof *row);
-    for (uint64_t r = 0; r < n_out; r++) {
-        row_of(w, r, row);
-        uint32_t t = 0;
-        for (; t + 4 <= n; t += 4)
-            four_sums(
-                row, x + (size_t)t * n_in, n_in, bias ? bias[r] : 0, out + (size_t)t * n_out + r, n_out);
-        for (; t < n; t++) {
-            double sum = bias ? bias[r] : 0;
-            for (uint32_t i = 0; i < n_in; i++) sum += row[i] * x[t * n_in + i];
-            out[t * n_out + r] = sum;
-        }
+    const double *rows = numbers_of(w);
+    uint32_t four = n / 4 * 4;
+    for (uint32_t t = 0; t < n; t++)
+        for (uint64_t r = 0; r < n_out; r++) out[t * n_out + r] = bias ? bias[r] : 0;
+    for (uint64_t r = 0; r < n_out; r++)
+        for (uint32_t t = 0; t < four; t += 4)
+            four_sums(rows + r * n_in, x + t * n_in, n_in, out + t * n_out + r, n_out);
+    for (uint32_t t = four; t < n; t++) {
+        uint64_t r = 0;
+        for (; r + 4 <= n_out; r += 4) four_sums(x + t * n_in, rows + r * n_in, n_in, out + t * n_out + r, 1);
+        for (; r < n_out; r++) out[t * n_out + r] += dot(rows + r * n_in, x + t * n_in, (uint32_t)n_in);
     }
-    free(row);
 }
 
 static void norm(const float *w, const double *x, uint32_t n, double *out)
@@ -748,4 +773,5 @@ void oracle_run(const oracle *o)
     double *all[] = {w.x, w.q, w.k, w.v, w.normed, w.wide, w.gate, w.weights_of_rows, w.mixed, w.mixture,
         w.own, w.kept_k[0], w.kept_k[1], w.kept_v[0], w.kept_v[1]};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
+    forget_numbers();
 }
