@@ -242,18 +242,21 @@ static void test_new_test__of_c_goes_into_the_tests_without_the_prefix(void **st
         "src/cc_list.c", "int cc_at(int i)\n{\n    return i;\n}\n\nint cc_len(void)\n{\n    return 0;\n}\n");
     put_file("src/cc_queue.c", "int cc_first(int i)\n{\n    return i;\n}\n");
     put_file("test/queue_test.c", "int test_first(void *p)\n{\n    return cc_first(0);\n}\n");
-    put_file("test/list_test.c", "#include \"tests.h\"\n\n"
-                                 "static int test_at(void *p)\n{\n    return cc_at(0);\n}\n\n"
-                                 "static struct test all[] = {\n"
-                                 "    {\"/list/test_at\", test_at, 0},\n"
-                                 "    {0, 0, 0}\n};\n");
+    put_file("test/list_test.c",
+        "#include \"tests.h\"\n\n"
+        "static int test_at(void *p)\n{\n    check_int(cc_at(0), == , 0);\n    return cc_at(0);\n}\n\n"
+        "static struct test all[] = {\n"
+        "    {\"/list/test_at\", test_at, 0},\n"
+        "    {0, 0, 0}\n};\n");
     host h = new_host();
-    agent_session *s = open_session(
-        &h, "answer <<X\n    return cc_len();\n}\n```\nX\n" ADDED ADDED, AGENT_MODE_ALL, NULL, false);
+    agent_session *s = open_session(&h,
+        "answer <<X\n    check_int(cc_len(), == , 0);\n    return 0;\n}\n```\nX\n" ADDED ADDED,
+        AGENT_MODE_ALL, NULL, false);
     agent_session_agent(s)->settings.tries = 0;
     submit(s, &h, "Add a missing test: cc_len has none.");
     char *tests = get_file("test/list_test.c");
-    if (!strstr(tests, "static int test_cc_len(void *p)\n{\n    return cc_len();\n}\n") ||
+    if (!strstr(tests,
+            "static int test_cc_len(void *p)\n{\n    check_int(cc_len(), == , 0);\n    return 0;\n}\n") ||
         !strstr(tests, "test_at, 0},\n    {\"/list/test_cc_len\", test_cc_len, 0},\n"))
         fail_msg("%s\n%s", tests, h.json.data);
     free(tests);

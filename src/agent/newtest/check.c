@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/asked/asked.h"
 #include "agent/judge/judge.h"
@@ -59,14 +60,27 @@ static bool is_copy(const agent *a, const agent_new_test *t, base_str text)
     return is_so;
 }
 
+/* Would the call write over a test that stands there, where a new one is asked for? */
+static bool is_over_another(const agent *a, const char *name)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    return a->asked.test_alone && !agent__is_changed(a, t->path) && !strncasecmp(name, "test", 4) &&
+           !agent__names_word(a->request, name) &&
+           code_index_is_defined(tool_workspace_index(a->workspace), name);
+}
+
 char *agent__why_no_test(const agent *a, const base_json *arguments, base_str text)
 {
     const agent_new_test *t = &a->asked.new_test;
     const char *name = base_json_str(arguments, "name", NULL);
     base_buf why = {0};
-    if (!t->subject || !t->name || t->rows || t->is_file || t->is_refused || !text.ptr || !name ||
-        strcmp(code_last_name(name), t->name) != 0)
+    if (!t->path || !t->subject || !t->name || t->rows || t->is_file || t->is_refused || !text.ptr || !name)
         return NULL;
+    if (strcmp(code_last_name(name), t->name) != 0) {
+        if (is_over_another(a, code_last_name(name)))
+            base_buf_printf(&why, "%s stands there and tests something else", code_last_name(name));
+        return why.len ? base_buf_take(&why) : NULL;
+    }
     const char *subject = code_last_name(t->subject);
     const bool is_sure = agent__names_word(a->request, subject) && *subject != '_';
     if (is_sure && !has_name(t->path, text.ptr, text.len, subject))
