@@ -221,15 +221,15 @@ static bool *open_pages(const scene *s, uint32_t h, const float *q, uint32_t gro
     double *weight = base_xcalloc(n_pages, sizeof *weight), *mass = base_xcalloc(n_pages, sizeof *mass);
     uint32_t n_out = 0;
     for (uint32_t w = 0; w < n_pages; w++) n_out += s->evicted[h] && s->bits[h][w];
-    for (uint32_t g = 0; g < group; g++) {
+    const bool is_all = !s->open || n_out <= s->open; /* the pages need no sketch then */
+    for (uint32_t g = 0; g < group && !is_all; g++) {
         double sum = listed[g];
         for (uint32_t w = 0; w < n_pages; w++) {
-            const uint32_t n = s->evicted[h] ? (uint32_t)__builtin_popcountll(s->bits[h][w]) : 0;
+            const uint32_t n = (uint32_t)__builtin_popcountll(s->bits[h][w]);
             sum += weight[w] = n ? n * exp(sketched(s->pages[h], 0, w, q + g * d, d) * scale) : 0;
         }
         for (uint32_t w = 0; w < n_pages; w++) mass[w] += weight[w] / sum / group;
     }
-    const bool is_all = !s->open || n_out <= s->open;
     for (uint32_t w = 0; w < n_pages; w++) open[w] = is_all;
     for (uint32_t k = 0; k < s->open && !is_all; k++) {
         uint32_t best = 0;
