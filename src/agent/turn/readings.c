@@ -27,7 +27,7 @@ static const struct form {
     [AGENT_READ_DELETE] = {"delete(%s)", "Delete %s."},
     [AGENT_READ_DELETE_BOTH] = {"delete(%s); delete(%s)", "Delete %s and %s."},
     [AGENT_READ_DROP] = {"drop_parameter(%s, %s)", "From %s, remove the parameter %s."},
-    [AGENT_READ_INSERT] = {"add_parameter(%s, %s)", "Give %s a parameter %s: "},
+    [AGENT_READ_INSERT] = {"add_parameter(%s, %s)", "Give %s a parameter %s. "},
     [AGENT_READ_REORDER] = {"reorder_parameters(%s, %s, %s)", "Let %s take %s before %s."},
     [AGENT_READ_ADD] = {"add(%s)", NULL},
     [AGENT_READ_CHANGE] = {"change(%s)", NULL},

@@ -67,7 +67,38 @@ static bool is_in_place_of(const char *s, agent_word w)
 }
 
 static const char *const type_words[] = {"int", "string", "bool", "boolean", "float", "double", "char",
-    "const", "void", "long", "short", "unsigned", "size_t", "usize", "str", "list", "dict", "byte", NULL};
+    "const", "void", "long", "short", "unsigned", "size_t", "usize", "str", "list", "dict", "byte", "func",
+    NULL};
+
+/* "u16", "int64". */
+static bool is_sized_type(const char *s, agent_word w)
+{
+    static const char *const sizes[] = {"8", "16", "32", "64", "128", NULL};
+    static const char *const kinds[] = {"u", "i", "f", "int", "uint", "float", NULL};
+    for (size_t k = 0; kinds[k]; k++) {
+        const size_t n = strlen(kinds[k]);
+        if (w.to - w.from <= n || strncmp(s + w.from, kinds[k], n) != 0) continue;
+        if (agent__is_any_word(s, (agent_word){w.from + n, w.to}, sizes)) return true;
+    }
+    return false;
+}
+
+static bool is_type(const char *s, agent_word w)
+{
+    return agent__is_any_word(s, w, type_words) || is_sized_type(s, w);
+}
+
+/* "a pivot: u16", "skip int", "an int fd", "boolean strict": a type beside it, as in a list of parameters. */
+static bool is_typed(const char *s, agent_word w)
+{
+    static const char *const english[] = {"string", "const", "long", "short", "list", "byte", "char", NULL};
+    agent_word type;
+    const size_t at = w.to + (s[w.to] == ':');
+    if (is_type(s, w)) return false;
+    if (agent__word_before(s, w.from, &type) && type.to + 1 == w.from && is_type(s, type))
+        return !agent__is_any_word(s, type, english); /* "string constants" */
+    return agent__next_word(s, at, &type) && type.from == at + 1 && is_type(s, type);
+}
 
 /* "writer reads nicer", "Strikethrough is.": said of a name. */
 static bool is_praised(const char *s, agent_word w)
@@ -100,8 +131,7 @@ static bool is_named_so(const char *s, agent_word pronoun)
 static bool is_given(const char *s, agent_word w)
 {
     static const char *const givers[] = {"to", "into", "called", "named", "it", "them", "as", "say", "become",
-        "becomes", "name", "than", "parameter", "argument", "int", "bool", "string", "double", "float",
-        "read", "size_t", "usize", NULL};
+        "becomes", "name", "than", "parameter", "argument", "string", "read", NULL};
     static const char *const followers[] = {"please", "that", "which", "and", "as", "in", NULL};
     static const char *const no_names[] = {"away", "there", "here", "again", "now", "this", "that", "them",
         "it", "everything", "something", "nothing", "first", "last", "left", "better", "too", "also",
@@ -114,12 +144,9 @@ static bool is_given(const char *s, agent_word w)
                has_behind = agent__next_word(s, w.to, &behind);
     const bool ends = !s[w.to] || strchr(".,;:!?\n)=/", s[w.to]) || !strncmp(s + w.to, " =", 2) ||
                       (has_behind && agent__is_any_word(s, behind, followers));
-    const bool is_typed = has_behind && behind.from == w.to + 1 &&
-                          agent__is_any_word(s, behind, type_words) &&
-                          !(has_before && agent__is_any_word(s, before, type_words)); /* "skip int" */
     const bool is_put =
         w.from && s[w.from - 1] == '/' && s[w.to] == '/' && w.from > 3; /* "s/spans/places/" */
-    return is_typed || is_put ||
+    return is_typed(s, w) || is_put ||
            (ends && has_before && agent__is_any_word(s, before, givers) && is_named_so(s, before));
 }
 
@@ -226,11 +253,12 @@ static void find_named(const agent *a, const char *s, read_names *ret)
             const bool is_long = w.to - w.from > 1,
                        is_number = isdigit((unsigned char)*text) || agent__is_any_word(s, w, values);
             const bool is_content = is_long && agent__is_content_word(text, strlen(text));
-            const bool is_new = is_coded(s, w) || is_in_brackets(s, w) ||
-                                ((is_content || is_in_place_of(s, w)) && is_given(s, w));
+            const bool is_new =
+                !is_type(s, w) && (is_coded(s, w) || is_in_brackets(s, w) ||
+                                      ((is_content || is_in_place_of(s, w)) && is_given(s, w)));
             const bool is_weak = !is_new && is_content && (may_be_given(s, w) || is_to_be(index, s, w, text));
             const read_name one = {text, .is_place = is_behind_place(s, w.from), .is_weak = is_weak,
-                .is_coded = is_coded(s, w), .rank = -1, .share = 1};
+                .is_coded = is_coded(s, w), .is_typed = is_typed(s, w), .rank = -1, .share = 1};
             const bool is_known =
                 is_long && (is_coded(s, w) || is_content) && code_index_is_defined(index, text);
             if (is_known && is_weak) /* "p should just be width", and there is a width already */

@@ -15,6 +15,7 @@ typedef struct read_name {
     bool is_place;  /* it stands nowhere but as one does: "in X" */
     bool is_weak;   /* a plain word, where a new name may stand: it counts where no other new name does */
     bool is_coded;  /* written as nobody writes a word of a sentence */
+    bool is_typed;  /* a type stands beside it: "pivot: u16" */
     bool is_owner;  /* another one that is named is a member of it */
     int rank;       /* how many definitions fit the description better; -1: it is named */
     bool is_inside; /* described, and a member of one that is named */

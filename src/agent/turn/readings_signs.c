@@ -173,6 +173,7 @@ void agent__read_topics(const char *request, const read_names *n, read_words *re
     ret->has[READ_MAKING] |= wants_one_more(request);
     ret->has[READ_NAMING] |= is_arrow;
     ret->has[READ_TAKING] |= is_arrow;
+    for (size_t i = 0; i < n->n_fresh; i++) ret->has[READ_TAKING] |= n->fresh[i].is_typed;
     ret->has[READ_PART] |= strchr(request, '"') != NULL;
 }
 

@@ -53,7 +53,7 @@ static const char *const adding[] = {"add", "adds", "give", "take", "takes", "ac
 static const char *const removing[] = {"remove", "drop", "delete", "rid", "lose", "loses", NULL};
 static const char *const types[] = {"int", "integer", "bool", "boolean", "string", "str", "float", "double",
     "long", "size_t", "usize", "isize", "i32", "i64", "u32", "u64", "f32", "f64", "int64", "float64",
-    "number", "char", NULL};
+    "number", "char", "unsigned", "u8", "u16", "i8", "i16", "int32", "uint", NULL};
 /* What stands where a name would, and is none. */
 static const char *const no_names[] = {"a", "an", "the", "to", "for", "of", "with", "which", "that", "in",
     "and", "from", "so", "called", "named", "instead", "new", "optional", "extra", "further", "additional",
@@ -175,6 +175,63 @@ static void read_type(const char *s, agent_word parameter, agent_parameter_words
         w->type = agent__copy_word(s, before);
     }
     if (w->type && !strcasecmp(w->type, "integer")) memcpy(w->type, "int", 4);
+}
+
+/* "u16" in "a pivot: u16 after s", "Option<&str>" in "(id: Option<&str>)": a type as code writes it, from byte `at` on. */
+static size_t type_end(const char *s, size_t at)
+{
+    int depth = 0;
+    for (; s[at]; at++) {
+        if (strchr("<[(", s[at])) depth++;
+        if (strchr(">])", s[at]) && --depth < 0) break;
+        if (!depth && strchr(" ,;=`", s[at])) break;
+        if (!depth && s[at] == '.' && !agent__is_in_word(s, at + 1)) break;
+    }
+    return at;
+}
+
+static bool begins_sentence(const char *s, size_t at)
+{
+    while (at && isspace((unsigned char)s[at - 1])) at--;
+    return !at || strchr(".:;!?", s[at - 1]);
+}
+
+/* The words right in front of a name, with blanks and stars between, that are a type: "unsigned nk", "FILE *out". */
+static char *type_in_front(const char *s, agent_word name)
+{
+    agent_word type;
+    if (!agent__word_before(s, name.from, &type) || type.to >= name.from ||
+        strspn(s + type.to, " *") != name.from - type.to)
+        return NULL;
+    const bool is_large = isupper((unsigned char)s[type.from]) && begins_sentence(s, type.from); /* "Let x" */
+    if (!memchr(s + type.to, '*', name.from - type.to) && (is_large || !is_type_word(s, type))) return NULL;
+    size_t end = name.from;
+    while (s[end - 1] == ' ') end--;
+    return agent__copy_word(s, (agent_word){type.from, end});
+}
+
+/*
+ * What a later sentence says of the parameter's type, where it is named again: "`limit: int = 3`" (as it is declared),
+ * "limit: int", "int limit", "limit int".
+ */
+static void read_type_behind(const char *s, agent_parameter_words *w)
+{
+    const size_t n = strlen(w->name);
+    agent_word name, type, code;
+    for (size_t at = w->to; !w->type && !w->declared && agent__next_word(s, at, &name); at = name.to) {
+        if (name.to - name.from != n || strncmp(s + name.from, w->name, n) != 0) continue;
+        const bool is_code = name.from && s[name.from - 1] == '`' && s[name.to] != '`' &&
+                             agent__read_marked(s, name.from - 1, &code);
+        if (is_code)
+            w->declared = agent__copy_word(s, code);
+        else if (s[name.to] == ':' && s[name.to + 1] == ' ' && type_end(s, name.to + 2) > name.to + 2)
+            w->type = base_xstrndup(s + name.to + 2, type_end(s, name.to + 2) - name.to - 2);
+        else if (!(w->type = type_in_front(s, name)) && s[name.to] == ' ' &&
+                 agent__next_word(s, name.to, &type) && type.from == name.to + 1 &&
+                 agent__is_any_word(s, type, types))
+            w->type = agent__copy_word(s, type);
+        w->to = name.to;
+    }
 }
 
 /* "0 by default", "\"T\" by default": the value in front of byte `to`. NULL: none stands there. */
@@ -331,6 +388,7 @@ bool agent_read_parameter_words(const char *request, agent_parameter_words *ret)
     read_place(request, parameter, ret);
     if (ret->change == AGENT_PARAMETER_COMES) {
         read_type(request, parameter, ret);
+        if (ret->name && !ret->type && !ret->declared) read_type_behind(request, ret);
         ret->value = agent_read_default_words(request);
         read_callers(request, ret);
         const char *c = ret->callers;
