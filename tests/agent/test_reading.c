@@ -75,6 +75,27 @@ static void test_reading__the_likeliest_operation_is_done(void **state)
     }
 }
 
+/* An operation that leads other work by little is left: the model works on the request. */
+static void test_reading__an_operation_has_to_lead(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request, *read;
+    } cases[] = {{"nobody would miss total", "read as: delete(total)"},
+        {"nobody would miss total, tested or not", "read as: change(total)"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", before);
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "opens 1\nlikely change(total)\nlikely delete(total)\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        if (!told(&h, cases[i].read)) fail_msg("%.120s", strstr(h.json.data, "read as: "));
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* What words say, questions of the modes, and what names nothing are not weighed. */
 static void test_reading__what_is_said_is_not_weighed(void **state)
 {
@@ -161,6 +182,7 @@ int main(void)
     find_grammars();
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_reading__the_likeliest_operation_is_done),
+        TEST_CASE(test_reading__an_operation_has_to_lead),
         TEST_CASE(test_reading__what_is_said_is_not_weighed),
         TEST_CASE(test_reading__a_definition_is_not_what_is_meant),
         TEST_CASE(test_reading__what_is_inside_of_a_function_is_renamed),

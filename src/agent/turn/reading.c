@@ -177,6 +177,18 @@ static const agent_reading *find_best(const agent_readings *r, const agent_readi
     return best;
 }
 
+/*
+ * An operation only where it is clearly likelier than all other work: a wrong one does harm in many places, and where it was meant
+ * after all the model still has the request.
+ */
+static const agent_reading *choose(const agent_readings *r, double lead)
+{
+    const agent_reading *best = find_best(r, NULL), *work = NULL;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (!r->all[i].meaning && (!work || r->all[i].weight > work->weight)) work = &r->all[i];
+    return best->meaning && work && best->weight - work->weight < lead ? work : best;
+}
+
 static void tell(agent *a, const agent_readings *r, const agent_reading *best)
 {
     const agent_reading *other = find_best(r, best);
@@ -233,8 +245,9 @@ int agent__read_meaning(agent *a, const char *request, char **ret, base_err *err
     base_buf said = {0};
     *ret = NULL;
     if (agent__read_signs(a, request, &r, &said)) a->read_as = AGENT_READ_AS_CHANGE;
-    const int rc = r.n ? agent__weigh_readings(a, request, 0, &r, err) : 0;
-    const agent_reading *best = !rc && r.n ? find_best(&r, NULL) : NULL;
+    const double lead = agent__least_lead();
+    const int rc = r.n ? agent__weigh_readings(a, request, lead, &r, err) : 0;
+    const agent_reading *best = !rc && r.n ? choose(&r, lead) : NULL;
     if (best) tell(a, &r, best);
     if (best && best->meaning)
         *ret = base_xstrdup(best->meaning);
