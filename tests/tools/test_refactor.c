@@ -303,6 +303,28 @@ static void test_refactor__signature_changes_every_call(void **state)
     tree_remove(&t);
 }
 
+/* A model that is asked what callers give begins with the declaration again. */
+static void test_refactor__a_value_may_declare_its_parameter_again(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "m.py", "def pad(row):\n    return row\n\n\npad(1)\n");
+    tree_put(&t, "s.c", "int one(void)\n{\n    return 1;\n}\n\nint two(void)\n{\n    return one();\n}\n");
+    tree_open(&t);
+    refuses(&t,
+        "{\"operation\":\"signature\",\"name\":\"pad\",\"parameter\":\"fill: str\",\"value\":\"fill: str\"}",
+        TOOL_FAILED, "is what the callers give for fill");
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"pad\",\"parameter\":\"fill: str\",\"value\":\"str fill: str = ' '\"}",
+        TOOL_OK));
+    expect(&t, "m.py", "def pad(row, fill: str = ' '):\n    return row\n\n\npad(1)\n");
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"one\",\"parameter\":\"int n\",\"value\":\"int n = 7\"}",
+        TOOL_OK));
+    expect(&t, "s.c", "int one(int n)\n{\n    return 1;\n}\n\nint two(void)\n{\n    return one(7);\n}\n");
+    tree_remove(&t);
+}
+
 /* "old = new": who says old can say new; a comment behind it on its line goes with it. */
 static void test_refactor__what_uses_an_alias_says_its_name(void **state)
 {
@@ -771,6 +793,7 @@ int main(void)
         cmocka_unit_test(test_refactor__delete_writes_what_callers_use_instead),
         cmocka_unit_test(test_refactor__signature_changes_every_call),
         cmocka_unit_test(test_refactor__what_uses_an_alias_says_its_name),
+        cmocka_unit_test(test_refactor__a_value_may_declare_its_parameter_again),
         cmocka_unit_test(test_refactor__an_order_keeps_what_each_parameter_gets),
         cmocka_unit_test(test_refactor__signature_puts_what_all_calls_give_into_the_body),
         cmocka_unit_test(test_refactor__signature_puts_the_default_into_the_body),

@@ -314,6 +314,42 @@ static char *literal_default(const base_buf *text, code_item item)
     return value;
 }
 
+/*
+ * Where a value declares the parameter once more ("fill: str = ' '"): from there on; NULL: it does not. A model that is asked what
+ * callers give for "fill: str" likes to begin so.
+ */
+static const char *declares_again(const char *value, const char *parameter, const char *name)
+{
+    const size_t n = strlen(name);
+    if (strcmp(parameter, name) != 0) return strstr(value, parameter);
+    const char *at = strncmp(value, name, n) ? "" : value + n + strspn(value + n, " ");
+    return *at == ':' || (*at == '=' && at[1] != '=') ? value : NULL;
+}
+
+/*
+ * What callers give, and how the parameter is declared (heap, base_buf_free). false: it is said what is wrong. A value that declares
+ * it again with a default is the declaration.
+ */
+static bool read_value(refactor *x, const refactor_request *q, change *c, base_buf *ret_declared)
+{
+    const char *again = q->value ? declares_again(q->value, q->parameter, c->name) : NULL;
+    size_t n_default;
+    base_buf_puts(ret_declared, q->parameter);
+    if (!again) {
+        c->value = q->value ? base_xstrdup(q->value) : NULL;
+        return true;
+    }
+    if (!refactor__default_of(again, strlen(again), &n_default)) {
+        tool__say(x->result, TOOL_FAILED,
+            "\"value\" is what the callers give for %s, as \"0\"; \"%s\" declares it. Nothing was changed.\n",
+            c->name, q->value);
+        return false;
+    }
+    base_buf_clear(ret_declared);
+    base_buf_puts(ret_declared, again);
+    return true;
+}
+
 /* The one to add, as it is declared, from what the request says. */
 static bool read_added(refactor *x, const refactor_request *q, const refactor_list *l, change *c)
 {
@@ -322,19 +358,17 @@ static bool read_added(refactor *x, const refactor_request *q, const refactor_li
     const refactor_language *language = f->language;
     const size_t first = refactor__hidden_parameters(text, l);
     size_t n_default = 0;
-    const char *value = refactor__default_of(q->parameter, strlen(q->parameter), &n_default);
     const char *why = refactor__why_no_name(language->name, c->name);
     if (*why) {
         tool__say(x->result, TOOL_REFUSED, "\"%s\" declares no parameter in %s: %s. Nothing was changed.\n",
             q->parameter, language->name, why);
         return false;
     }
-    base_buf_puts(&c->declared, q->parameter);
-    if (q->value)
-        c->value = base_xstrdup(q->value);
-    else if (value && !language->has_defaults)
+    if (!read_value(x, q, c, &c->declared)) return false;
+    const char *value = refactor__default_of(c->declared.data, c->declared.len, &n_default);
+    if (!c->value && value && !language->has_defaults)
         c->value = base_xstrndup(value, n_default); /* then the callers give it */
-    if (value && !language->has_defaults) c->declared.len = strcspn(q->parameter, "=");
+    if (value && !language->has_defaults) c->declared.len = strcspn(c->declared.data, "=");
     while (c->declared.len && c->declared.data[c->declared.len - 1] == ' ') c->declared.len--;
     c->declared.data[c->declared.len] = '\0';
     if (!c->value && !value) {
