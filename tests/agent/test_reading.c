@@ -82,7 +82,8 @@ static void test_reading__an_operation_has_to_lead(void **state)
     static const struct {
         const char *request, *read;
     } cases[] = {{"nobody would miss total", "read as: delete(total)"},
-        {"nobody would miss total, tested or not", "read as: change(total)"}};
+        {"nobody would miss total, tested or not, without an argument and with nothing new that it returns",
+            "read as: change(total)"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_file("a.c", before);
         host h = new_host();
