@@ -37,6 +37,11 @@ static void cuda_buffer_free(model_ops *ops, ops_buffer *b)
     free(b);
 }
 
+static size_t cuda_buffer_bytes(const ops_buffer *b)
+{
+    return b->n_bytes;
+}
+
 static void cuda_upload(model_ops *ops, ops_buffer *to, size_t at_bytes, const void *from, size_t n_bytes)
 {
     cuda_backend *c = cuda_of(ops);
@@ -119,6 +124,7 @@ int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, bool bf
         .sync = cuda_sync,
         .buffer_new = cuda_buffer_new,
         .buffer_free = cuda_buffer_free,
+        .buffer_bytes = cuda_buffer_bytes,
         .upload = cuda_upload,
         .download = cuda_download,
         .activations_new = cuda_activations_new,

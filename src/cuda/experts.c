@@ -7,24 +7,11 @@
  *     experts   sort | gate and up | gate, quantised | down | sum
  */
 #include "cuda/backend.h"
+#include "model/ops/check.h"
 
-enum { EXPERTS_MAX = 4096, ALIGN = 256 };
+enum { ALIGN = 256 };
 
 /* ---- the router ---- */
-
-static int check_route(const ops_route_args *a, base_err *err)
-{
-    const size_t n_chosen = (size_t)a->n * a->n_used;
-    if (a->width % 16 || a->n_experts > EXPERTS_MAX || a->n_used < 1 || a->n_used > a->n_experts)
-        return base_fail(err, BASE_E_UNSUPPORTED, "%u of %u experts for rows of %u cannot be chosen",
-            a->n_used, a->n_experts, a->width);
-    if (n_chosen * sizeof(uint32_t) > a->chosen->n_bytes || n_chosen * sizeof(float) > a->weights->n_bytes)
-        return base_fail(err, BASE_E_LIMIT, "the experts of %u tokens do not fit", a->n);
-    if ((a->bias && a->bias->n_bytes < a->n_experts * sizeof(float)) ||
-        (a->scales && a->scales->n_bytes < a->n_experts * sizeof(float)))
-        return base_fail(err, BASE_E_LIMIT, "the router's bias is not of %u experts", a->n_experts);
-    return 0;
-}
 
 static const float *floats_of(const ops_buffer *b)
 {
@@ -36,7 +23,7 @@ int cuda_op_route(model_ops *ops, const ops_route_args *a, base_err *err)
     cuda_backend *c = cuda_of(ops);
     CUDA_PARAMS(k_route, k);
     int rc = cuda_check_cancel(c, err);
-    if (!rc) rc = check_route(a, err);
+    if (!rc) rc = ops_check_route(ops, a, err);
     if (rc || a->n == 0) return rc;
     const size_t n_scores = (size_t)a->n * (a->n_experts + 1) * sizeof(float);
     rc = cuda_room_reserve(c, &c->scores, n_scores, n_scores, "scores of experts", err);
@@ -106,27 +93,15 @@ static int reserve(cuda_backend *c, const sizes *s, uint32_t n_experts, rooms *r
     return 0;
 }
 
-static int check_experts(const ops_experts_args *a, base_err *err)
+static int check_experts(const model_ops *ops, const ops_experts_args *a, base_err *err)
 {
-    const ops_weight *matrices[] = {a->gate, a->up, a->down};
-    const ops_buffer *biases[] = {a->gate_bias, a->up_bias, a->down_bias};
+    const gpu_weight *gate = &a->gate->w, *up = &a->up->w, *down = &a->down->w;
+    const ops_shape shapes[] = {{gate->n_in, gate->n_out}, {up->n_in, up->n_out}, {down->n_in, down->n_out}};
     const size_t shared_bytes =
         2 * a->n_experts * sizeof(uint32_t) + (size_t)a->x->n * a->n_used * sizeof(uint16_t);
-    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
-        if (a->n_experts == 0 || matrices[i]->w.n_out % (16 * a->n_experts))
-            return base_fail(err, BASE_E_UNSUPPORTED,
-                "%u outputs of %u experts: a multiple of %d each is what kvist computes",
-                matrices[i]->w.n_out, a->n_experts, 16);
-        if (biases[i] && biases[i]->n_bytes < matrices[i]->w.n_out * sizeof(float))
-            return base_fail(err, BASE_E_LIMIT, "the experts' biases are fewer than their outputs");
-    }
-    if (a->gate->w.n_in != a->x->width || a->up->w.n_in != a->x->width ||
-        a->gate->w.n_out != a->up->w.n_out || a->down->w.n_in != a->gate->w.n_out / a->n_experts)
-        return base_fail(
-            err, BASE_E_LIMIT, "experts of other shapes than their activations of %u", a->x->width);
-    if ((size_t)a->x->n * a->n_used * sizeof(uint32_t) > a->chosen->n_bytes)
-        return base_fail(err, BASE_E_LIMIT, "experts were not chosen for %u tokens", a->x->n);
-    if (a->n_experts > EXPERTS_MAX || shared_bytes > CUDA_SORT_BYTES)
+    int rc = ops_check_experts(ops, a, a->x->n, a->x->width, shapes, err);
+    if (rc) return rc;
+    if (a->n_experts > OPS_EXPERTS_MAX || shared_bytes > CUDA_SORT_BYTES)
         return base_fail(err, BASE_E_UNSUPPORTED,
             "%u tokens for %u of %u experts are more than the "
             "GPU sorts; take a smaller batch, or --backend cpu",
@@ -161,7 +136,7 @@ int cuda_op_experts(model_ops *ops, const ops_experts_args *a, base_err *err)
     CUDA_PARAMS(rooms, r);
     int rc = cuda_check_cancel(c, err);
     if (!rc && a->gate->on_host) return cuda_host_experts(c, a, err);
-    if (!rc) rc = check_experts(a, err);
+    if (!rc) rc = check_experts(ops, a, err);
     if (rc || a->x->n == 0) return rc;
     const uint32_t n = a->x->n;
     sizes s = {.n_pairs = n * a->n_used, .n_ff = a->down->w.n_in, .n_out = a->down->w.n_out / a->n_experts};

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cuda/backend.h"
 #include "model/file/quant.h"
+#include "model/ops/check.h"
 
 int cuda_check_cancel(const cuda_backend *c, base_err *err)
 {
@@ -110,17 +111,13 @@ static void turn_tokens(void *arg, int thread, int n_threads)
 int cuda_op_embed(model_ops *ops, const ops_embed_args *a, base_err *err)
 {
     cuda_backend *c = cuda_of(ops);
+    int rc = ops_check_embed(a, err);
+    if (rc) return rc;
     const quant_format *f = quant_format_of(a->table->type);
-    if (!f || a->table->ne[0] % f->n)
-        return base_fail(err, BASE_E_UNSUPPORTED, "the embedding's format is not supported");
     const size_t width = a->table->ne[0];
     embed_job j = {.tokens.n = a->n, .a = a, .width = width, .row_bytes = width / f->n * f->n_bytes};
-    for (uint32_t t = 0; t < a->n; t++)
-        if (a->ids[t] < 0 || (uint64_t)a->ids[t] >= a->table->ne[1])
-            return base_fail(err, BASE_E_LIMIT, "token id %d is outside the vocabulary of %llu", a->ids[t],
-                (unsigned long long)a->table->ne[1]);
     gpu_mat from = {.stride = width};
-    int rc = cuda_reserve(c, a->n * width * sizeof *j.to, 0, 0, err);
+    rc = cuda_reserve(c, a->n * width * sizeof *j.to, 0, 0, err);
     if (rc || a->n == 0) return rc;
     cuda_take(&c->arguments, a->n * width * sizeof *j.to, &j.to, &from.data);
     share_tokens(c, &j.tokens, embed_tokens);
@@ -129,8 +126,8 @@ int cuda_op_embed(model_ops *ops, const ops_embed_args *a, base_err *err)
 
 int cuda_op_norm(model_ops *ops, const ops_norm_args *a, base_err *err)
 {
-    if (a->width % 16)
-        return base_fail(err, BASE_E_UNSUPPORTED, "a norm over %u is not a multiple of %d", a->width, 16);
+    const int rc = ops_check_norm(a, err);
+    if (rc) return rc;
     CUDA_PARAMS(k_norm, k);
     k.x = cuda_mat_of(a->x);
     k.out = cuda_mat_of(a->out);
@@ -272,9 +269,8 @@ int cuda_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *e
     const double scale = a->scale != 0 ? a->scale : 1;
     angles_job j = {.tokens.n = a->n, .a = a};
     gpu_mat from = {.stride = a->n_rot}, to = {.data = a->table->data, .stride = a->n_rot};
-    if (a->n_rot % 2 || (size_t)a->n * a->n_rot * sizeof(float) > a->table->n_bytes)
-        return base_fail(err, BASE_E_LIMIT, "a RoPE table of %u x %u does not fit", a->n, a->n_rot);
-    int rc = cuda_reserve(c, (size_t)a->n * a->n_rot * sizeof *j.to, 0, 0, err);
+    int rc = ops_check_rope_table(ops, a, err);
+    if (!rc) rc = cuda_reserve(c, (size_t)a->n * a->n_rot * sizeof *j.to, 0, 0, err);
     if (rc || a->n == 0 || a->n_rot == 0) return rc;
     double *turns = malloc(half * sizeof *turns);
     if (!turns) return base_fail(err, BASE_E_NOMEM, "no memory for a RoPE table");
@@ -289,9 +285,9 @@ int cuda_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *e
 
 int cuda_op_rope(model_ops *ops, const ops_rope_args *a, base_err *err)
 {
+    const int rc = ops_check_rope(a, err);
+    if (rc) return rc;
     CUDA_PARAMS(k_rope, k);
-    if (a->n_rot % 2 || a->n_rot > a->head_dim)
-        return base_fail(err, BASE_E_UNSUPPORTED, "RoPE over %u of %u dimensions", a->n_rot, a->head_dim);
     k.x = cuda_mat_of(a->x);
     k.table = a->table->data;
     k.n = a->n;
@@ -307,14 +303,10 @@ int cuda_op_rope(model_ops *ops, const ops_rope_args *a, base_err *err)
 int cuda_op_rows_write(model_ops *ops, const ops_rows_write_args *a, base_err *err)
 {
     cuda_backend *c = cuda_of(ops);
-    const model_rows_shape *s = &a->rows->shape;
     CUDA_PARAMS(k_rows_write, k);
-    for (uint32_t h = 0; h < s->n_head_kv; h++)
-        if (a->rows->lanes[a->layer * s->n_head_kv + h].n_rows < a->n)
-            return base_fail(err, BASE_E_LIMIT, "a lane's list of %u rows cannot hold a batch of %u",
-                a->rows->lanes[a->layer * s->n_head_kv + h].n_rows, a->n);
-    if (a->n == 0) return 0;
-    int rc = cuda_rows_place(c, a->rows, a->layer, a->n, &k, err);
+    int rc = ops_check_rows_write(a, err);
+    if (rc || a->n == 0) return rc;
+    rc = cuda_rows_place(c, a->rows, a->layer, a->n, &k, err);
     if (rc) return rc;
     k.k = cuda_mat_of(a->k);
     k.v = cuda_mat_of(a->v);
@@ -338,8 +330,7 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
     int rc = cuda_check_cancel(c, err);
     if (rc) return rc;
     if (a->n == 0) return 0;
-    if (a->sinks && a->sinks->n_bytes < a->n_head * sizeof(float))
-        return base_fail(err, BASE_E_LIMIT, "sinks of fewer than %u heads", a->n_head);
+    if ((rc = ops_check_sinks(ops, a, err))) return rc;
     if ((rc = cuda_check_heads(s, a->n_head, err))) return rc;
     rc = cuda_lists_prepare(c, a->rows, a->layer, &k.lists, err);
     if (rc) return rc;
@@ -394,9 +385,7 @@ int cuda_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
     int rc = cuda_check_cancel(c, err);
     if (rc || !a->n || !a->n_sections) return rc;
     if ((rc = cuda_check_heads(s, a->n_head, err))) return rc;
-    if ((a->n_sections - 1) / MODEL_ROWS_BLOCK >= a->profiles->n_blocks)
-        return base_fail(err, BASE_E_LIMIT, "%u sections, but profiles of %u", a->n_sections,
-            a->profiles->n_blocks * MODEL_ROWS_BLOCK);
+    if ((rc = ops_check_bound(a, err))) return rc;
     rc = cuda_reserve(c, n_bytes, 0, n_bounds * sizeof *bounds, err);
     if (rc) return rc;
     cuda_take(&c->arguments, n_bytes, &host, &k.profiles);

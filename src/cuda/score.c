@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cuda/backend.h"
+#include "model/ops/check.h"
 #include "model/ops/lane_list.h"
 #include "model/ops/rows8.h"
 
@@ -383,10 +384,8 @@ int cuda_op_score_rows(model_ops *ops, const ops_score_rows_args *a, base_err *e
     cuda_backend *c = cuda_of(ops);
     const model_rows_shape *s = &a->rows->shape;
     int rc = cuda_check_heads(s, a->n_head, err);
+    if (!rc) rc = ops_check_score_rows(a, err);
     if (rc) return rc;
-    if (a->n_queries < 1 || a->n_queries > 64)
-        return base_fail(
-            err, BASE_E_LIMIT, "%u queries were given to score with; 1 to 64 are possible", a->n_queries);
     score j = {.c = c, .a = a, .group = a->n_head / s->n_head_kv};
     rc = cuda_finish(c, err);
     if (!rc) rc = cuda_rows_meet(c, a->rows, err);

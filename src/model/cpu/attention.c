@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/cpu/cpu.h"
+#include "model/ops/check.h"
 #include "model/ops/lane_list.h"
 #include "model/ops/rows8.h"
 
@@ -432,8 +433,7 @@ int cpu_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err)
                 err, BASE_E_LIMIT, "a lane's list of %u rows cannot hold a batch of %u", n_rows, a->n);
         most = n_rows > most ? n_rows : most;
     }
-    if (a->sinks && a->sinks->n_bytes < a->n_head * sizeof(float))
-        return base_fail(err, BASE_E_LIMIT, "sinks of fewer than %u heads", a->n_head);
+    if ((rc = ops_check_sinks(ops, a, err))) return rc;
     size_t shared = 0;
     if (a->n <= SPLIT_TOKENS) {
         j.tokens = a->n;
@@ -598,10 +598,8 @@ int cpu_op_score_rows(model_ops *ops, const ops_score_rows_args *a, base_err *er
 {
     cpu_ops *cpu = (cpu_ops *)ops;
     int rc = cpu_check_heads(&a->rows->shape, a->n_head, err);
+    if (!rc) rc = ops_check_score_rows(a, err);
     if (rc < 0) return rc;
-    if (a->n_queries < 1 || a->n_queries > 64)
-        return base_fail(
-            err, BASE_E_LIMIT, "%u queries were given to score with; 1 to 64 are possible", a->n_queries);
     score_job j = {.cpu = cpu, .args = a, .group = a->n_head / a->rows->shape.n_head_kv};
     size_t n_q = (size_t)j.group * a->n_queries, most = 0;
     for (uint32_t lane = 0; lane < model_rows_lanes(&a->rows->shape); lane++)

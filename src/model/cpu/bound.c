@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/cpu/cpu.h"
+#include "model/ops/check.h"
 
 enum { TILE = MODEL_ROWS_TILE };
 
@@ -75,9 +76,7 @@ int cpu_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
     const model_rows_shape *shape = &a->profiles->shape;
     int rc = cpu_check_heads(shape, a->n_head, err);
     if (rc || !a->n || !a->n_sections) return rc;
-    if ((a->n_sections - 1) / MODEL_ROWS_BLOCK >= a->profiles->n_blocks)
-        return base_fail(err, BASE_E_LIMIT, "%u sections, but profiles of %u", a->n_sections,
-            a->profiles->n_blocks * MODEL_ROWS_BLOCK);
+    if ((rc = ops_check_bound(a, err))) return rc;
     bound_job j = {.cpu = cpu,
         .args = a,
         .group = a->n_head / shape->n_head_kv,

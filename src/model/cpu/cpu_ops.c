@@ -40,6 +40,11 @@ static void cpu_buffer_free(model_ops *ops, ops_buffer *b)
     free(b);
 }
 
+static size_t cpu_buffer_bytes(const ops_buffer *b)
+{
+    return b->n_bytes;
+}
+
 static void cpu_upload(model_ops *ops, ops_buffer *to, size_t at_bytes, const void *from, size_t n_bytes)
 {
     (void)ops;
@@ -125,6 +130,7 @@ int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *er
         .sync = cpu_sync,
         .buffer_new = cpu_buffer_new,
         .buffer_free = cpu_buffer_free,
+        .buffer_bytes = cpu_buffer_bytes,
         .upload = cpu_upload,
         .download = cpu_download,
         .activations_new = cpu_activations_new,

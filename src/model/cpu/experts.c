@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "model/cpu/cpu.h"
+#include "model/ops/check.h"
 
 enum { MIN_PARALLEL = 32 * 1024 }; /* elements; fewer are done sooner than other threads wake */
 
@@ -27,7 +28,7 @@ static bool spread(cpu_ops *cpu, cpu_items_fn *fn, const void *arg, uint32_t n_i
 
 /* ---- the router ---- */
 
-enum { ROUTER_ROWS = 4, EXPERTS_MAX = 4096 };
+enum { ROUTER_ROWS = 4 };
 
 typedef struct route_job {
     cpu_ops *cpu;
@@ -97,18 +98,10 @@ static void share_all(const ops_route_args *a, const cpu_kernels *k)
 int cpu_op_route(model_ops *ops, const ops_route_args *a, base_err *err)
 {
     cpu_ops *cpu = (cpu_ops *)ops;
-    const size_t n_chosen = (size_t)a->n * a->n_used;
-    if (a->width % CPU_LANES || a->n_experts > EXPERTS_MAX || a->n_used < 1 || a->n_used > a->n_experts)
-        return base_fail(err, BASE_E_UNSUPPORTED, "%u of %u experts for rows of %u cannot be chosen",
-            a->n_used, a->n_experts, a->width);
-    if (n_chosen * sizeof(uint32_t) > a->chosen->n_bytes || n_chosen * sizeof(float) > a->weights->n_bytes)
-        return base_fail(err, BASE_E_LIMIT, "the experts of %u tokens do not fit", a->n);
-    if ((a->bias && a->bias->n_bytes < a->n_experts * sizeof(float)) ||
-        (a->scales && a->scales->n_bytes < a->n_experts * sizeof(float)))
-        return base_fail(err, BASE_E_LIMIT, "the router's bias is not of %u experts", a->n_experts);
-    if (a->n == 0) return 0;
+    int rc = ops_check_route(ops, a, err);
+    if (rc || a->n == 0) return rc;
     route_job j = {.cpu = cpu, .args = a, .padded = (a->n_experts + CPU_LANES - 1) / CPU_LANES * CPU_LANES};
-    int rc = cpu_scratch_reserve(cpu, 0, (size_t)a->n * j.padded * sizeof(float), err);
+    rc = cpu_scratch_reserve(cpu, 0, (size_t)a->n * j.padded * sizeof(float), err);
     if (rc) return rc;
     j.scores = cpu->shared.data;
     const size_t n_products = (size_t)a->n * a->n_experts;
@@ -386,27 +379,6 @@ static size_t lay_out(experts_job *j, uint8_t *base, uint32_t **ret_counts)
     return p.at > over.at ? p.at : over.at;
 }
 
-static int check_experts(const ops_experts_args *a, base_err *err)
-{
-    const ops_weight *matrices[] = {a->gate, a->up, a->down};
-    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
-        if (a->n_experts == 0 || matrices[i]->n_out % (CPU_LANES * a->n_experts))
-            return base_fail(err, BASE_E_UNSUPPORTED,
-                "%u outputs of %u experts: a multiple of %d each is what kvist computes", matrices[i]->n_out,
-                a->n_experts, CPU_LANES);
-    if (a->gate->n_in != a->x->width || a->up->n_in != a->x->width || a->gate->n_out != a->up->n_out ||
-        a->down->n_in != a->gate->n_out / a->n_experts)
-        return base_fail(
-            err, BASE_E_LIMIT, "experts of other shapes than their activations of %u", a->x->width);
-    const ops_buffer *biases[] = {a->gate_bias, a->up_bias, a->down_bias};
-    for (size_t i = 0; i < sizeof biases / sizeof *biases; i++)
-        if (biases[i] && biases[i]->n_bytes < matrices[i]->n_out * sizeof(float))
-            return base_fail(err, BASE_E_LIMIT, "the experts' biases are fewer than their outputs");
-    if ((size_t)a->x->n * a->n_used * sizeof(uint32_t) > a->chosen->n_bytes)
-        return base_fail(err, BASE_E_LIMIT, "experts were not chosen for %u tokens", a->x->n);
-    return 0;
-}
-
 /* The three products and what lies between them; the pairs are sorted. */
 static bool run_steps(experts_job *j)
 {
@@ -430,7 +402,9 @@ int cpu_op_experts(model_ops *ops, const ops_experts_args *a, base_err *err)
 {
     cpu_ops *cpu = (cpu_ops *)ops;
     const ops_activations *x = a->x;
-    int rc = check_experts(a, err);
+    const ops_shape shapes[] = {
+        {a->gate->n_in, a->gate->n_out}, {a->up->n_in, a->up->n_out}, {a->down->n_in, a->down->n_out}};
+    int rc = ops_check_experts(ops, a, x->n, x->width, shapes, err);
     if (rc || x->n == 0) return rc;
     experts_job j = {.cpu = cpu, .args = a, .n = x->n, .n_pairs = x->n * a->n_used};
     j.n_ff = a->gate->n_out / a->n_experts;

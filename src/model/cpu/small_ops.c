@@ -6,6 +6,7 @@
 
 #include "model/cpu/cpu.h"
 #include "model/file/quant.h"
+#include "model/ops/check.h"
 
 enum { MIN_PARALLEL = 32 * 1024 }; /* floats */
 
@@ -67,13 +68,8 @@ static void embed_run(const void *arg, token_range r)
 
 int cpu_op_embed(model_ops *ops, const ops_embed_args *a, base_err *err)
 {
-    const quant_format *f = quant_format_of(a->table->type);
-    if (!f || a->table->ne[0] % f->n)
-        return base_fail(err, BASE_E_UNSUPPORTED, "the embedding's format is not supported");
-    for (uint32_t t = 0; t < a->n; t++)
-        if (a->ids[t] < 0 || (uint64_t)a->ids[t] >= a->table->ne[1])
-            return base_fail(err, BASE_E_LIMIT, "token id %d is outside the vocabulary of %llu", a->ids[t],
-                (unsigned long long)a->table->ne[1]);
+    const int rc = ops_check_embed(a, err);
+    if (rc) return rc;
     run_tokens(ops, embed_run, a, a->n, (uint32_t)a->table->ne[0]);
     return 0;
 }
@@ -97,9 +93,8 @@ static void norm_run(const void *arg, token_range r)
 
 int cpu_op_norm(model_ops *ops, const ops_norm_args *a, base_err *err)
 {
-    if (a->width % CPU_LANES)
-        return base_fail(
-            err, BASE_E_UNSUPPORTED, "a norm over %u is not a multiple of %d", a->width, CPU_LANES);
+    const int rc = ops_check_norm(a, err);
+    if (rc) return rc;
     norm_job j = {&((cpu_ops *)ops)->kernels, a};
     run_tokens(ops, norm_run, &j, a->n, a->n_groups * a->width);
     return 0;
@@ -142,8 +137,8 @@ static void rope_table_run(const void *arg, token_range r)
 
 int cpu_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *err)
 {
-    if (a->n_rot % 2 || (size_t)a->n * a->n_rot * sizeof(float) > a->table->n_bytes)
-        return base_fail(err, BASE_E_LIMIT, "a RoPE table of %u x %u does not fit", a->n, a->n_rot);
+    const int rc = ops_check_rope_table(ops, a, err);
+    if (rc) return rc;
     run_tokens(ops, rope_table_run, a, a->n, 32 * a->n_rot);
     return 0;
 }
@@ -173,8 +168,8 @@ static void rope_run(const void *arg, token_range r)
 
 int cpu_op_rope(model_ops *ops, const ops_rope_args *a, base_err *err)
 {
-    if (a->n_rot % 2 || a->n_rot > a->head_dim)
-        return base_fail(err, BASE_E_UNSUPPORTED, "RoPE over %u of %u dimensions", a->n_rot, a->head_dim);
+    const int rc = ops_check_rope(a, err);
+    if (rc) return rc;
     run_tokens(ops, rope_run, a, a->n, a->n_heads * a->head_dim);
     return 0;
 }
@@ -217,10 +212,8 @@ static void write_run(const void *arg, token_range r)
 int cpu_op_rows_write(model_ops *ops, const ops_rows_write_args *a, base_err *err)
 {
     const model_rows_shape *s = &a->rows->shape;
-    for (uint32_t h = 0; h < s->n_head_kv; h++)
-        if (a->rows->lanes[a->layer * s->n_head_kv + h].n_rows < a->n)
-            return base_fail(err, BASE_E_LIMIT, "a lane's list of %u rows cannot hold a batch of %u",
-                a->rows->lanes[a->layer * s->n_head_kv + h].n_rows, a->n);
+    const int rc = ops_check_rows_write(a, err);
+    if (rc) return rc;
     write_job j = {&((cpu_ops *)ops)->kernels, a};
     run_tokens(ops, write_run, &j, a->n, 2 * s->n_head_kv * s->head_dim);
     return 0;

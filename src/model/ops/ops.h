@@ -338,6 +338,7 @@ struct model_ops {
     /* n_bytes of zeroed memory on large pages. Uploads and downloads are synchronous. */
     int (*buffer_new)(model_ops *ops, ops_buffer **ret, size_t n_bytes, base_err *err);
     void (*buffer_free)(model_ops *ops, ops_buffer *buffer);
+    size_t (*buffer_bytes)(const ops_buffer *buffer); /* as buffer_new was asked for, at least */
     void (*upload)(model_ops *ops, ops_buffer *to, size_t at_bytes, const void *from, size_t n_bytes);
     void (*download)(model_ops *ops, void *to, const ops_buffer *from, size_t at_bytes, size_t n_bytes);
 
