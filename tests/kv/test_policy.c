@@ -217,6 +217,23 @@ static void test_policy__a_pin_outranks_a_bar_and_a_bar_everything_else(void **s
     kv_session_free(s);
 }
 
+/* `kvist kv policies` leaves out a name that it does not know. */
+static void test_policy__what_a_policy_lists_are_parameters(void **state)
+{
+    uint32_t n_policies = 0, n_parameters = 0;
+    const kv_policy_info *policies = kv_policy_list(&n_policies);
+    const kv_parameter_info *parameters = kv_parameter_list(&n_parameters);
+    for (uint32_t i = 0; i < n_policies; i++)
+        for (const char *at = policies[i].parameters; *at; at += strspn(at, " ")) {
+            const size_t n = strcspn(at, " ");
+            uint32_t p = 0;
+            while (p < n_parameters && (strlen(parameters[p].name) != n || memcmp(parameters[p].name, at, n)))
+                p++;
+            if (p == n_parameters) fail_msg("%s lists %.*s", policies[i].name, (int)n, at);
+            at += n;
+        }
+}
+
 /* A name that --kv-set took once says what holds now; one it never took lists those that there are. */
 static void test_policy__a_parameter_that_is_gone_says_what_holds(void **state)
 {
@@ -248,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_policy__what_is_asked_for_counts_before_structure_chooses),
         cmocka_unit_test(test_policy__more_hard_rows_than_budget_give_way_by_class),
         cmocka_unit_test(test_policy__a_pin_outranks_a_bar_and_a_bar_everything_else),
+        cmocka_unit_test(test_policy__what_a_policy_lists_are_parameters),
         cmocka_unit_test(test_policy__a_parameter_that_is_gone_says_what_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

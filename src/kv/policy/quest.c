@@ -5,7 +5,7 @@ const kv_policy kv_policy_quest = {
     .info = {"quest",
         "evicts nothing; what the model writes reads the pages "
         "that its queries bound highest (Tang et al., 2024)",
-        "decode usage least_read dense page slack even kept ahead sinks",
+        "decode usage least_read dense page slack kept ahead sinks",
         "pages of 16, at least 3 of them, the first two layers in full: "
         "Quest's evaluation/quest_attention.py; usage: SentKVCompress's "
         "Table 2; the page being written is always read: ours"},
