@@ -63,6 +63,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     base_buf headline = {0};
     if (refactor__find_target(&x, q.name, q.path) && fn(&x, &q, changes, &headline) &&
         tool__changes_hold(w, changes, result)) {
+        changes->prepare = prepare;
         tool__changes_preview(w, changes, headline.data, ret);
         changes = NULL;
     }

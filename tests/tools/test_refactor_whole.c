@@ -172,6 +172,84 @@ static void test_refactor_whole__what_somebody_changed_after_a_kill_stays(void *
     tree_remove(&t);
 }
 
+static void pause_at(const char *step)
+{
+    if (!strcmp(step, stop_at) && --stop_in == 0) raise(SIGSTOP);
+}
+
+/* A kvist of its own renames f, and `hook` is called at each step; it is stopped or dead when this returns. */
+static pid_t rename_beside(tree *t, void (*hook)(const char *step), int files)
+{
+    int status;
+    const pid_t child = fork();
+    if (child == 0) {
+        tree_open(t);
+        stop_at = "file";
+        stop_in = files;
+        tool__step_hook = hook;
+        tree_call(t, "refactor", "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"renamed\"}", NULL);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status) || WIFSIGNALED(status));
+    return child;
+}
+
+/* Prepared when two of five files have the new name, it would take back these two alone. */
+static void test_refactor_whole__what_is_prepared_between_anothers_files_is_not_done(void **state)
+{
+    tree t;
+    int status;
+    put_five(&t);
+    const pid_t child = rename_beside(&t, pause_at, 2);
+    tree_open(&t);
+    base_err err = {0};
+    base_json_doc *doc;
+    const char *json = "{\"operation\":\"rename\",\"name\":\"renamed\",\"to\":\"g\"}";
+    assert_int_equal(base_json_parse(json, strlen(json), &doc, NULL), 0);
+    const tool_call call = {.name = "refactor", .arguments = base_json_root(doc)};
+    const tool_entry *e = tool_find("refactor");
+    tool_preview p = {0};
+    tool_result r = {0};
+    assert_int_equal(e->prepare(t.w, &call, &t.limits, &p, &r, &err), 0);
+    assert_non_null(p.plan);
+    assert_contains(p.headline, "(2 files,");
+    kill(child, SIGCONT);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(count_new(&t), 5);
+    assert_int_equal(e->run(t.w, &call, &t.limits, &p, &r, &err), 0);
+    assert_int_equal(r.status, TOOL_REFUSED);
+    assert_contains(r.text.data, "other files of this tree changed since this was prepared");
+    assert_int_equal(count_new(&t), 5);
+    tool_result_free(&r);
+    tool_preview_free(&p);
+    base_json_free(doc);
+    renames(&t, "renamed", "g", NULL); /* and again, since it has looked */
+    expect(&t, "m3.py", "from a import g\ng(3)\n");
+    tree_remove(&t);
+}
+
+/* Whoever writes next puts back what a killed one left, and does not write over what names it. */
+static void test_refactor_whole__a_kill_beside_an_open_one_is_put_back(void **state)
+{
+    tree t;
+    int status;
+    put_five(&t);
+    waitpid(rename_beside(&t, kill_at, 3), &status, 0);
+    tree_open(&t);
+    assert_int_equal(count_new(&t), 3);
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"renamed\",\"to\":\"g\"}", TOOL_REFUSED,
+        "changed since this was prepared");
+    assert_int_equal(count_new(&t), 0);
+    base_buf news = {0};
+    tool_workspace_take_news(t.w, &news);
+    assert_contains(news.data, "was cut off by a kill: they are as they were before it");
+    base_buf_free(&news);
+    renames(&t, "f", "g", NULL);
+    expect(&t, "m3.py", "from a import g\ng(3)\n");
+    tree_remove(&t);
+}
+
 static void test_refactor_whole__esc_between_two_files_takes_all_back(void **state)
 {
     tree t;
@@ -196,6 +274,8 @@ int main(void)
         cmocka_unit_test(test_refactor_whole__one_diff_one_undo),
         cmocka_unit_test(test_refactor_whole__a_kill_leaves_all_old_or_all_new),
         cmocka_unit_test(test_refactor_whole__what_somebody_changed_after_a_kill_stays),
+        cmocka_unit_test(test_refactor_whole__what_is_prepared_between_anothers_files_is_not_done),
+        cmocka_unit_test(test_refactor_whole__a_kill_beside_an_open_one_is_put_back),
         cmocka_unit_test(test_refactor_whole__esc_between_two_files_takes_all_back),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "refactor whole");

@@ -5,6 +5,9 @@
  * (pending/ROOT) names them all; it goes when the last one is written. A process that is killed between leaves
  * it, and the next one that opens this tree puts back what was written (tool_workspace_recover): a file that
  * holds neither text was changed by somebody else since, and stays. A lock says whether the writer still lives.
+ *
+ * What was prepared while another kvist was in the middle of its files rests on a tree that never was, and may leave
+ * out a file that the other one had written already. So whoever holds the lock prepares once more and compares.
  */
 #include "tools/guard/obeyed.h"
 #include "tools/tree/foreign.h"
@@ -292,22 +295,16 @@ static int read_object(const char *folder, const char *hash, base_buf *out, base
     return code;
 }
 
-void tool_workspace_recover(tool_workspace *w)
+/* What a killed writer named is put back; the lock is held. Sentences about it go to `notes`. */
+static void recover(tool_workspace *w, const pending *p, base_buf *notes)
 {
-    base_buf *notes = &w->notes;
-    pending p;
     base_err err = {0};
     base_buf text = {0};
-    char *home = base_fs_home(BASE_HOME_DATA, "pending");
-    const bool may_be = home && base_fs_exists(home);
-    if (may_be) tool__leftover_remove_all(w);
-    free(home);
-    if (!may_be || !pending_open(w, &p, &err)) return; /* locked: its writer lives */
     tool_undo_journal journal = {0};
     static const char head[] = "objects ";
     const char *line = NULL;
     size_t n_back = 0, n_stay = 0;
-    int code = base_fs_read(p.path, PENDING_MAX, &text, &err);
+    int code = base_fs_read(p->path, PENDING_MAX, &text, &err);
     if (code) goto out;
     line = memchr(text.data ? text.data : "", '\n', text.len);
     if (!line || strncmp(text.data, head, sizeof head - 1) != 0) goto done;
@@ -342,10 +339,22 @@ void tool_workspace_recover(tool_workspace *w)
     if (n_stay)
         base_buf_printf(notes, "%zu of them were changed by somebody since and stay as they are.\n", n_stay);
 done:
-    pending_done(&p);
+    pending_done(p);
 out:
     tool__undo_journal_free(&journal);
     base_buf_free(&text);
+}
+
+void tool_workspace_recover(tool_workspace *w)
+{
+    pending p;
+    base_err err = {0};
+    char *home = base_fs_home(BASE_HOME_DATA, "pending");
+    const bool may_be = home && base_fs_exists(home);
+    if (may_be) tool__leftover_remove_all(w);
+    free(home);
+    if (!may_be || !pending_open(w, &p, &err)) return; /* locked: its writer lives */
+    recover(w, &p, &w->notes);
     pending_close(&p);
 }
 
@@ -356,6 +365,31 @@ static mode_t mode_of_new(void)
     const mode_t mask = umask(0);
     umask(mask);
     return 0666 & ~mask;
+}
+
+static bool is_same(const tool_change *a, const tool_change *b)
+{
+    return !strcmp(a->path, b->path) && !strcmp(a->before, b->before) && a->creates == b->creates &&
+           a->removes == b->removes && a->new_text.len == b->new_text.len &&
+           (!a->new_text.len || !memcmp(a->new_text.data, b->new_text.data, a->new_text.len));
+}
+
+/* Does what prepared the changes come to the same in the tree as it is now? */
+static int check_again(
+    tool_workspace *w, const tool_changes *c, const tool_call *call, const tool_limits *limits, base_err *err)
+{
+    tool_preview again = {0};
+    tool_result said = {0};
+    int code = tool__workspace_read_again(w, limits->cancel, err);
+    if (!code) code = c->prepare(w, call, limits, &again, &said, err);
+    const tool_changes *now = again.plan;
+    bool holds = !code && now && now->n == c->n;
+    for (size_t i = 0; holds && i < c->n; i++) holds = is_same(c->all[i], now->all[i]);
+    if (!code && !holds)
+        code = base_fail(err, BASE_E_STATE, "other files of this tree changed since this was prepared");
+    tool_preview_free(&again);
+    tool_result_free(&said);
+    return code;
 }
 
 /* Every file must still be what it was prepared against. */
@@ -445,6 +479,12 @@ int tool__changes_run(tool_workspace *w, const tool_call *call, const tool_limit
     ret->exit_code = -1;
     int code = check_all(w, c, modes, &why);
     if (!code && !pending_open(w, &p, &why)) code = why.code ? why.code : BASE_E_STATE;
+    if (!code && base_fs_exists(p.path)) { /* another one was killed since this one began */
+        recover(w, &p, &w->news);
+        if (base_fs_exists(p.path))
+            code = base_fail(&why, BASE_E_STATE, "a change that was cut off could not be put back");
+    }
+    if (!code && c->prepare) code = check_again(w, c, call, limits, &why);
     for (size_t i = 0; i < c->n && !code; i++)
         code = tool__undo_record(w, c->all[i]->path, text_before(c->all[i]), text_after(c->all[i]), modes[i],
             c->all[i]->creates ? tool__change_missing_folder(w, c->all[i]->path) : 0, &why);

@@ -272,7 +272,7 @@ static int list_again(tool_workspace *w, const atomic_bool *cancel, base_err *er
     return BASE_OK;
 }
 
-int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_bool *cancel, base_err *err)
+int tool__workspace_read_again(tool_workspace *w, const atomic_bool *cancel, base_err *err)
 {
     int code = list_again(w, cancel, err);
     if (code) return code;
@@ -312,9 +312,14 @@ int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_
             code = base_fail(err, BASE_E_CANCELLED, "cancelled");
     }
     free(wanted);
-    if (code) return code;
-    check_marks(w, ret_changed);
-    return BASE_OK;
+    return code;
+}
+
+int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_bool *cancel, base_err *err)
+{
+    const int code = tool__workspace_read_again(w, cancel, err);
+    if (!code) check_marks(w, ret_changed);
+    return code;
 }
 
 void tool__workspace_wrote(

@@ -73,6 +73,8 @@ struct tool_workspace {
 
 /* Lists when that was never done, so that every tool works without a refresh. */
 int tool__workspace_list(tool_workspace *w, const atomic_bool *cancel, base_err *err);
+/* Reads what changed on disk into the index, as a refresh does that does not look at what was shown. */
+int tool__workspace_read_again(tool_workspace *w, const atomic_bool *cancel, base_err *err);
 /* The store's folder joined with `name`; makes the store. */
 int tool__workspace_store(tool_workspace *w, const char *name, char **ret, base_err *err);
 /* the version shown; NULL: never */
