@@ -44,7 +44,8 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         .value = tool__string(call, "value"),
         .at = tool__integer(call, "at", 0, 0, 64),
         .unsure = tool__boolean(call, "unsure"),
-        .text = tool__boolean(call, "text")};
+        .text = tool__boolean(call, "text"),
+        .no_text = base_json_get(call->arguments, "text") && !tool__boolean(call, "text")};
     refactor_operation *fn = NULL;
     result->exit_code = -1;
     for (size_t i = 0; operation && i < sizeof operations / sizeof *operations; i++)
@@ -58,7 +59,8 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         .result = result,
         .to = !strcmp(operation, "rename") ? q.to : NULL,
         .takes_unsure = q.unsure,
-        .takes_text = q.text};
+        .takes_text = q.text,
+        .leaves_text = q.no_text};
     tool_changes *changes = base_xcalloc(1, sizeof *changes);
     base_buf headline = {0};
     if (refactor__find_target(&x, q.name, q.path) && fn(&x, &q, changes, &headline) &&

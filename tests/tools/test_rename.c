@@ -110,8 +110,8 @@ static void test_rename__names_of_attributes_and_a_type_s_own_text_follow(void *
     tree_remove(&t);
 }
 
-/* What people read still writes the old name: told, a word of a sentence aside. */
-static void test_rename__tells_which_documents_write_the_old_name(void **state)
+/* What means nothing else follows into documents, all but their history; a word of a sentence stays. */
+static void test_rename__documents_follow_what_can_mean_nothing_else(void **state)
 {
     tree t;
     tree_make(&t, true);
@@ -119,14 +119,76 @@ static void test_rename__tells_which_documents_write_the_old_name(void **state)
         &t, "a.c", "int addOne(int x)\n{\n    return x + 1;\n}\n\nint parse(void)\n{\n    return 0;\n}\n");
     tree_put(&t, "README.md",
         "# addOne\n\nCall `addOne(2)` or addOne, not addOnes.\nTo parse is parse().\nWe parse.\n");
-    tree_put(&t, "docs/more.txt", "addOne\naddOne\naddOne\naddOne\n");
+    tree_put(&t, "CHANGES", "addOne\naddOne\naddOne\naddOne\naddOne\naddOne\n");
     tree_open(&t);
     renames(&t, "addOne", "increment",
-        "Documents that still write it, left: README.md:1, README.md:3, docs/more.txt:1, docs/more.txt:2, "
-        "docs/more.txt:3 and 1 more line.\n");
+        "3 of them in comments and documents: the name means nothing else here.\n"
+        "Documents that still write it, left: CHANGES:1, CHANGES:2, CHANGES:3, CHANGES:4, CHANGES:5 and 1 more line.\n");
     renames(&t, "parse", "read", "Documents that still write it, left: README.md:4.\n");
-    char *now = tree_get(&t, "README.md");
-    assert_contains(now, "addOne, not addOnes");
+    expect(&t, "README.md",
+        "# increment\n\nCall `increment(2)` or increment, not addOnes.\nTo parse is parse().\nWe parse.\n");
+    expect(&t, "CHANGES", "addOne\naddOne\naddOne\naddOne\naddOne\naddOne\n");
+    tree_remove(&t);
+}
+
+/* The same of comments and docstrings; not of strings, nor where the tree has another thing of the name, nor where the call says so. */
+static void test_rename__comments_follow_what_can_mean_nothing_else(void **state)
+{
+    static const char b[] = "from a import row_size, other_size\n\n\ndef table(other_size):\n"
+                            "    \"\"\"Of row_size cells, other_size high.\"\"\"\n"
+                            "    return row_size() * other_size  # row_size is small, other_size is not\n";
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py",
+        "# row_size comes first, parse() last; we parse.\nfor_print = 'row_size other_size'\n\n\n"
+        "def row_size():\n    return 1\n\n\ndef other_size():\n    return 1\n\n\ndef parse():\n    return 1\n");
+    tree_put(&t, "b.py", b);
+    tree_put(&t, "c.c", "/* row_size of a.py */\nint c;\n");
+    tree_open(&t);
+    free(refactor_with(
+        &t, "{\"operation\":\"rename\",\"name\":\"row_size\",\"to\":\"width\",\"text\":false}", TOOL_OK));
+    free(refactor_with(&t, "{\"operation\":\"rename\",\"name\":\"width\",\"to\":\"row_size\"}", TOOL_OK));
+    expect(&t, "b.py", b);
+    renames(&t, "row_size", "row_width", "3 of them in comments and documents");
+    renames(&t, "a.py:other_size", "table_size", "places in comments and strings left");
+    renames(&t, "parse", "read", "1 of them in comments and documents");
+    expect(&t, "a.py",
+        "# row_width comes first, read() last; we parse.\nfor_print = 'row_size other_size'\n\n\n"
+        "def row_width():\n    return 1\n\n\ndef table_size():\n    return 1\n\n\ndef read():\n    return 1\n");
+    expect(&t, "b.py",
+        "from a import row_width, table_size\n\n\ndef table(other_size):\n"
+        "    \"\"\"Of row_width cells, other_size high.\"\"\"\n"
+        "    return row_width() * other_size  # row_width is small, other_size is not\n");
+    expect(&t, "c.c", "/* row_size of a.py */\nint c;\n");
+    tree_remove(&t);
+}
+
+/* A parameter follows into the document of its function: where lists have it and where it is written as code, all of it on request. */
+static void test_rename__parameters_follow_into_their_function_s_document(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py",
+        "# sep is for all\n\n\ndef join(parts, sep):\n"
+        "    \"\"\"Join parts with a sep, see `sep`.\n\n    :param str sep: not the parts' sep\n    sep: it\n    \"\"\"\n"
+        "    return sep.join(parts)  # sep\n\n\ndef split(sep):\n    \"\"\"Split at sep, `sep`.\"\"\"\n");
+    tree_put(&t, "b.c",
+        "/**\n * Adds step to a step.\n * @param[in] step how much step\n */\nint add(int step)\n{\n    return step;\n}\n");
+    tree_open(&t);
+    renames(&t, "join.sep", "glue", NULL);
+    renames(&t, "add.step", "by", NULL);
+    expect(&t, "b.c",
+        "/**\n * Adds step to a step.\n * @param[in] by how much step\n */\nint add(int by)\n{\n    return by;\n}\n");
+    char *now = tree_get(&t, "a.py");
+    assert_contains(
+        now, "with a sep, see `glue`.\n\n    :param str glue: not the parts' sep\n    glue: it\n");
+    free(now);
+    free(refactor_with(
+        &t, "{\"operation\":\"rename\",\"name\":\"split.sep\",\"to\":\"at\",\"text\":true}", TOOL_OK));
+    now = tree_get(&t, "a.py");
+    assert_contains(now, "# sep is for all\n");
+    assert_contains(now, "with a sep, see");
+    assert_contains(now, "def split(at):\n    \"\"\"Split at at, `at`.\"\"\"\n");
     free(now);
     tree_remove(&t);
 }
@@ -170,7 +232,9 @@ int main(void)
         cmocka_unit_test(test_rename__refuses_what_cannot_be),
         cmocka_unit_test(test_rename__paths_in_strings_and_settings_follow),
         cmocka_unit_test(test_rename__names_of_attributes_and_a_type_s_own_text_follow),
-        cmocka_unit_test(test_rename__tells_which_documents_write_the_old_name),
+        cmocka_unit_test(test_rename__documents_follow_what_can_mean_nothing_else),
+        cmocka_unit_test(test_rename__comments_follow_what_can_mean_nothing_else),
+        cmocka_unit_test(test_rename__parameters_follow_into_their_function_s_document),
         cmocka_unit_test(test_rename__changes_its_own_comment_and_documents_on_request),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "rename");

@@ -279,15 +279,6 @@ static bool can_open(const agent *a)
     return (can & ENGINE_BEGINS) || ((can & ENGINE_GRAMMAR) && a->engine->ops->answer_opened);
 }
 
-/* "Rename X to Y, also in the docs": comments, strings and documents too. */
-static bool asks_for_text(const char *request)
-{
-    static const char *const texts[] = {"doc", "docs", "documentation", "readme", "comment", "comments",
-        "docstring", "docstrings", "strings", NULL};
-    static const char *const leaving[] = {"not", "don't", "except", "without", "leave", "keep", NULL};
-    return agent__has_any_word(request, texts) && !agent__has_any_word(request, leaving);
-}
-
 /* A second verb, a question, tests or documents: something is asked for besides. */
 static bool asks_for_more(const char *request, const char *operation)
 {
@@ -301,7 +292,7 @@ static bool asks_for_more(const char *request, const char *operation)
     static const char *const others[] = {
         "why", "who", "what", "which", "how", "explain", "describe", "list", "show", "say", "tell", NULL};
     const bool is_delete = !strcmp(operation, "delete"),
-               has_text = !strcmp(operation, "rename") && asks_for_text(request);
+               has_text = !strcmp(operation, "rename") && agent__asks_for_text(request);
     uint32_t n_verbs = is_delete && agent__has_any_word(request, deleting);
     for (const char *const *verb = verbs; *verb; verb++)
         n_verbs += agent__has_word(request, *verb) &&
@@ -412,7 +403,7 @@ static void put_instead(const agent *a, const char *request, const char *gone, b
 
 static void put_text(const char *operation, const char *request, base_buf *json)
 {
-    if (!strcmp(operation, "rename") && asks_for_text(request)) base_buf_puts(json, ", \"text\": true");
+    if (!strcmp(operation, "rename")) agent__put_text_words(request, json);
 }
 
 /* The call of a renaming or a move of one definition, as far as the request says it; false: not even which. */

@@ -89,6 +89,10 @@ uint32_t agent__list_parameter_everywhere(
 void agent__put_member(base_buf *json, const char *name, const char *value);
 /* A call of the tool refactor, up to behind the name; further members follow. */
 void agent__begin_refactor(base_buf *json, const char *operation, const char *name);
+/* "Rename X to Y, also in the docs": comments, strings and documents too? */
+bool agent__asks_for_text(const char *request);
+/* What the request says of them, as a further member of a rename's call: "text": true, false, or nothing. */
+void agent__put_text_words(const char *request, base_buf *json);
 /* The word is a definition of the tree. */
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w);
 /*

@@ -23,6 +23,31 @@ void agent__begin_refactor(base_buf *json, const char *operation, const char *na
     agent__put_member(json, "name", name);
 }
 
+/* Do the words speak of comments, strings or documents? */
+static bool speaks_of_text(const char *request)
+{
+    static const char *const texts[] = {"doc", "docs", "documentation", "readme", "comment", "comments",
+        "docstring", "docstrings", "strings", "docblock", "javadoc", NULL};
+    return agent__has_any_word(request, texts);
+}
+
+static bool leaves_text(const char *request)
+{
+    static const char *const leaving[] = {"not", "don't", "except", "without", "leave", "keep", NULL};
+    return agent__has_any_word(request, leaving);
+}
+
+bool agent__asks_for_text(const char *request)
+{
+    return speaks_of_text(request) && !leaves_text(request);
+}
+
+void agent__put_text_words(const char *request, base_buf *json)
+{
+    if (speaks_of_text(request))
+        base_buf_printf(json, ", \"text\": %s", leaves_text(request) ? "false" : "true");
+}
+
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w)
 {
     char *name = agent__copy_word(text, w);

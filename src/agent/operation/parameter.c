@@ -389,6 +389,7 @@ bool agent__open_parameter_name(const agent *a, const char *request, base_buf *j
         base_buf_free(&name);
         agent__put_member(json, "to", to);
         agent__put_member(json, "path", f.path);
+        agent__put_text_words(request, json);
     }
     free(to);
     agent__function_free(&f);

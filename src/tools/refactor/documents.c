@@ -15,8 +15,7 @@ enum { MAX_LISTED = 5 };
 
 /* ---- is the word the name? ---- */
 
-/* No word of a sentence: an underscore, a digit or a capital inside. */
-static bool is_only_a_name(const char *name)
+bool refactor__is_only_a_name(const char *name)
 {
     if (*name == '_') return true;
     for (const char *c = name + (*name != 0); *c; c++)
@@ -45,8 +44,7 @@ static bool is_in_block(const char *text, size_t line)
     return is_fenced;
 }
 
-/* By what stands around it on its line. */
-static bool is_marked(const base_buf *text, size_t at, size_t n)
+bool refactor__is_marked(const base_buf *text, size_t at, size_t n)
 {
     const char *s = text->data;
     const size_t line = tool__line_begin(s, at);
@@ -65,7 +63,7 @@ static bool is_marked(const base_buf *text, size_t at, size_t n)
 /* Both names, so that a rename back finds the same places. */
 static bool is_telling(const refactor *x)
 {
-    return is_only_a_name(x->name) && (!x->to || is_only_a_name(x->to));
+    return refactor__is_only_a_name(x->name) && (!x->to || refactor__is_only_a_name(x->to));
 }
 
 /* "<Client %s>" in Client.__repr__: what the type's own method says of it. */
@@ -81,31 +79,37 @@ static bool is_in_own_text(const refactor *x, const refactor_file *f, const code
     return is_such && !strcmp(d->parent, x->target.name);
 }
 
+bool refactor__is_in_document_of(const refactor_file *f, const code_definition *d, const code_use *u)
+{
+    const base_buf *text = &f->file.text;
+    uint32_t from, to;
+    refactor__definition_extent(text, d->from, d->to, &from, &to);
+    if (u->role == CODE_USE_COMMENT && u->from >= from && u->from < d->name_from) return true;
+    if (u->role != CODE_USE_STRING || !d->body_to || u->from <= d->body_from || u->from >= d->body_to)
+        return false;
+    size_t at = d->body_from; /* Python: a string is the first thing of the body */
+    while (at < d->body_to && strchr(" \t\r\n:rRuU", text->data[at])) at++;
+    const char *quote = text->data + at;
+    const bool is_doc =
+        begins_with(quote, d->body_to - at, "\"\"\"") || begins_with(quote, d->body_to - at, "'''");
+    const char *end = is_doc ? memmem(quote + 3, d->body_to - at - 3, quote, 3) : NULL;
+    return end && u->from < (size_t)(end - text->data);
+}
+
 bool refactor__is_in_own_words(const refactor *x, const refactor_file *f, const code_use *u)
 {
     const code_definition *d = x->target.definition;
     const base_buf *text = &f->file.text;
-    const size_t n = strlen(x->name);
     uint32_t from, to;
     if (!x->to || !d || f != x->target.in || x->target.binding != UINT32_MAX) return false;
     if (is_in_own_text(x, f, u)) return true;
+    if (!refactor__is_in_document_of(f, d, u)) return false;
     refactor__definition_extent(text, d->from, d->to, &from, &to);
-    bool is_own = u->role == CODE_USE_COMMENT && u->from >= from && u->from < d->name_from;
-    if (u->role == CODE_USE_STRING && d->body_to && u->from > d->body_from && u->from < d->body_to) {
-        size_t at = d->body_from; /* Python: a string is the first thing of the body */
-        while (at < d->body_to && strchr(" \t\r\n:rRuU", text->data[at])) at++;
-        const char *quote = text->data + at;
-        const bool is_doc =
-            begins_with(quote, d->body_to - at, "\"\"\"") || begins_with(quote, d->body_to - at, "'''");
-        const char *end = is_doc ? memmem(quote + 3, d->body_to - at - 3, quote, 3) : NULL;
-        is_own = end && u->from < (size_t)(end - text->data);
-    }
-    if (!is_own) return false;
     /* "// Replace sets ...": Go's comments begin with the name. */
     size_t word = u->from;
     while (word > from && strchr(" /\t", text->data[word - 1])) word--;
     const bool is_first = word == from && f->language->family == REFACTOR_GO;
-    return is_first || is_telling(x) || is_marked(text, u->from, n);
+    return is_first || is_telling(x) || refactor__is_marked(text, u->from, strlen(x->name));
 }
 
 /* ---- files of prose ---- */
@@ -154,12 +158,12 @@ static bool keep(refactor *x, refactor_document d, const char *path, const tool_
 
 bool refactor__note_document(refactor *x, const char *path, tool_file *file)
 {
-    const bool is_any = is_only_a_name(x->name);
+    const bool is_any = refactor__is_only_a_name(x->name);
     const size_t n = strlen(x->name);
     refactor_document d = {.is_history = is_history(path)};
     size_t cap = 0;
     for (size_t at = 0; (at = refactor__find_word(&file->text, x->name, at)) != SIZE_MAX; at += n) {
-        if (!is_any && !is_marked(&file->text, at, n) &&
+        if (!is_any && !refactor__is_marked(&file->text, at, n) &&
             !is_in_block(file->text.data, tool__line_begin(file->text.data, at)))
             continue;
         base_grow(&d.places, &cap, d.n_places + 1, sizeof *d.places);

@@ -89,6 +89,7 @@ typedef struct refactor {
     char *go_module;   /* the module line of go.mod; NULL: none */
     bool takes_unsure; /* what is not sure is changed too */
     bool takes_text;   /* whole words in comments, strings and documents as well */
+    bool leaves_text;  /* none of them, not even those that can mean nothing else */
 } refactor;
 
 /* ---- files.c ---- */
@@ -103,6 +104,12 @@ void refactor__free(refactor *x);
 
 /* The first place of the whole word at or behind byte `from`; SIZE_MAX: none. */
 size_t refactor__find_word(const base_buf *text, const char *word, size_t from);
+/* No word of a sentence: an underscore, a digit or a capital inside. */
+bool refactor__is_only_a_name(const char *name);
+/* By what stands around the n bytes on their line: are they written as code is? */
+bool refactor__is_marked(const base_buf *text, size_t at, size_t n);
+/* Does a word stand in the comment in front of a definition, or in its docstring? */
+bool refactor__is_in_document_of(const refactor_file *f, const code_definition *d, const code_use *u);
 /* Is a word of a comment or string what the target's own comment, docstring or text ("<Client %s>" in its __repr__) calls it? */
 bool refactor__is_in_own_words(const refactor *x, const refactor_file *f, const code_use *u);
 /* Keeps *file where it writes the name as code; false: it does not, and the file stays the caller's. */
@@ -112,6 +119,17 @@ bool refactor__note_configuration(refactor *x, const char *path, tool_file *file
 void refactor__documents_free(refactor *x);
 /* The lines that write the old name still. */
 void refactor__say_documents(const refactor *x, base_buf *out);
+
+/* ---- comments.c ---- */
+
+/* Does a word stand in the function of the target, which is a local, or in the comment above it? */
+bool refactor__is_in_function_of(const refactor *x, const refactor_file *f, const code_use *u);
+/* Does the document of its function speak of the target, a parameter? */
+bool refactor__is_parameter_documented(const refactor *x, const refactor_file *f, const code_use *u);
+/* Behind refactor__resolve: does all code of the tree that writes the name mean the target? */
+bool refactor__has_one_meaning(const refactor *x);
+/* Where it does: the comments that write the name become places as well; how many. */
+size_t refactor__take_comments(refactor *x);
 
 /* ---- target.c ---- */
 
@@ -367,7 +385,7 @@ typedef struct refactor_request {
      */
     const char *parameter, *value;
     int64_t at; /* its 1-based place */
-    bool unsure, text;
+    bool unsure, text, no_text;
 } refactor_request;
 /* Prepares *ret and its headline; false: *x->result says why not. */
 typedef bool refactor_operation(

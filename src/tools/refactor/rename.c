@@ -148,8 +148,8 @@ static void make_changes(const refactor *x, const char *to, tool_changes *ret)
     }
 }
 
-/* The new name where a path of settings means the target; where the call takes text in all of them but changelogs. In how many places. */
-static size_t rename_in_documents(refactor *x, const char *to, tool_changes *ret)
+/* The new name where a path of settings means the target; with takes_prose in all of them but changelogs. In how many places. */
+static size_t rename_in_documents(refactor *x, const char *to, bool takes_prose, tool_changes *ret)
 {
     size_t n = 0;
     for (size_t i = 0; i < x->n_documents; i++) {
@@ -158,7 +158,7 @@ static size_t rename_in_documents(refactor *x, const char *to, tool_changes *ret
         size_t n_left = 0;
         for (size_t k = 0; k < d->n_places; k++) {
             const bool is_meant =
-                d->is_configuration ? refactor__is_looked_up(x, &d->file.text, d->places[k]) : x->takes_text;
+                d->is_configuration ? refactor__is_looked_up(x, &d->file.text, d->places[k]) : takes_prose;
             if (is_meant && !d->is_history)
                 refactor__edit(&edits, d->places[k], d->places[k] + (uint32_t)strlen(x->name), to);
             else
@@ -198,7 +198,7 @@ static void say_left(const refactor *x, base_buf *out)
 bool refactor__rename(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
 {
     const refactor_target *t = &x->target;
-    size_t n_sure = 0, n_unsure = 0;
+    size_t n_sure = 0, n_unsure = 0, n_prose = 0;
     if (!q->to) {
         tool__say(x->result, TOOL_FAILED, "rename needs \"to\", the new name. Nothing was changed.\n");
         return false;
@@ -212,16 +212,26 @@ bool refactor__rename(refactor *x, const refactor_request *q, tool_changes *ret,
         return false;
     }
     if (!refactor__resolve(x) || !is_free(x, q->to)) return false;
+    const bool follows = !x->takes_text && !x->leaves_text && refactor__has_one_meaning(x);
+    if (follows) n_prose = refactor__take_comments(x);
+    x->n_text -= n_prose < x->n_text ? n_prose : x->n_text;
     for (size_t i = 0; i < x->n_places; i++) {
         n_sure += x->places[i].verdict == REFACTOR_SURE;
         n_unsure += x->places[i].verdict == REFACTOR_UNSURE;
     }
     make_changes(x, q->to, ret);
-    n_sure += rename_in_documents(x, q->to, ret);
+    const size_t n_documents =
+        rename_in_documents(x, q->to, x->takes_text || (follows && refactor__is_only_a_name(x->name)), ret);
+    n_sure += n_documents;
+    if (follows) n_prose += n_documents;
     base_buf left = {0}, say = {0};
     say_left(x, &left);
-    base_buf_printf(&say, "renamed %s %s to %s: %zu places in %zu file%s.\n%s", t->what, x->name, q->to,
-        n_sure, ret->n, ret->n == 1 ? "" : "s", left.len ? left.data : "");
+    base_buf_printf(&say, "renamed %s %s to %s: %zu places in %zu file%s.\n", t->what, x->name, q->to, n_sure,
+        ret->n, ret->n == 1 ? "" : "s");
+    if (n_prose)
+        base_buf_printf(
+            &say, "%zu of them in comments and documents: the name means nothing else here.\n", n_prose);
+    base_buf_add(&say, left.data ? left.data : "", left.len);
     base_buf_printf(headline, "rename %s to %s, %zu places", x->name, q->to, n_sure);
     if (n_unsure) base_buf_printf(headline, ", %zu not sure and left", n_unsure);
     ret->say = base_buf_take(&say);

@@ -377,6 +377,7 @@ static refactor_decision decide_local(refactor *x, const refactor_file *f, const
         return is_adrift && f->uses->file->n_errors ? unsure("the file does not parse around it") : other;
     }
     if (u->role == CODE_USE_COMMENT && f == t->in && t->is_parameter && is_documented(t, u)) return sure;
+    if (!x->leaves_text && refactor__is_parameter_documented(x, f, u)) return sure;
     if (u->role != CODE_USE_KEY || !t->is_parameter || f->language->family != REFACTOR_PYTHON) return other;
     const code_file *file = t->in->uses->file;
     const code_definition *function = NULL;
@@ -438,7 +439,7 @@ static refactor_decision decide_any(refactor *x, const refactor_file *f, const c
             return top_in_js(x, f, u);
         if (u->role == CODE_USE_STRING && refactor__is_looked_up(x, &f->file.text, u->from)) return sure;
         if (u->role == CODE_USE_STRING && is_attribute(x, f, u)) return sure;
-        const bool is_near = t->binding == UINT32_MAX || f == t->in;
+        const bool is_near = t->binding == UINT32_MAX || refactor__is_in_function_of(x, f, u);
         if (t->binding != UINT32_MAX && decide_local(x, f, u).verdict == REFACTOR_SURE) return sure;
         return (x->takes_text && is_near) || refactor__is_in_own_words(x, f, u) ? sure : other;
     }
