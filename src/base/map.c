@@ -117,6 +117,11 @@ const uint8_t *base_map_bytes(const base_map *m)
     return m->bytes;
 }
 
+void base_map_read_apart(base_map *m)
+{
+    madvise(m->bytes, m->n, MADV_RANDOM); /* an advice: nothing is wrong without it */
+}
+
 bool base_map_is_cut(const base_map *m)
 {
     return m->guard && atomic_load(&m->guard->lost);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "base/fs.h"
 #include "kit.h"
 #include "kv/core/state.h"
+#include "kv/read/visit.h"
 
 enum { CTX = 6000, BUDGET = 1200, HEADER = 128, ROW = FAKE_LANES * FAKE_DIM * 4 };
 
@@ -389,6 +391,68 @@ static void test_digest__a_row_file_cut_under_an_open_session_is_a_sentence(void
     assert_int_equal(resume(&s, &err), BASE_E_FORMAT);
 }
 
+/* Is the row file's map advised to be read by single pages? */
+static bool is_read_apart(void)
+{
+    char line[512];
+    bool is_of_it = false, is_advised = false;
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps)) {
+        const size_t n = strcspn(line, "\n");
+        line[n] = 0;
+        if (strchr(line, '/'))
+            is_of_it = n > strlen(row_path) && !strcmp(line + n - strlen(row_path), row_path);
+        if (is_of_it && !strncmp(line, "VmFlags:", 8)) is_advised |= strstr(line, " rr") != NULL;
+    }
+    fclose(maps);
+    return is_advised;
+}
+
+/* One token, with so much address space left. */
+static void say_within(kv_session *s, uint64_t room)
+{
+    const kv_segment answer = {.origin = KV_ORIGIN_ANSWER, .turn = s->turn};
+    const int32_t id = 5;
+    unsigned long pages = 0;
+    struct rlimit before, within;
+    base_err err = {0};
+    FILE *statm = fopen("/proc/self/statm", "r");
+    assert_non_null(statm);
+    assert_int_equal(fscanf(statm, "%lu", &pages), 1);
+    fclose(statm);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    within = before;
+    within.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE) + room;
+    assert_int_equal(setrlimit(RLIMIT_AS, &within), 0);
+    const int rc = kv_session_append(s, &answer, &id, 1, NULL, NULL, NULL, &err);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    if (rc) fail_msg("%s", err.msg);
+}
+
+/* A row file that is larger than the free memory is read by single pages once the listed rows were read. */
+static void test_digest__a_large_row_file_is_read_apart(void **state)
+{
+    const uint64_t large = (uint64_t)1 << 30, small = 1 << 20;
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    kv_session *s = resumed();
+    assert_true(count_filed(s) > 15);
+    say_within(s, large);
+    assert_false(is_read_apart());
+    kv__visit_replanned(s); /* its lists are read again, and nothing large is allocated any more */
+    say_within(s, small);
+    assert_true(is_read_apart());
+    live_well(s, 100, got);
+    kv_session_free(s);
+    s = resumed();
+    say_within(s, large);
+    say_within(s, large);
+    live_well(s, 100, want);
+    assert_false(is_read_apart());
+    kit_assert_same_logits(want, got);
+    kv_session_free(s);
+}
+
 /* Compaction moves rows: blocks that lie where the file ends are taken into memory, and a fork keeps what it reads. */
 static void test_digest__compaction_moves_no_row_under_a_reader(void **state)
 {
@@ -435,6 +499,7 @@ int main(void)
         WITH_COPY(test_digest__a_rewind_looks_at_what_it_takes_into_memory),
         WITH_COPY(test_digest__a_row_file_cut_short_is_a_sentence),
         WITH_COPY(test_digest__a_row_file_cut_under_an_open_session_is_a_sentence),
+        WITH_COPY(test_digest__a_large_row_file_is_read_apart),
         WITH_COPY(test_digest__compaction_moves_no_row_under_a_reader),
     };
     return cmocka_run_group_tests(tests, save_session, forget_session);

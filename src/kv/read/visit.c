@@ -317,6 +317,8 @@ static int gather(kv_visit *v, const model_rows_view *rows, base_err *err)
         free(v->lanes[lane].runs);
         v->lanes[lane].runs = NULL;
     }
+    kv_table_read_apart(
+        &s->table, model_memory_available()); /* the lists were read, rows that visit are left */
     free(which);
     return rc;
 }

@@ -166,6 +166,11 @@ void kv_filed_files_close(kv_filed_files *f)
     free(f);
 }
 
+void kv_filed_files_read_apart(kv_filed_files *f, uint64_t room)
+{
+    if (f->sizes[ROWS] > room) base_map_read_apart(f->maps[ROWS]);
+}
+
 bool kv_filed_files_are_cut(const kv_filed_files *f)
 {
     return base_map_is_cut(f->maps[ROWS]) || base_map_is_cut(f->maps[DIGEST]);

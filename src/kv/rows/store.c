@@ -278,6 +278,15 @@ int kv_table_check(const kv_table *t, uint32_t lane, uint32_t from, uint32_t to,
     return rc;
 }
 
+void kv_table_read_apart(const kv_table *t, uint64_t room)
+{
+    for (uint32_t b = 0; b < t->n; b++) {
+        if (!t->blocks[b]->filed) continue;
+        kv_filed_files_read_apart(t->blocks[b]->filed->files, room);
+        return; /* one resume opened all that are left */
+    }
+}
+
 int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err)
 {
     for (uint32_t b = from / MODEL_ROWS_BLOCK; b < t->n && b * MODEL_ROWS_BLOCK < to; b++) {

@@ -89,6 +89,9 @@ int kv_table_check(const kv_table *t, uint32_t lane, uint32_t from, uint32_t to,
 /* The same of n rows anywhere, several side by side: quicker than one by one. */
 int kv_table_check_some(const kv_table *t, uint32_t lane, const uint32_t *tokens, uint32_t n, base_err *err);
 
+/* Of the row file, where blocks lie in it: kv_filed_files_read_apart. */
+void kv_table_read_apart(const kv_table *t, uint64_t room);
+
 /* rows, packed and filed say again what block b is. */
 void kv_table_show(kv_table *t, uint32_t b);
 /*
