@@ -183,6 +183,7 @@ static pid_t rename_beside(tree *t, void (*hook)(const char *step), int files)
     int status;
     const pid_t child = fork();
     if (child == 0) {
+        t->w = NULL; /* its threads are not here */
         tree_open(t);
         stop_at = "file";
         stop_in = files;
@@ -226,6 +227,25 @@ static void test_refactor_whole__what_is_prepared_between_anothers_files_is_not_
     base_json_free(doc);
     renames(&t, "renamed", "g", NULL); /* and again, since it has looked */
     expect(&t, "m3.py", "from a import g\ng(3)\n");
+    tree_remove(&t);
+}
+
+/* An undo waits for nobody, and takes nothing back between another one's files. */
+static void test_refactor_whole__an_undo_keeps_out_of_anothers_files(void **state)
+{
+    tree t;
+    int status;
+    base_err err = {0};
+    put_five(&t);
+    tree_open(&t);
+    renames(&t, "f", "g", NULL);
+    renames(&t, "g", "f", NULL); /* so that the other one finds f, and the undo its own text */
+    const pid_t child = rename_beside(&t, pause_at, 2);
+    assert_int_equal(tool_undo_apply(t.w, NULL, &err), BASE_E_STATE);
+    assert_contains(err.msg, "another kvist is writing files of this tree. Nothing was undone");
+    kill(child, SIGCONT);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(count_new(&t), 5);
     tree_remove(&t);
 }
 
@@ -275,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_refactor_whole__a_kill_leaves_all_old_or_all_new),
         cmocka_unit_test(test_refactor_whole__what_somebody_changed_after_a_kill_stays),
         cmocka_unit_test(test_refactor_whole__what_is_prepared_between_anothers_files_is_not_done),
+        cmocka_unit_test(test_refactor_whole__an_undo_keeps_out_of_anothers_files),
         cmocka_unit_test(test_refactor_whole__a_kill_beside_an_open_one_is_put_back),
         cmocka_unit_test(test_refactor_whole__esc_between_two_files_takes_all_back),
     };

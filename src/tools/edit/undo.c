@@ -25,6 +25,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "tools/tree/pending.h"
 #include "tools/tree/workspace.h"
 #include "tools/edit/change.h"
 
@@ -554,7 +555,8 @@ void tool__undo_remove_folders(tool_workspace *w, const char *path, size_t made)
     free(folder);
 }
 
-int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err)
+/* The lock is held: no other kvist is between its files. */
+static int apply(tool_workspace *w, char **ret_summary, base_err *err)
 {
     undo_step *steps;
     size_t n, n_restored = 0, n_removed = 0;
@@ -609,5 +611,18 @@ int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err)
     free(texts);
     base_buf_free(&names);
     free_steps(steps, n);
+    return code;
+}
+
+int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err)
+{
+    tool_pending p;
+    base_err locked = {0};
+    int code = tool__pending_begin(w, &p, &locked);
+    if (code == BASE_E_STATE)
+        base_fail(err, code, "%s. Nothing was undone", locked.msg);
+    else
+        code = apply(w, ret_summary, err); /* without a data folder nobody writes several files */
+    tool__pending_end(&p);
     return code;
 }

@@ -12,13 +12,11 @@
 #include "tools/guard/obeyed.h"
 #include "tools/tree/foreign.h"
 #include "tools/tree/leftover.h"
+#include "tools/tree/pending.h"
 #include "tools/refactor/changes.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -155,72 +153,6 @@ void tool__changes_preview(tool_workspace *w, tool_changes *c, const char *headl
 
 /* ---- the file that names what is under way ---- */
 
-typedef struct pending {
-    char *path, *lock;
-    int fd; /* of the lock, held; -1: not */
-} pending;
-
-static bool is_named(int fd, const char *path)
-{
-    struct stat opened, there;
-    return !fstat(fd, &opened) && !lstat(path, &there) && opened.st_dev == there.st_dev &&
-           opened.st_ino == there.st_ino;
-}
-
-/*
- * Whoever holds the lock removes its file. So a lock that was waited for between its opening and its taking may
- * be one without a name by now, which the next one would not see: it counts only while the name leads to it.
- */
-static int take_lock(const char *path, base_err *err)
-{
-    for (;;) {
-        const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0) {
-            base_fail_sys(err, "%s", path);
-            return -1;
-        }
-        const bool is_mine = !flock(fd, LOCK_EX | LOCK_NB);
-        if (is_mine && is_named(fd, path)) return fd;
-        close(fd);
-        if (!is_mine) {
-            base_fail(err, BASE_E_STATE, "another kvist is writing files of this tree");
-            return -1;
-        }
-    }
-}
-
-/* Names the files of this tree's operation and takes the lock; false: somebody else holds it, or no folder. */
-static bool pending_open(const tool_workspace *w, pending *p, base_err *err)
-{
-    char hash[65], *folder = base_fs_home(BASE_HOME_DATA, "pending");
-    base_buf text = {0};
-    *p = (pending){.fd = -1};
-    if (!folder || base_fs_mkdirs(folder, err)) {
-        if (!folder) base_fail(err, BASE_E_STATE, "there is no data folder");
-        free(folder);
-        return false;
-    }
-    base_sha256_hex(w->root.path, strlen(w->root.path), hash);
-    base_buf_printf(&text, "%s/%.32s", folder, hash);
-    p->path = base_buf_take(&text);
-    base_buf_printf(&text, "%s.lock", p->path);
-    p->lock = base_buf_take(&text);
-    free(folder);
-    p->fd = take_lock(p->lock, err);
-    return p->fd >= 0;
-}
-
-static void pending_close(pending *p)
-{
-    if (p->fd >= 0) {
-        unlink(p->lock);
-        close(p->fd);
-    }
-    free(p->path);
-    free(p->lock);
-    *p = (pending){.fd = -1};
-}
-
 /* "": no file. */
 static const char *version_of(const base_buf *text, char version[65])
 {
@@ -231,7 +163,7 @@ static const char *version_of(const base_buf *text, char version[65])
 
 /* One line a file, as the undo journal writes it; the first line says where the objects are. */
 static int pending_write(
-    const pending *p, const tool_workspace *w, const tool_changes *c, const mode_t *modes, base_err *err)
+    const tool_pending *p, const tool_workspace *w, const tool_changes *c, const mode_t *modes, base_err *err)
 {
     base_buf text = {0};
     base_buf_printf(&text, "objects %s\n", tool__undo_objects(w->undo));
@@ -248,7 +180,7 @@ static int pending_write(
     return code;
 }
 
-static void pending_done(const pending *p)
+static void pending_done(const tool_pending *p)
 {
     unlink(p->path);
 }
@@ -296,7 +228,7 @@ static int read_object(const char *folder, const char *hash, base_buf *out, base
 }
 
 /* What a killed writer named is put back; the lock is held. Sentences about it go to `notes`. */
-static void recover(tool_workspace *w, const pending *p, base_buf *notes)
+static void recover(tool_workspace *w, const tool_pending *p, base_buf *notes)
 {
     base_err err = {0};
     base_buf text = {0};
@@ -347,15 +279,15 @@ out:
 
 void tool_workspace_recover(tool_workspace *w)
 {
-    pending p;
+    tool_pending p;
     base_err err = {0};
     char *home = base_fs_home(BASE_HOME_DATA, "pending");
     const bool may_be = home && base_fs_exists(home);
     if (may_be) tool__leftover_remove_all(w);
     free(home);
-    if (!may_be || !pending_open(w, &p, &err)) return; /* locked: its writer lives */
-    recover(w, &p, &w->notes);
-    pending_close(&p);
+    if (!may_be) return;
+    if (!tool__pending_begin(w, &p, &err)) recover(w, &p, &w->notes); /* else its writer lives */
+    tool__pending_end(&p);
 }
 
 /* ---- writing ---- */
@@ -475,10 +407,10 @@ int tool__changes_run(tool_workspace *w, const tool_call *call, const tool_limit
     mode_t *modes = base_xcalloc(c->n, sizeof *modes);
     size_t n_written = 0;
     base_err why = {0};
-    pending p = {.fd = -1};
+    tool_pending p = {.fd = -1};
     ret->exit_code = -1;
     int code = check_all(w, c, modes, &why);
-    if (!code && !pending_open(w, &p, &why)) code = why.code ? why.code : BASE_E_STATE;
+    if (!code) code = tool__pending_begin(w, &p, &why);
     if (!code && base_fs_exists(p.path)) { /* another one was killed since this one began */
         recover(w, &p, &w->news);
         if (base_fs_exists(p.path))
@@ -507,7 +439,7 @@ int tool__changes_run(tool_workspace *w, const tool_call *call, const tool_limit
         tool__step("done");
         say_done(w, c, ret);
     }
-    pending_close(&p);
+    tool__pending_end(&p);
     free(modes);
     (void)err;
     return BASE_OK;
