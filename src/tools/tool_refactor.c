@@ -44,6 +44,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         .value = tool__string(call, "value"),
         .at = tool__integer(call, "at", 0, 0, 64),
         .unsure = tool__boolean(call, "unsure"),
+        .keep = tool__boolean(call, "keep"),
         .text = tool__boolean(call, "text"),
         .no_text = base_json_get(call->arguments, "text") && !tool__boolean(call, "text")};
     refactor_operation *fn = NULL;
@@ -84,6 +85,7 @@ static const tool_argument arguments[] = {
     {"at", TOOL_ARGUMENT_INTEGER, false, "place of the parameter", NULL, TOOL_FOR_ALL},
     {"path", TOOL_ARGUMENT_PATH, false, "file of the definition", NULL, TOOL_FOR_ALL},
     {"with", TOOL_ARGUMENT_STRING, false, "others that move along", NULL, TOOL_FOR_ALL},
+    {"keep", TOOL_ARGUMENT_BOOLEAN, false, "old place gives it still", NULL, TOOL_FOR_ALL},
     {"unsure", TOOL_ARGUMENT_BOOLEAN, false, "places that are not sure too", NULL, TOOL_FOR_ALL},
     {"text", TOOL_ARGUMENT_BOOLEAN, false, "comments, strings, documents too", NULL, TOOL_FOR_ALL},
     {0},

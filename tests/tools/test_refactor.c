@@ -713,6 +713,40 @@ static void test_refactor__move_takes_what_is_needed(void **state)
     tree_remove(&t);
 }
 
+/* "keep": the old place imports back what went, also what nothing there uses, and never in a circle. */
+static void test_refactor__move_keeps_the_old_place(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "shop/__init__.py", "from .page import *\n");
+    tree_put(&t, "shop/page.py",
+        "\"\"\"Pages.\"\"\"\n\nimport re\n\n__all__ = ['strip', 'title']\nBLANK = ' '\n\n\n"
+        "def strip(text):\n    return text.strip(BLANK)\n\n\ndef plain(text):\n    return re.sub('!', '', text)\n\n\n"
+        "def loud(text):\n    return own(text)\n\n\ndef own(text):\n    return text\n\n\n"
+        "def title(text):\n    return plain(text) + BLANK + own(text)\n");
+    tree_put(&t, "shop/words.py", "def word():\n    return 1\n");
+    tree_put(&t, "m.c", "int far(void)\n{\n    return 1;\n}\n");
+    tree_put(&t, "n.c", "int n;\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"move\",\"name\":\"loud\",\"to\":\"shop/words.py\",\"keep\":true}",
+        TOOL_REFUSED, "the old place is to hand on what goes");
+    char *said = refactor_with(&t,
+        "{\"operation\":\"move\",\"name\":\"strip\",\"with\":\"plain\",\"to\":\"shop/words.py\",\"keep\":true}",
+        TOOL_OK);
+    assert_contains(said, "shop/page.py imports it back: importing it from there goes on working.");
+    free(said);
+    expect(&t, "shop/page.py",
+        "\"\"\"Pages.\"\"\"\n\nimport re\nfrom .words import plain, BLANK\nfrom .words import strip  # noqa: F401\n\n"
+        "__all__ = ['strip', 'title']\n\n\n"
+        "def loud(text):\n    return own(text)\n\n\ndef own(text):\n    return text\n\n\n"
+        "def title(text):\n    return plain(text) + BLANK + own(text)\n");
+    said =
+        refactor_with(&t, "{\"operation\":\"move\",\"name\":\"far\",\"to\":\"n.c\",\"keep\":true}", TOOL_OK);
+    assert_contains(said, "What declares it declares it as before.");
+    free(said);
+    tree_remove(&t);
+}
+
 /* What only the moved definition uses goes along by itself; what others use stays, and is imported where the language can. */
 static void test_refactor__move_takes_along_what_nothing_else_uses(void **state)
 {
@@ -802,6 +836,7 @@ int main(void)
         cmocka_unit_test(test_refactor__move_takes_exports_along),
         cmocka_unit_test(test_refactor__move_finds_the_file_that_is_meant),
         cmocka_unit_test(test_refactor__move_takes_what_is_needed),
+        cmocka_unit_test(test_refactor__move_keeps_the_old_place),
         cmocka_unit_test(test_refactor__move_takes_along_what_nothing_else_uses),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "refactor");

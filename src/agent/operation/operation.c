@@ -401,9 +401,11 @@ static void put_instead(const agent *a, const char *request, const char *gone, b
     agent_instead_words_free(&w);
 }
 
-static void put_text(const char *operation, const char *request, base_buf *json)
+/* What the request says of comments or of the old place. */
+static void put_besides(const char *operation, const char *request, base_buf *json)
 {
     if (!strcmp(operation, "rename")) agent__put_text_words(request, json);
+    if (!strcmp(operation, "move")) agent__put_keep_words(request, json);
 }
 
 /* The call of a renaming or a move of one definition, as far as the request says it; false: not even which. */
@@ -427,7 +429,7 @@ static bool put_way(const agent *a, const struct operation *o, const char *name,
     else if (is_known)
         base_buf_puts(json, ", \"to\": \"");
     if (is_known && to && path) agent__put_member(json, "path", path);
-    if (is_known && to) put_text(o->name, request, json);
+    if (is_known && to) put_besides(o->name, request, json);
     free(to);
     free(from);
     free(path);
@@ -441,7 +443,7 @@ static bool open_wording(const agent *a, const char *request, base_buf *json)
     const bool is_open = agent__read_wording(a, request, &w);
     if (is_open) agent__begin_refactor(json, w.operation, w.name);
     if (is_open && w.to) agent__put_member(json, "to", w.to);
-    if (is_open && w.to) put_text(w.operation, request, json);
+    if (is_open && w.to) put_besides(w.operation, request, json);
     if (is_open && !strcmp(w.operation, "delete")) put_instead(a, request, w.name, json);
     agent_operation_words_free(&w);
     return is_open;
@@ -459,7 +461,7 @@ static void put_next_listed(agent *a, const char *request, base_buf *json)
     else if (strcmp(l->operation, "delete") != 0)
         base_buf_puts(json, ", \"to\": \"");
     if (l->to && l->path) agent__put_member(json, "path", l->path);
-    if (l->to) put_text(l->operation, request, json);
+    if (l->to) put_besides(l->operation, request, json);
 }
 
 bool agent__has_operation_left(const agent *a)
@@ -501,7 +503,7 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
         const uint32_t n = x->n_listed;
         const bool is_delete = !strcmp(o->name, "delete");
         const bool is_one = !done && n == 1;
-        const bool go_together = !done && n > 1 && agent__open_moved_together(a, &json);
+        const bool go_together = !done && n > 1 && agent__open_moved_together(a, request, &json);
         if (!go_together && (n > 1 || is_parameter)) {
             put_next_listed(a, request, &json);
         } else if (is_one && is_delete) {

@@ -46,7 +46,7 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 /* The call of an operation that the request says whole: an inlining, a group that moves, a parameter for keywords alone. */
 bool agent__open_whole(const agent *a, const char *request, base_buf *json);
 /* Of asked.listed, where all go from one file to one: their call, and one is left of the list. false: they do not. */
-bool agent__open_moved_together(agent *a, base_buf *json);
+bool agent__open_moved_together(agent *a, const char *request, base_buf *json);
 
 /* --- parameter.c --- */
 /* A function of the tree, and what its callers give. agent__function_free. */
@@ -93,6 +93,8 @@ void agent__begin_refactor(base_buf *json, const char *operation, const char *na
 bool agent__asks_for_text(const char *request);
 /* What the request says of them, as a further member of a rename's call: "text": true, false, or nothing. */
 void agent__put_text_words(const char *request, base_buf *json);
+/* The same of a move's: "keep": true where what goes is to be found in the old place too. */
+void agent__put_keep_words(const char *request, base_buf *json);
 /* The word is a definition of the tree. */
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w);
 /*

@@ -48,6 +48,26 @@ void agent__put_text_words(const char *request, base_buf *json)
         base_buf_printf(json, ", \"text\": %s", leaves_text(request) ? "false" : "true");
 }
 
+/* "Importing it from a.py has to go on working", "keep a re-export", "a.py should still export it" */
+static bool keeps_old_place(const char *request)
+{
+    static const char *const wholly[] = {
+        "reexport", "re-export", "re-exports", "re-exported", "reexports", "re-exporting", NULL};
+    static const char *const bringing[] = {"import", "imports", "importing", "imported", "importable",
+        "export", "exports", "exported", "accessible", "available", "reachable", "compatible",
+        "compatibility", NULL};
+    static const char *const lasting[] = {"on", "keep", "keeps", "still", "continue", "continues", "remain",
+        "remains", "stay", "stays", "break", "backward", "backwards", "old", "compatible", "compatibility",
+        NULL};
+    return agent__has_any_word(request, wholly) ||
+           (agent__has_any_word(request, bringing) && agent__has_any_word(request, lasting));
+}
+
+void agent__put_keep_words(const char *request, base_buf *json)
+{
+    if (keeps_old_place(request)) base_buf_puts(json, ", \"keep\": true");
+}
+
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w)
 {
     char *name = agent__copy_word(text, w);

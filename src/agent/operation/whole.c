@@ -202,6 +202,7 @@ static bool open_group(const agent *a, const char *request, base_buf *json)
     if (n_found) agent__put_member(json, "to", to);
     if (n_found) agent__put_member(json, "path", from);
     if (with.len) agent__put_member(json, "with", with.data);
+    if (n_found) agent__put_keep_words(request, json);
     code_file_free(f);
     free(g.pattern);
     free(from);
@@ -221,7 +222,7 @@ bool agent__open_whole(const agent *a, const char *request, base_buf *json)
            open_group(a, request, json);
 }
 
-bool agent__open_moved_together(agent *a, base_buf *json)
+bool agent__open_moved_together(agent *a, const char *request, base_buf *json)
 {
     agent_asked *x = &a->asked;
     base_buf with = {0};
@@ -241,6 +242,7 @@ bool agent__open_moved_together(agent *a, base_buf *json)
         agent__put_member(json, "to", x->listed[0].to);
         agent__put_member(json, "path", places[0].path);
         agent__put_member(json, "with", with.data);
+        agent__put_keep_words(request, json);
         for (uint32_t i = 1; i < x->n_listed; i++) agent__listed_free(&x->listed[i]);
         x->n_listed = x->n_begun = 1;
     }

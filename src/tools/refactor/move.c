@@ -429,9 +429,19 @@ static void put_names(const mover *m, base_buf *out)
         base_buf_printf(out, "%s%s", !i ? "" : i + 1 < m->n_parts ? ", " : " and ", m->parts[i]->name);
 }
 
+/* What becomes of the wish that the old place goes on giving it. */
+static void put_kept(refactor_family family, const char *source, base_buf *out)
+{
+    if (family == REFACTOR_PYTHON)
+        base_buf_printf(out, "%s imports it back: importing it from there goes on working.\n", source);
+    else
+        base_buf_puts(out, family == REFACTOR_GO ? "Its package has it as before.\n"
+                                                 : "What declares it declares it as before.\n");
+}
+
 bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
 {
-    mover m = {.x = x, .from = x->target.in};
+    mover m = {.x = x, .from = x->target.in, .is_kept = q->keep};
     const refactor_family family = m.from->language->family;
     bool is_good = read_place(&m, q) && read_parts(&m, q->with);
     if (is_good) {
@@ -458,6 +468,7 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
         put_names(&m, &names);
         base_buf_printf(
             &say, "moved %s from %s to %s: %zu files changed.\n", names.data, m.from->path, m.to, ret->n);
+        if (m.is_kept) put_kept(family, m.from->path, &say);
         if (m.is_new && family == REFACTOR_C)
             base_buf_printf(&say, "%s is new: the build has to be told of it.\n", m.to);
         base_buf_printf(headline, "move %s to %s", m.n_parts > 1 ? names.data : x->name, m.to);

@@ -84,11 +84,11 @@ static bool is_used_elsewhere(const mover *m, const refactor *part)
     return is;
 }
 
-/* What stays uses what goes: the two modules of Python would import each other. */
+/* What stays uses what goes, or hands it on: the two modules of Python would import each other. */
 static bool is_cycle(const mover *m)
 {
-    bool is = false;
-    for (size_t i = 0; i < m->n_parts; i++) is |= mover__used_behind(m, m->parts[i], true) != NULL;
+    bool is = m->is_kept;
+    for (size_t i = 0; i < m->n_parts && !is; i++) is = mover__used_behind(m, m->parts[i], true) != NULL;
     return is;
 }
 

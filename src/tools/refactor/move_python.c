@@ -95,11 +95,11 @@ static void list_needs(const mover *m, base_buf *ret)
     }
 }
 
-/* What stays uses of what moves: "a, b". */
-static void list_back(const mover *m, base_buf *ret)
+/* What stays uses of what moves, or (is_other) what it only hands on: "a, b". */
+static void list_back(const mover *m, bool is_other, base_buf *ret)
 {
     for (size_t i = 0; i < m->n_parts; i++)
-        if (mover__used_behind(m, m->parts[i], true))
+        if ((mover__used_behind(m, m->parts[i], !m->is_kept) != NULL) != is_other)
             base_buf_printf(ret, "%s%s", ret->len ? ", " : "", m->parts[i]->name);
 }
 
@@ -121,16 +121,19 @@ static bool check_stars(const mover *m)
 bool mover__python_heads(mover *m)
 {
     static const char future[] = "from __future__ import annotations";
-    base_buf needs = {0}, back = {0};
+    base_buf needs = {0}, back = {0}, kept = {0};
     if (m->is_new && mover__has_line(&m->from->file.text, future, sizeof future - 1))
         base_buf_printf(&m->heads, "%s\n", future);
     bool is_good = add_imports(m);
     list_needs(m, &needs);
-    list_back(m, &back);
-    if (is_good && needs.len && back.len)
+    list_back(m, false, &back);
+    if (m->is_kept) list_back(m, true, &kept);
+    if (is_good && needs.len && (back.len || kept.len))
         is_good = mover__refuse_needs(m, &needs,
-            "they stay, and what stays uses it, so the two modules "
-            "would import each other; move these first, or all of them");
+            back.len ? "they stay, and what stays uses it, so the two modules "
+                       "would import each other; move these first, or all of them"
+                     : "they stay, and the old place is to hand on what goes, so the two modules "
+                       "would import each other; move these too");
     if (is_good && needs.len) {
         base_buf line = {0};
         char *module = module_name(m, m->to, m->from->path);
@@ -139,14 +142,16 @@ bool mover__python_heads(mover *m)
         base_buf_free(&line);
         free(module);
     }
-    is_good = is_good && check_stars(m);
-    if (is_good && back.len) {
-        char *module = module_name(m, m->from->path, m->to);
-        base_buf_printf(&m->back, "from %s import %s\n", module, back.data);
-        free(module);
-    }
+    is_good = is_good && (m->is_kept || check_stars(m));
+    char *module = module_name(m, m->from->path, m->to);
+    if (is_good && back.len) base_buf_printf(&m->back, "from %s import %s\n", module, back.data);
+    /* Linters take an import that nothing uses for a mistake: F401 is pyflakes' number for it. */
+    if (is_good && kept.len)
+        base_buf_printf(&m->back, "from %s import %s  # noqa: F401\n", module, kept.data);
+    free(module);
     base_buf_free(&needs);
     base_buf_free(&back);
+    base_buf_free(&kept);
     return is_good;
 }
 
@@ -292,6 +297,11 @@ static int compare_cuts(const void *a, const void *b)
 
 void mover__python_exports(mover *m, base_buf *target)
 {
+    if (m->is_kept) { /* the source's list stays as it is */
+        for (size_t i = 0; i < m->n_parts; i++)
+            if (exported_in_source(m->parts[i])) export_in_target(target, m->parts[i]->name);
+        return;
+    }
     mover_cut *items = base_xcalloc(m->n_parts, sizeof *items);
     size_t n = 0;
     for (size_t i = 0; i < m->n_parts; i++) {

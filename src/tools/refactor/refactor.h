@@ -386,6 +386,7 @@ typedef struct refactor_request {
     const char *parameter, *value;
     int64_t at; /* its 1-based place */
     bool unsure, text, no_text;
+    bool keep; /* move: the old place goes on giving what went */
 } refactor_request;
 /* Prepares *ret and its headline; false: *x->result says why not. */
 typedef bool refactor_operation(
