@@ -80,10 +80,13 @@ static void test_new_test__its_subject_is_imported_where_nothing_is_of_its_modul
         put_file("pkg/__init__.py", init.data);
         put_file("test_all.py", tests.data);
         host h = new_host();
-        agent_session *s = open_session(&h, ANSWER("3)") ADDED, AGENT_MODE_ALL, NULL, false);
+        agent_session *s =
+            open_session(&h, ANSWER("3)\n    assert is_odd(5)") ADDED, AGENT_MODE_ALL, NULL, false);
         submit(s, &h, "Add a test for is_odd to test_all.py");
         char *now = get_file("test_all.py");
-        if (!strstr(now, "    assert is_odd(3)\n") || !strstr(now, cases[i].imports))
+        const char *import = strstr(now, "import is_odd\n");
+        if (!strstr(now, "    assert is_odd(3)\n") || !strstr(now, cases[i].imports) ||
+            (import && strstr(import + 1, "import is_odd\n")))
             fail_msg("%s\n%s", now, h.json.data);
         free(now);
         agent_session_close(s);
@@ -219,6 +222,61 @@ static void test_new_test__of_c_runs_with_the_others(void **state)
     char *tests = get_file("test.c");
     if (!strstr(tests, "static void\ntest_list_len() {\n  assert(list_len() == 0);\n}\n") ||
         !strstr(tests, "  test_list_at();\n  test_list_len();\n  return 0;"))
+        fail_msg("%s\n%s", tests, h.json.data);
+    free(tests);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* It begins with what makes the object that its subject is given, as a test beside it does, and is called as that one is. */
+static void test_new_test__of_c_makes_what_its_subject_is_given(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("bag.h",
+        "typedef struct bag { int n; } bag;\nbag *bag_new(int n);\nvoid bag_put(bag *b, const char *s);\nint bag_len(const bag *b);\n");
+    put_file("bag.c",
+        "#include \"bag.h\"\n\nvoid bag_put(bag *b, const char *s)\n{\n    b->n++;\n}\n\nint bag_len(const bag *b)\n{\n    return b->n;\n}\n");
+    put_file("test_bag.c", "#include \"bag.h\"\n\n"
+                           "void Test_bag_put(Case *c)\n{\n"
+                           "    int i;\n    bag *b;\n\n"
+                           "    /* NULL */\n    bag_put(0, 0);\n"
+                           "    b = bag_new(3);\n    AssertNotNull(c, b);\n"
+                           "    for (i = 0; i < 2; i++)\n        bag_put(b, \"x\");\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n    AssertInt(c, 0, bag_len(b));\n}\n```\nX\n" ADDED ADDED, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "bag_len has no test at all. Write one.");
+    char *tests = get_file("test_bag.c");
+    if (!strstr(tests,
+            "void Test_bag_len(Case *c)\n{\n    bag *b;\n\n    b = bag_new(3);\n    AssertNotNull(c, b);\n"
+            "    AssertInt(c, 0, bag_len(b));\n}\n"))
+        fail_msg("%s\n%s", tests, h.json.data);
+    free(tests);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* In Go with the check of the error that it may give. */
+static void test_new_test__of_go_makes_what_its_subject_is_given(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("go.mod", "module bag\n");
+    put_file("bag.go",
+        "package bag\n\ntype Bag struct{ n int }\n\nfunc New(n int) (*Bag, error) { return &Bag{n}, nil }\n\n"
+        "func (b *Bag) Put() {\n\tb.n++\n}\n\nfunc (b *Bag) Len() int {\n\treturn b.n\n}\n");
+    put_file("bag_test.go",
+        "package bag\n\nimport \"testing\"\n\nfunc TestPut(t *testing.T) {\n\tvar n int\n"
+        "\tb, err := NewBag(3)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tb.Put()\n\tn++\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n\tif b.Len() != 3 {\n\t\tt.Error(b.Len())\n\t}\n}\n```\nX\n" ADDED ADDED, AGENT_MODE_ALL,
+        NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a test for Bag.Len.");
+    char *tests = get_file("bag_test.go");
+    if (!strstr(tests,
+            "func TestLen(t *testing.T) {\n\tb, err := NewBag(3)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tif b.Len() != 3 {\n"))
         fail_msg("%s\n%s", tests, h.json.data);
     free(tests);
     agent_session_close(s);
@@ -634,6 +692,8 @@ int main(int argc, char **argv)
         TEST_CASE(test_new_test__of_c_is_a_further_call_where_tests_are_calls),
         TEST_CASE(test_new_test__of_a_member_that_is_called_like_an_operation),
         TEST_CASE(test_new_test__of_c_runs_with_the_others),
+        TEST_CASE(test_new_test__of_c_makes_what_its_subject_is_given),
+        TEST_CASE(test_new_test__of_go_makes_what_its_subject_is_given),
         TEST_CASE(test_new_test__of_c_goes_into_the_tests_without_the_prefix),
         TEST_CASE(test_new_test__is_in_its_subject_s_language),
     };

@@ -82,6 +82,14 @@ static void test_new_test__faults_are_small_and_of_each_kind(void **state)
             {"if (a != 'x' && b > 10) return \"no\";", "if (a == 'x' && b > 11) return \"no\";",
                 "if (a == 'x' && b <= 10) return \"no\";"}},
         {"rust", "s.len()", {NULL}},
+        {"c", "void f(T *a) {\n    T *b = a;\n    a->n = 0;\n    free(b);\n    if (a == b)\n        g(a);\n}",
+            {"void f(T *a) {\n    T *b = a;\n    a->n = 0;\n    free(b);\n    if (a != b)\n        g(a);\n}",
+                "void f(T *a) {\n    T *b = a;\n    a->n = 1;\n    free(b);\n    if (a == b)\n        g(a);\n}",
+                "void f(T *a) {\n    T *b = a;\n    a->n = 0;\n    free(b);\n    if (a == b)\n        ;\n}"}},
+        {"python", "def f(self, x):\n    n = x\n    print(n)\n    self.n = n\n    return n",
+            {"def f(self, x):\n    n = x\n    print(n)\n    pass\n    return n"}},
+        {"go", "func (c *C) F() {\n\tn := c.n\n\tc.Lock()\n\tc.g(n)\n}",
+            {"func (c *C) F() {\n\tn := c.n\n\tc.Lock()\n\t\n}"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         agent_mutant all[3];

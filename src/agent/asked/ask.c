@@ -180,6 +180,7 @@ void agent__asked_free(agent *a)
     free(t->begins);
     free(t->rows);
     free(t->head);
+    free(t->setup);
     free(t->fault);
     *x = (agent_asked){0};
 }

@@ -21,6 +21,7 @@ typedef struct neighbour {
     char *test;                   /* the test that calls the subject; NULL: none is known */
     base_buf text;                /* of the file */
     char *begins;                 /* how a new test goes on behind its name; NULL: not known */
+    char *setup;                  /* lines that make what the subject is given; NULL: not known */
     size_t from, to;              /* bytes of the test, whole lines, as many as are shown */
     uint32_t line_end;
 } neighbour;
@@ -32,6 +33,7 @@ static void neighbour_free(neighbour *e)
     free(e->path);
     free(e->test);
     free(e->begins);
+    free(e->setup);
     base_buf_free(&e->text);
 }
 
@@ -68,7 +70,7 @@ static void measure(neighbour *e, const code_definition *d)
 /* A name like the example's that the tree does not have: test_get_key, TestGetKey. */
 static char *name_like(const agent *a, const char *example, const char *subject, bool is_rust)
 {
-    bool is_snake = is_rust || !strncmp(example, "test_", 5);
+    bool is_snake = is_rust || !strncasecmp(example, "test_", 5);
     base_buf name = {0};
     const bool is_called_test = !strncasecmp(example, "test", 4);
     base_buf_add(&name, is_rust ? "test_" : is_called_test ? example : "test", is_snake ? 5 : 4);
@@ -194,6 +196,8 @@ static int append_beside(agent *a, neighbour *e, const code_definition *d, const
         t->begins = e->begins;
         e->begins = NULL;
         t->head = head_of(e->path, &e->text, d, t->name);
+        t->setup = e->setup;
+        e->setup = NULL;
     }
     t->has_value = t->assertion && strchr("'\"[{", t->assertion[strlen(t->assertion) - 1]);
     if (!agent__set_test_file(a, e->path)) agent__find_judge(a, e->path);
@@ -208,8 +212,8 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     int rc = 0;
     if (a->asked.test && find_example(a, request, &e)) {
         code_file *f = code_parse(tool_workspace_grammars(a->workspace), e.path, e.text.data, e.text.len);
-        const code_definition *d =
-            agent__nearest_test(a, f, e.path, &e.text, e.test, e.subject, e.subject_path, &e.begins);
+        const code_definition *d = agent__nearest_test(
+            a, f, e.path, &e.text, e.test, e.subject, e.subject_path, &e.begins, &e.setup);
         const bool is_test = d && agent__is_test_definition(d, e.path, &e.text);
         if (is_test) rc = agent__append_call_test(a, e.path, &e.text, d, plain_subject(&e), request, err);
         if (!rc && !t->path && is_test)

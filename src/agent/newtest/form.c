@@ -175,10 +175,10 @@ const char *agent__opening_of_type(base_str type, bool is_python)
 {
     static const struct {
         const char *type, *opens, *python;
-    } openings[] = {{"str", "\"", "'"}, {"bytes", "", "b'"}, {"&str", "\"", "'"}, {"string", "\"", "'"},
-        {"list", "", "["}, {"List", "", "["}, {"Sequence", "", "["}, {"Iterable", "", "["},
-        {"Collection", "", "["}, {"Sized", "", "["}, {"dict", "", "{"}, {"Dict", "", "{"},
-        {"Mapping", "", "{"}};
+    } openings[] = {{"str", "\"", "'"}, {"AnyStr", "", "'"}, {"Optional[str]", "", "'"}, {"bytes", "", "b'"},
+        {"&str", "\"", "'"}, {"string", "\"", "'"}, {"list", "", "["}, {"List", "", "["},
+        {"Sequence", "", "["}, {"Iterable", "", "["}, {"Collection", "", "["}, {"Sized", "", "["},
+        {"dict", "", "{"}, {"Dict", "", "{"}, {"Mapping", "", "{"}};
     size_t n = 0; /* "List" of "List[int]" */
     while (n < type.len && !isspace((unsigned char)type.ptr[n]) && type.ptr[n] != '[') n++;
     for (size_t i = 0; i < sizeof openings / sizeof *openings; i++)

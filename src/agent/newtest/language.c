@@ -1,12 +1,39 @@
-/* A new file of tests is in its subject's language (contract: newtest.h). */
+/* What is a test in a language, and that a new file of tests is in its subject's (contract: newtest.h). */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/judge/judge.h"
 #include "agent/newtest/newtest.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "code/code.h"
+
+/* Rust: #[test] stands in front of it; a module of tests may have nothing but a macro that makes them. */
+static bool is_rust_test(const code_definition *d, const base_buf *text)
+{
+    static const char mark[] = "#[test]";
+    const bool in_tests = !strcmp(d->parent, "tests") || !strcmp(d->parent, "test");
+    return (d->name_from <= text->len && d->name_from > d->from &&
+               memmem(text->data + d->from, d->name_from - d->from, mark, sizeof mark - 1)) ||
+           (in_tests && !strcmp(d->what, "macro"));
+}
+
+/* Java: @Test stands in front of it, or it is a method of JUnit 3. */
+static bool is_java_test(const code_definition *d, const base_buf *text)
+{
+    static const char mark[] = "@Test";
+    const bool has_mark = d->name_from <= text->len && d->name_from > d->from &&
+                          memmem(text->data + d->from, d->name_from - d->from, mark, sizeof mark - 1);
+    return !strcmp(d->what, "method") && (has_mark || !strncmp(d->name, "test", 4));
+}
+
+bool agent__is_test_definition(const code_definition *d, const char *path, const base_buf *text)
+{
+    if (base_ends_with(path, ".rs")) return is_rust_test(d, text);
+    if (base_ends_with(path, ".java")) return is_java_test(d, text);
+    return !strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0;
+}
 
 /* Languages whose files one runner tests together. */
 static const char *family_of(const char *path)

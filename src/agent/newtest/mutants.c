@@ -1,6 +1,6 @@
 /*
  * Small faults that are put into what a new test is of: a test that passes with all of them tests nothing. First an operator that
- * is turned, then a call at a chain's end that is left out, a denial, a number, a string, a branch that is never taken: one of a kind
+ * is turned, then a call at a chain's end that is left out, a denial, a number, a string, a branch that is never taken, a statement that is left out: one of a kind
  * before the second of one. Where the request's words are those of one line more than of others ("when the index is
  * negative", "index < 0"), the faults of that line come first, and the test has to notice one of those.
  */
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/newtest/newtest.h"
 #include "agent/words/request_words.h"
@@ -157,6 +158,64 @@ static bool add_branch(const body *b, bool is_python, agent_mutant *ret, size_t 
     return false;
 }
 
+/* What a test cannot see of a program that goes on: memory, files, locks, messages. */
+static bool is_unseen(const char *name, size_t n)
+{
+    static const char *const parts[] = {"free", "close", "log", "warn", "print", "assert", "lock", "del",
+        "destroy", "release", "exit", "abort", "va_", "debug", "trace"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !is; i++) {
+        const size_t len = strlen(parts[i]);
+        for (size_t k = 0; k + len <= n && !is; k++) is = !strncasecmp(name + k, parts[i], len);
+    }
+    return is;
+}
+
+/*
+ * Line [from, to) is a whole statement that changes something beside its own variables: a call, or what is set behind an object, a
+ * pointer or an index.
+ */
+static bool is_statement(const body *b, size_t from, size_t to, bool ends_plain)
+{
+    size_t name = from + strspn(b->plain + from, "*"), end = name, object = 0;
+    int depth = 0;
+    if (to > from && b->plain[to - 1] == ';')
+        to--;
+    else if (!ends_plain)
+        return false;
+    if (!code_is_name_byte(b->plain[name])) return false;
+    for (; end < to && (code_is_name_byte(b->plain[end]) || strchr(".[]->:", b->plain[end])); end++)
+        if (!code_is_name_byte(b->plain[end])) object = end;
+    if (code_is_keyword(b->plain + name, end - name) || is_unseen(b->plain + name, end - name)) return false;
+    for (size_t i = from; i < to; i++) depth += !!strchr("([{", b->plain[i]) - !!strchr(")]}", b->plain[i]);
+    if (depth || end >= to) return false;
+    if (b->plain[end] == '(') return b->plain[to - 1] == ')' && !memchr(b->plain + end, '{', to - end);
+    end += strspn(b->plain + end, " ");
+    const bool is_set = b->plain[end] == '=' || (strchr("+-*/|&", b->plain[end]) && b->plain[end + 1] == '=');
+    return is_set && b->plain[end + 1 + (b->plain[end] != '=')] != '=' && (object || name > from);
+}
+
+/* A statement is left out. */
+static bool add_omission(const body *b, const char *language, agent_mutant *ret, size_t *n, size_t most)
+{
+    const bool is_python = language && !strcmp(language, "python"),
+               is_go = language && !strcmp(language, "go");
+    for (size_t line = b->from, end; line < b->to; line = end + 1) {
+        const char *newline = memchr(b->plain + line, '\n', b->to - line);
+        end = newline ? (size_t)(newline - b->plain) : b->to;
+        size_t from = line, to = end;
+        while (from < to && isspace((unsigned char)b->plain[from])) from++;
+        while (to > from && isspace((unsigned char)b->plain[to - 1])) to--;
+        if (line > b->from && from < to && is_statement(b, from, to, is_python || is_go) &&
+            add(ret, n, most, from, to - from,
+                is_python ? "pass"
+                : is_go   ? ""
+                          : ";"))
+            return true;
+    }
+    return false;
+}
+
 /* --- which of them the request is about -------------------------------------------------------------------- */
 
 static bool line_says(const char *line, size_t len, const char *word, size_t n)
@@ -236,6 +295,7 @@ size_t agent__mutants(const char *language, const base_buf *text, size_t from, s
         goes_on |= add_turn(&b, denials, sizeof denials / sizeof *denials, ret, &n, most);
         goes_on |= add_literal(&b, ret, &n, most);
         goes_on |= add_branch(&b, is_python, ret, &n, most);
+        goes_on |= add_omission(&b, language, ret, &n, most);
     }
     if (about) aim(plain, text->len, about, ret, n);
     for (size_t i = wanted; i < n; i++) free(ret[i].text);
@@ -260,7 +320,7 @@ void agent__put_mutant(const base_buf *text, const agent_mutant *m, base_buf *ou
 void agent__tell_mutant(const base_buf *text, const agent_mutant *m, base_buf *out)
 {
     enum { MOST = 40 };
-    if (*m->text)
+    if (*m->text && strcmp(m->text, ";") != 0 && strcmp(m->text, "pass") != 0)
         base_buf_printf(
             out, "\"%s\" for \"%.*s\"", m->text, (int)(m->n < MOST ? m->n : MOST), text->data + m->at);
     else

@@ -12,32 +12,6 @@
 
 enum { MAX_OPENING = 1200 };
 
-/* Rust: #[test] stands in front of it; a module of tests may have nothing but a macro that makes them. */
-static bool is_rust_test(const code_definition *d, const base_buf *text)
-{
-    static const char mark[] = "#[test]";
-    const bool in_tests = !strcmp(d->parent, "tests") || !strcmp(d->parent, "test");
-    return (d->name_from <= text->len && d->name_from > d->from &&
-               memmem(text->data + d->from, d->name_from - d->from, mark, sizeof mark - 1)) ||
-           (in_tests && !strcmp(d->what, "macro"));
-}
-
-/* Java: @Test stands in front of it, or it is a method of JUnit 3. */
-static bool is_java_test(const code_definition *d, const base_buf *text)
-{
-    static const char mark[] = "@Test";
-    const bool has_mark = d->name_from <= text->len && d->name_from > d->from &&
-                          memmem(text->data + d->from, d->name_from - d->from, mark, sizeof mark - 1);
-    return !strcmp(d->what, "method") && (has_mark || !strncmp(d->name, "test", 4));
-}
-
-bool agent__is_test_definition(const code_definition *d, const char *path, const base_buf *text)
-{
-    if (base_ends_with(path, ".rs")) return is_rust_test(d, text);
-    if (base_ends_with(path, ".java")) return is_java_test(d, text);
-    return !strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0;
-}
-
 /* What is tested, and the file that it stands in. */
 typedef struct subject {
     base_buf text;
@@ -164,7 +138,7 @@ static char *opening_like(
 
 const code_definition *agent__nearest_test(const agent *a, const code_file *f, const char *path,
     const base_buf *text, const char *name, const char *subject_name, const char *subject_path,
-    char **ret_opening)
+    char **ret_opening, char **ret_setup)
 {
     const code_definition *best = NULL;
     unsigned most = 0;
@@ -194,6 +168,7 @@ const code_definition *agent__nearest_test(const agent *a, const code_file *f, c
         most = near > most ? near : most;
         free(opening);
     }
+    *ret_setup = agent__find_setup(&s.text, s.d, path, f, text, best);
     subject_free(&s);
     return best;
 }

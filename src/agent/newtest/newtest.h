@@ -72,6 +72,8 @@ int agent__append_call_test(agent *a, const char *path, const base_buf *text, co
     const char *subject, const char *request, base_err *err);
 
 /* --- language.c --- */
+/* Is it a test, by what its language has as one? */
+bool agent__is_test_definition(const code_definition *d, const char *path, const base_buf *text);
 /*
  * Why a new file of tests is in the wrong language: its subject's is another, and the tree has tests in that or none in this one. The
  * caller frees; NULL: nothing is against it, or it is no new file of tests.
@@ -119,17 +121,23 @@ void agent__mutants_free(agent_mutant *all, size_t n);
 void agent__put_mutant(const base_buf *text, const agent_mutant *m, base_buf *out);
 void agent__tell_mutant(const base_buf *text, const agent_mutant *m, base_buf *out);
 
+/* --- setup.c --- */
+/*
+ * The lines with which the nearest test of a file of C or Go, else its first one that does, makes an object of a type that the subject
+ * d is given: "    dictionary *dic;\n\n    dic = dictionary_new(1);\n". The caller frees; NULL: none does. Pure.
+ */
+char *agent__find_setup(const base_buf *subject, const code_definition *d, const char *path,
+    const code_file *f, const base_buf *tests, const code_definition *nearest);
+
 /* --- near.c --- */
-/* Is it a test, by what its language has as one? */
-bool agent__is_test_definition(const code_definition *d, const char *path, const base_buf *text);
 /*
  * The definition called `name` (NULL: the test that calls most of what is near to the subject, of several the last) in
  * the file of tests; NULL: there is none. *ret_opening (heap): how a new test of it goes on behind its name, up to the subject's
- * arguments; NULL: the model begins it.
+ * arguments; NULL: the model begins it. *ret_setup (heap): agent__find_setup.
  */
 const code_definition *agent__nearest_test(const agent *a, const code_file *f, const char *path,
-    const base_buf *text, const char *name, const char *subject, const char *subject_path,
-    char **ret_opening);
+    const base_buf *text, const char *name, const char *subject, const char *subject_path, char **ret_opening,
+    char **ret_setup);
 
 /* --- told.c --- */
 /*

@@ -34,7 +34,7 @@ static void begin_python(const agent_new_test *t, const char *claim, base_buf *b
 
 static void begin_go(const agent_new_test *t, const char *claim, base_buf *body, base_buf *behind)
 {
-    base_buf_printf(body, "func %s(t *testing.T) {\n%s", t->name, claim);
+    base_buf_printf(body, "func %s(t *testing.T) {\n%s%s", t->name, t->setup ? t->setup : "", claim);
     if (names_subject(t, claim)) base_buf_printf(body, "\t// %s", code_last_name(t->subject));
 }
 
@@ -47,7 +47,7 @@ static void begin_rust(const agent_new_test *t, const char *claim, base_buf *bod
 /* C, Java: what is in front of a test's name is too different from tree to tree; the example's was taken. */
 static void begin_head(const agent_new_test *t, const char *claim, base_buf *body, base_buf *behind)
 {
-    base_buf_printf(body, "%s%s", t->head, claim);
+    base_buf_printf(body, "%s%s%s", t->head, t->setup ? t->setup : "", claim);
 }
 
 /* How the languages write a test; claim: a line of comment, or "". */

@@ -161,6 +161,7 @@ typedef struct agent_new_test {
     char *begins;    /* the example's lines behind its name, up to the subject's arguments; NULL: none fit */
     char *rows;      /* the example's text up to a further row of its table; NULL: it has none */
     char *head;      /* C, Java: the example's head under the new name, up to its body; NULL: neither */
+    char *setup;     /* C, Go: lines of a test beside it that make what the subject is given; NULL: none do */
     bool has_value;  /* the assertion goes on into a string or a list */
     bool
         is_file; /* JavaScript, a row: no definition; `assertion` is how its file begins, or its first lines */

@@ -13,14 +13,15 @@ static const char *const lacking[] = {"should be tested", "must be tested", "sho
     "needs a unit test", "needs tests", "could use a test", "lacks a test", "lacks tests",
     "is missing a test", "a test is missing", "a test that is missing", "test is missing", "missing test for",
     "missing tests for", "no test covers", "no test checks", "no test for", "no tests for",
-    "no unit test for", "nothing tests", "nobody tests", "never tested", "isn't tested", "is not tested",
-    "aren't tested", "are not tested", "is untested", "are untested", "isn't covered by", "is not covered by",
-    NULL};
+    "no unit test for", "nothing tests", "nobody tests", "never tested", "has no test", "has no tests",
+    "have no tests", "has no unit test", "isn't tested", "is not tested", "aren't tested", "are not tested",
+    "is untested", "are untested", "isn't covered by", "is not covered by", NULL};
 /* The same where a test is spoken of, or "one" is ordered. */
 static const char *const unchecked[] = {"nothing checks", "nothing covers", "nothing exercises",
-    "nothing verifies", "nobody checks", "tests say nothing", "tests never", "no test says", NULL};
-static const char *const ordered[] = {"write one", "add one", "please add one", "write a test", "add a test",
-    "write such a test", "add such a test", "add that", NULL};
+    "nothing verifies", "nobody checks", "tests say nothing", "tests never", "no test says",
+    "never used in a test", "in no test", "not used in any test", "by no test", NULL};
+static const char *const ordered[] = {"write one", "write some", "add one", "please add one", "write a test",
+    "add a test", "write such a test", "add such a test", "add that", NULL};
 /* What changes the code besides, or asks. */
 static const char *const others[] = {
     "fix", "implement", "refactor", "repair", "rename", "remove", "delete", "why", NULL};

@@ -36,7 +36,8 @@ void tool__import_used(tool_workspace *w, const char *path, base_str block, cons
     while ((is_python || is_rust_test) && code_next_identifier(block.ptr, block.len, &pos, &from, &to)) {
         if (from && block.ptr[from - 1] == '.') continue;
         char *name = base_xstrndup(block.ptr + from, to - from);
-        const bool is_known = code_has_identifier(old_text->data, old_text->len, name);
+        const bool is_known = code_has_identifier(old_text->data, old_text->len, name) ||
+                              code_has_identifier(block.ptr, from, name); /* looked at before */
         code_place *places = NULL;
         uint32_t n = is_known ? 0 : code_index_define(w->index, name, &places);
         const code_place *only = NULL;
