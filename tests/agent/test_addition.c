@@ -1,4 +1,5 @@
 /* The call that the program begins for what is new: an addition, an export, a test. */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "stage.h"
@@ -116,6 +117,25 @@ static void test_addition__a_new_name_is_to_come_in_any_wording(void **state)
         free_host(&h);
         base_buf_free(&call);
     }
+}
+
+/* "shop.html" is a module of Python here, and no page. */
+static void test_addition__a_module_is_named_with_dots(void **state)
+{
+    NEEDS_GRAMMAR;
+    char folder[200];
+    snprintf(folder, sizeof folder, "%s/shop", tree);
+    mkdir(folder, 0700);
+    put_file("shop/html.py", "def has_tags(s):\n    return s\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer <<X\ns):\n    return 1\n```\nX\nanswer Done.\nanswer Done.\n",
+        AGENT_MODE_EDITS, NULL, false);
+    submit(s, &h, "Add has_links to shop.html, the same as has_tags but for links.");
+    char *now = get_file("shop/html.py");
+    if (!strstr(now, "def has_links(")) fail_msg("%s\n%s", now, h.json.data);
+    free(now);
+    agent_session_close(s);
+    free_host(&h);
 }
 
 /* What other files say in the same words is copied from by a small model. */
@@ -653,6 +673,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_addition__an_addition_is_begun),
         TEST_CASE(test_addition__a_new_name_is_to_come_in_any_wording),
+        TEST_CASE(test_addition__a_module_is_named_with_dots),
         TEST_CASE(test_addition__an_addition_to_a_file_sees_that_file),
         TEST_CASE(test_addition__a_new_method_sees_what_its_type_has),
         TEST_CASE(test_addition__what_is_there_is_exported),

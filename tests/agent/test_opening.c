@@ -405,6 +405,8 @@ static void test_opening__what_a_request_says_of_a_move_is_not_asked_of_the_mode
         {"Move twice from signer.py to coder.py.", "", "coder.py", "def twice(n):"},
         {"Move `twice` into coder.py", "", "coder.py", "def twice(n):"},
         {"Move twice from signer.py to a new file coder.py and import it.", "", "coder.py", "def twice(n):"},
+        {"Move twice from signer.py to coder.py. Importing it from there has to go on working.", "",
+            "signer.py", "from coder import twice"},
         {"Rename twice to doubled everywhere", "", "signer.py", "def doubled(n):"},
         {"Rename the function twice in signer.py to `doubled`", "", "signer.py", "def doubled(n):"},
         {"The name of twice says too little. Rename it to doubled.", "", "signer.py", "def doubled(n):"},
@@ -448,6 +450,8 @@ static void test_opening__a_request_about_parameters_is_a_call(void **state)
         {"the quote argument of join should be called tail", "def join(words, sep, tail):"},
         {"drop the unused quote parameter of join", "def join(words, sep):"},
         {"add a parameter quiet to join, default false", "def join(words, sep, quote, quiet=False):"},
+        {"Give join an optional fourth parameter limit: how many it takes.",
+            "def join(words, sep, quote, limit=None):"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         host h = new_host();

@@ -135,6 +135,20 @@ static bool is_for_test(const char *request, size_t at)
     return false;
 }
 
+/* "shop.text", "w3lib.html": the file of a module of Python that is named with dots, whatever the last name looks like. NULL: none is. */
+static char *find_module(const agent *a, const char *said)
+{
+    base_buf path = {0};
+    for (const char *p = said; *p; p++) base_buf_putc(&path, *p == '.' ? '/' : *p);
+    base_buf_puts(&path, ".py");
+    char *found =
+        strchr(said, '.') && !strchr(said, '/') && said[strcspn(said, ".")] && said[strlen(said) - 1] != '.'
+            ? code_index_path(tool_workspace_index(a->workspace), path.data)
+            : NULL;
+    base_buf_free(&path);
+    return found;
+}
+
 /* A file of the tree that the request names, of a language that has functions. */
 static char *find_file(const agent *a, const char *request)
 {
@@ -143,8 +157,10 @@ static char *find_file(const agent *a, const char *request)
     for (size_t at = 0; !path && agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
         char *said = base_xstrndup(request + m.from, m.to - m.from);
         const char *language = strchr(said, '.') ? code_language(said, "", 0) : NULL;
-        if (language && !code_language_is_document(language) && !is_for_test(request, m.from))
+        const bool is_code = language && !code_language_is_document(language);
+        if (is_code && !is_for_test(request, m.from))
             path = code_index_path(tool_workspace_index(a->workspace), said);
+        if (!path && strchr(said, '.') && !is_for_test(request, m.from)) path = find_module(a, said);
         free(said);
     }
     return path;

@@ -204,6 +204,13 @@ static void put_declared(const agent_parameter_words *w, const char *language, b
         base_buf_printf(out, strcmp(language, "go") ? "%s: %s" : "%s %s", w->name, w->type);
 }
 
+/* Python: "an optional second parameter", where the request names no default: callers stay as they are. */
+static bool is_optional(const char *request, const char *language)
+{
+    static const char *const words[] = {"optional", "optionally", NULL};
+    return language && !strcmp(language, "python") && agent__has_any_word(request, words);
+}
+
 /* "Add a parameter limit to find, default 10": what the request says of it; what it does not say the model writes. */
 bool agent__open_parameter(const agent *a, const char *request, base_buf *json)
 {
@@ -221,6 +228,8 @@ bool agent__open_parameter(const agent *a, const char *request, base_buf *json)
         put_declared(&w, language ? language : "", &declared);
         if (declared.len && w.value && !strchr(declared.data, '='))
             base_buf_printf(&declared, "=%s", literal_of(language ? language : "", w.value));
+        else if (declared.len && !w.callers && !strchr(declared.data, '=') && is_optional(request, language))
+            base_buf_puts(&declared, "=None");
         if (!declared.len) {
             base_buf_puts(json, ", \"parameter\": \"");
         } else {
