@@ -713,6 +713,29 @@ static void test_refactor__move_takes_what_is_needed(void **state)
     tree_remove(&t);
 }
 
+/* A file of tests that includes the source of C sees what is static there; a name alone on its line of a list takes the line along. */
+static void test_refactor__what_is_included_and_lists_of_names(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "src/low.c",
+        "static int low(int a, char *b)\n{\n    return a + *b;\n}\n\nint use(void)\n{\n    return low(1, 0);\n}\n");
+    tree_put(
+        &t, "test/low_test.c", "#include \"../src/low.c\"\n\nvoid test(void)\n{\n    check(low(2, 0));\n}\n");
+    tree_put(&t, "other.c",
+        "static int low(int a)\n{\n    return a;\n}\n\nint f(void)\n{\n    return low(3);\n}\n");
+    tree_put(&t, "a.py", "def old():\n    return 1\n\n\ndef kept():\n    return 2\n");
+    tree_put(&t, "b.py", "from a import (\n    old,\n    kept,\n)\n\nprint(kept())\n");
+    tree_open(&t);
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"src/low.c:low\",\"parameter\":\"2,1\"}", TOOL_OK));
+    expect(
+        &t, "test/low_test.c", "#include \"../src/low.c\"\n\nvoid test(void)\n{\n    check(low(0, 2));\n}\n");
+    free(refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"old\"}", TOOL_OK));
+    expect(&t, "b.py", "from a import (\n    kept,\n)\n\nprint(kept())\n");
+    tree_remove(&t);
+}
+
 /* "keep": the old place imports back what went, also what nothing there uses, and never in a circle. */
 static void test_refactor__move_keeps_the_old_place(void **state)
 {
@@ -836,6 +859,7 @@ int main(void)
         cmocka_unit_test(test_refactor__move_takes_exports_along),
         cmocka_unit_test(test_refactor__move_finds_the_file_that_is_meant),
         cmocka_unit_test(test_refactor__move_takes_what_is_needed),
+        cmocka_unit_test(test_refactor__what_is_included_and_lists_of_names),
         cmocka_unit_test(test_refactor__move_keeps_the_old_place),
         cmocka_unit_test(test_refactor__move_takes_along_what_nothing_else_uses),
     };

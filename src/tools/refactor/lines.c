@@ -78,7 +78,11 @@ bool refactor__item_extent(const base_buf *text, uint32_t *from, uint32_t *to)
     if (b < text->len && s[b] == ',') {
         b++;
         while (b < text->len && (s[b] == ' ' || s[b] == '\t')) b++;
-        *to = b;
+        const uint32_t line = (uint32_t)tool__line_begin(s, *from);
+        const bool is_alone =
+            line > 0 && b < text->len && strchr("\r\n", s[b]) && tool__is_blank(s, line, *from);
+        if (is_alone) *from = line;
+        *to = is_alone ? (uint32_t)tool__line_end(s, text->len, b) + 1 : b;
         return true;
     }
     while (a > 0 && strchr(" \t\r\n", s[a - 1])) a--;

@@ -2,6 +2,7 @@
 #include "tools/refactor/refactor.h"
 #include "base/path.h"
 
+#include <stddef.h>
 #include <string.h>
 
 bool refactor__ends_with_path(const char *path, const char *end)
@@ -50,6 +51,20 @@ bool refactor__is_same_package(const refactor_file *a, const refactor_file *b)
     size_t n, m;
     const char *x = refactor__package(a, &n), *y = refactor__package(b, &m);
     return n == m && (n == 0 || memcmp(x, y, n) == 0);
+}
+
+bool refactor__includes(const refactor_file *f, const char *path)
+{
+    static const char word[] = "#include \"";
+    const char *name = base_path_name(path), *at = f->file.text.data;
+    const size_t n = strlen(name);
+    bool is = false;
+    for (; at && !is && (at = strstr(at, word)) != NULL; at++) {
+        const char *from = at + sizeof word - 1, *end = from + strcspn(from, "\"\n");
+        is = *end == '"' && (size_t)(end - from) >= n && !memcmp(end - n, name, n) &&
+             ((size_t)(end - from) == n || end[-(ptrdiff_t)n - 1] == '/');
+    }
+    return is;
 }
 
 bool refactor__is_external_test(const refactor_file *f)

@@ -180,6 +180,8 @@ bool refactor__find_room(const refactor *x, uint32_t *ret_from, uint32_t *ret_to
 bool refactor__ends_with_path(const char *path, const char *end);
 /* "a/b/../c" and "./c", seen from a file, as paths are listed; heap, or NULL above the root. */
 char *refactor__join_path(const char *from, const char *relative);
+/* C: does the file include one that is called as the one at `path`: #include "list.c"? */
+bool refactor__includes(const refactor_file *f, const char *path);
 /* Go: package x_test beside package x, which it imports. */
 bool refactor__is_external_test(const refactor_file *f);
 /* Go, Java: what the file's package clause says; not terminated, *ret_n bytes. NULL: it has none. */

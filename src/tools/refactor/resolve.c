@@ -65,6 +65,7 @@ static refactor_decision top_in_c(refactor *x, const refactor_file *f, const cod
             if (refactor__is_type(d->what) == t->is_type && (!t->is_type || d->body_to)) return other;
         }
     }
+    if (t->is_static && refactor__includes(f, t->in->path)) return sure; /* tests of static functions do */
     if (t->is_static) return unsure("the definition is static in another file");
     if (t->is_rival) return unsure("several files define it");
     return sure;
