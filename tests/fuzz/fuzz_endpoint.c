@@ -4,15 +4,12 @@
  */
 #include "remote/endpoint.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "loopback.h"
 #include "scratch.h"
 
 #define KEY "sk-secret-0123456789"
@@ -24,8 +21,7 @@ static const char *const paths[] = {"/props", "/version", "/get_model_info", "/v
 enum { N_PATHS = sizeof paths / sizeof *paths };
 
 static struct {
-    int fd;
-    char url[64];
+    const char *url; /* NULL: not started yet */
     pthread_mutex_t lock;
     char *answers[N_PATHS];
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -42,47 +38,8 @@ static void answer(int to, const char *request)
         *body ? "200 OK" : "404 Not Found", strlen(body));
     base_buf_puts(&out, body);
     pthread_mutex_unlock(&server.lock);
-    for (size_t at = 0; at < out.len;) {
-        const ssize_t sent = send(to, out.data + at, out.len - at, MSG_NOSIGNAL);
-        if (sent <= 0) break;
-        at += (size_t)sent;
-    }
+    loopback_send(to, out.data, out.len);
     base_buf_free(&out);
-}
-
-static void *serve(void *unused)
-{
-    static char request[1 << 20];
-    for (;;) {
-        size_t have = 0, wanted = sizeof request - 1;
-        const int to = accept(server.fd, NULL, NULL);
-        if (to < 0) continue;
-        while (have < wanted) { /* all of it, so that closing does not reset what was sent */
-            const ssize_t got = read(to, request + have, sizeof request - 1 - have);
-            if (got <= 0) break;
-            have += (size_t)got;
-            request[have] = '\0';
-            const char *end = strstr(request, "\r\n\r\n"), *length = strcasestr(request, "content-length:");
-            if (end) wanted = (size_t)(end + 4 - request) + (length ? strtoul(length + 15, NULL, 10) : 0);
-        }
-        request[have] = '\0';
-        answer(to, request);
-        shutdown(to, SHUT_WR);
-        close(to);
-    }
-    return unused;
-}
-
-static void start_server(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof at;
-    pthread_t thread;
-    server.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(server.fd, (struct sockaddr *)&at, len) || listen(server.fd, 64) ||
-        getsockname(server.fd, (struct sockaddr *)&at, &len) || pthread_create(&thread, NULL, serve, NULL))
-        abort();
-    snprintf(server.url, sizeof server.url, "http://127.0.0.1:%d", ntohs(at.sin_port));
 }
 
 static void set_answers(const uint8_t *bytes, size_t n)
@@ -97,7 +54,7 @@ static void set_answers(const uint8_t *bytes, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-    if (!server.fd) start_server();
+    if (!server.url) server.url = loopback_start(answer);
     if (n > 1 << 14) return 0;
     set_answers(bytes, n);
     remote_endpoint *e = NULL;

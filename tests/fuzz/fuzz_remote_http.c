@@ -4,68 +4,37 @@
  */
 #include "remote/http.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/clock.h"
+#include "base/buf.h"
+#include "loopback.h"
 
 #define KEY "sk-secret-0123456789"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 static struct {
-    int fd;
-    char url[64];
+    char *url; /* NULL: not started yet */
     pthread_mutex_t lock;
     const uint8_t *bytes; /* what the next connection gets */
     size_t n;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void *serve(void *unused)
+static void answer(int to, const char *request)
 {
-    for (;;) {
-        char request[16384];
-        size_t have = 0;
-        const int to = accept(server.fd, NULL, NULL);
-        if (to < 0) continue;
-        /* All of the request, so that closing does not reset what was sent. Bodies here are one byte long. */
-        for (ssize_t got = 1; got > 0 && have < sizeof request - 1;) {
-            got = read(to, request + have, sizeof request - 1 - have);
-            if (got > 0) have += (size_t)got;
-            request[have] = '\0';
-            const char *end = strstr(request, "\r\n\r\n");
-            if (end && (request[0] == 'G' || end[4])) break;
-        }
-        pthread_mutex_lock(&server.lock);
-        for (size_t at = 0; at < server.n;) {
-            const ssize_t sent = send(to, server.bytes + at, server.n - at, MSG_NOSIGNAL);
-            if (sent <= 0) break;
-            at += (size_t)sent;
-        }
-        pthread_mutex_unlock(&server.lock);
-        shutdown(to, SHUT_WR);
-        close(to);
-    }
-    return unused;
+    (void)request;
+    pthread_mutex_lock(&server.lock);
+    loopback_send(to, server.bytes, server.n);
+    pthread_mutex_unlock(&server.lock);
 }
 
 static void start_server(void)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof at;
-    pthread_t thread;
-    server.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(server.fd, (struct sockaddr *)&at, len) || listen(server.fd, 64) ||
-        getsockname(server.fd, (struct sockaddr *)&at, &len) || pthread_create(&thread, NULL, serve, NULL))
-        abort();
     base_buf url = {0};
-    base_buf_printf(&url, "http://127.0.0.1:%d/v1", ntohs(at.sin_port));
-    strcpy(server.url, url.data);
-    base_buf_free(&url);
+    base_buf_printf(&url, "%s/v1", loopback_start(answer));
+    server.url = url.data; /* for as long as the process lives */
 }
 
 static void check_sentence(const char *text)
@@ -77,7 +46,7 @@ static void check_sentence(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-    if (!server.fd) start_server();
+    if (!server.url) start_server();
     if (n < 1 || n > 1 << 14) return 0;
     remote_http *h = NULL;
     const remote_http_options options = {.url = server.url,
