@@ -8,7 +8,7 @@
 
 enum { FILE_MOST = 64 << 20 };
 
-void bench_each_line(const base_buf *file, bench_line_fn *fn, void *user)
+static void each_line(const base_buf *file, bench_line_fn *fn, void *user)
 {
     for (size_t at = 0; at < file->len;) {
         const char *end = memchr(file->data + at, '\n', file->len - at);
@@ -22,9 +22,33 @@ int bench_read_lines(const char *path, bench_line_fn *fn, void *user, base_err *
 {
     base_buf file = {0};
     int e = base_fs_read(path, FILE_MOST, &file, err);
-    if (!e) bench_each_line(&file, fn, user);
+    if (!e) each_line(&file, fn, user);
     base_buf_free(&file);
     return e;
+}
+
+typedef struct each_result {
+    bench_result_fn *fn;
+    void *user;
+} each_result;
+
+static void parse_line(void *user, const char *line, size_t n)
+{
+    const each_result *each = user;
+    base_json_doc *doc = NULL;
+    if (base_json_parse(line, n, &doc, NULL)) return;
+    each->fn(each->user, base_json_root(doc));
+    base_json_free(doc);
+}
+
+void bench_each_result(const base_buf *file, bench_result_fn *fn, void *user)
+{
+    each_line(file, parse_line, &(each_result){fn, user});
+}
+
+int bench_read_results(const char *path, bench_result_fn *fn, void *user, base_err *err)
+{
+    return bench_read_lines(path, parse_line, &(each_result){fn, user}, err);
 }
 
 int bench_open_out(FILE **ret, const char *path, bool resume, base_buf *ret_old, base_err *err)

@@ -10,9 +10,14 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
 
+/* Each result of a file's bytes; a line that is no JSON is passed by. */
+typedef void bench_result_fn(void *user, const base_json *result);
+void bench_each_result(const base_buf *file, bench_result_fn *fn, void *user);
+int bench_read_results(const char *path, bench_result_fn *fn, void *user, base_err *err);
+/* Each whole line of a file, whatever it is. */
 typedef void bench_line_fn(void *user, const char *line, size_t n);
-void bench_each_line(const base_buf *file, bench_line_fn *fn, void *user);
 int bench_read_lines(const char *path, bench_line_fn *fn, void *user, base_err *err);
 
 /*

@@ -49,12 +49,10 @@ void bench_scores_add(bench_scores *s, const bench_score *one)
     base_buf_free(&out);
 }
 
-static void read_line(void *user, const char *line, size_t n)
+static void read_line(void *user, const base_json *o)
 {
     bench_scores *s = user;
-    base_json_doc *doc = NULL;
-    if (base_json_parse(line, n, &doc, NULL)) return;
-    const base_json *o = base_json_root(doc), *found = base_json_get(o, "found");
+    const base_json *found = base_json_get(o, "found");
     bench_score one = {.tokens = (uint32_t)base_json_int(o, "tokens", 0),
         .item = (uint32_t)base_json_int(o, "item", 0),
         .turn = (uint32_t)base_json_int(o, "turn", 1)};
@@ -68,21 +66,20 @@ static void read_line(void *user, const char *line, size_t n)
     for (size_t i = 0; found && i < found->n && i < BENCH_SCORE_TARGETS; i++, one.n_targets++)
         one.found[i] = base_json_at(found, i)->integer != 0;
     if (*one.condition) push(s, &one);
-    base_json_free(doc);
 }
 
 int bench_scores_open(bench_scores *s, const char *path, bool resume, base_err *err)
 {
     base_buf old = {0};
     int r = bench_open_out(&s->out, path, resume, &old, err);
-    if (!r) bench_each_line(&old, read_line, s);
+    if (!r) bench_each_result(&old, read_line, s);
     base_buf_free(&old);
     return r;
 }
 
 int bench_scores_read(bench_scores *s, const char *path, base_err *err)
 {
-    return bench_read_lines(path, read_line, s, err);
+    return bench_read_results(path, read_line, s, err);
 }
 
 void bench_scores_close(bench_scores *s)

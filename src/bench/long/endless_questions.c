@@ -161,16 +161,12 @@ typedef struct asked {
     bool is_there;
 } asked;
 
-static void is_asked(void *user, const char *line, size_t n)
+static void is_asked(void *user, const base_json *root)
 {
     asked *a = user;
-    base_json_doc *doc = NULL;
-    if (base_json_parse(line, n, &doc, NULL)) return;
-    const base_json *root = base_json_root(doc);
     a->is_there = a->is_there || (!strcmp(base_json_str(root, "id", ""), a->id) &&
                                      base_json_int(root, "length", 0) == a->all->length &&
                                      base_json_int(root, "seed", -1) == a->all->seed);
-    base_json_free(doc);
 }
 
 static int ask(const endless_questions *all, const kv_session *whole, const base_json *line, base_err *err)
@@ -179,7 +175,7 @@ static int ask(const endless_questions *all, const kv_session *whole, const base
     asked before = {.all = all, .id = base_json_str(line, "id", "")};
     const kv_observer observer = {.user = &q, .plan = count_repair};
     kv_stats stats;
-    bench_each_line(all->done, is_asked, &before);
+    bench_each_result(all->done, is_asked, &before);
     if (before.is_there) return 0;
     kv_session_get_stats(whole, &stats);
     q.logits = base_xmalloc(model_get_info(all->model)->n_vocab * sizeof *q.logits);

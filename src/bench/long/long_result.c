@@ -43,11 +43,8 @@ static sum *find(sums *s, const char *kind, const char *session, const char *arm
     return one;
 }
 
-static void add_line(void *user, const char *line, size_t n)
+static void add_line(void *user, const base_json *o)
 {
-    base_json_doc *doc = NULL;
-    if (base_json_parse(line, n, &doc, NULL)) return;
-    const base_json *o = base_json_root(doc);
     sum *s = strcmp(base_json_str(o, "bench", ""), "long")
                  ? NULL
                  : find(user, base_json_str(o, "kind", ""), base_json_str(o, "session", ""),
@@ -70,7 +67,6 @@ static void add_line(void *user, const char *line, size_t n)
         const double peak = base_json_num(o, "peak_mb", 0);
         if (peak > s->peak) s->peak = peak;
     }
-    base_json_free(doc);
 }
 
 static const sum *of_arm(const sums *s, const char *session, const char *arm)
@@ -135,7 +131,7 @@ static void print_arm(const sums *s, const char *kind, const char *arm, FILE *to
 void long_summarise(const base_buf *lines, FILE *to)
 {
     sums s = {.n = 0};
-    bench_each_line(lines, add_line, &s);
+    bench_each_result(lines, add_line, &s);
     for (size_t i = 0; i < s.n; i++) {
         bool is_first = true;
         for (size_t k = 0; k < i; k++) is_first = is_first && strcmp(s.all[k].kind, s.all[i].kind);
@@ -153,12 +149,9 @@ typedef struct search {
     char *id;
 } search;
 
-static void look(void *user, const char *line, size_t n)
+static void look(void *user, const base_json *o)
 {
     search *s = user;
-    base_json_doc *doc = NULL;
-    if (base_json_parse(line, n, &doc, NULL)) return;
-    const base_json *o = base_json_root(doc);
     if (!strcmp(base_json_str(o, "bench", ""), "long") && !strcmp(base_json_str(o, "model", ""), s->model) &&
         !strcmp(base_json_str(o, "session", ""), s->session) &&
         !strcmp(base_json_str(o, "arm", ""), s->arm)) {
@@ -166,14 +159,13 @@ static void look(void *user, const char *line, size_t n)
         free(s->id);
         s->id = base_xstrdup(base_json_str(o, "id", ""));
     }
-    base_json_free(doc);
 }
 
 uint32_t long_result_next(
     const base_buf *lines, const char *model, const char *session, const char *arm, char **ret_id)
 {
     search s = {.model = model, .session = session, .arm = arm};
-    bench_each_line(lines, look, &s);
+    bench_each_result(lines, look, &s);
     *ret_id = s.id;
     return s.next;
 }

@@ -17,12 +17,10 @@ static void push(bench_results *r, const bench_result *one)
     r->items[r->n++] = *one;
 }
 
-static void read_line(void *user, const char *line, size_t n)
+static void read_line(void *user, const base_json *o)
 {
     bench_results *r = user;
-    base_json_doc *doc = NULL;
-    if (base_json_parse(line, n, &doc, NULL)) return;
-    const base_json *o = base_json_root(doc), *found = base_json_get(o, "found");
+    const base_json *found = base_json_get(o, "found");
     bench_result one = {
         .tokens = (uint32_t)base_json_int(o, "tokens", 0),
         .needles = (uint32_t)base_json_int(o, "needles", 0),
@@ -45,13 +43,12 @@ static void read_line(void *user, const char *line, size_t n)
     for (size_t i = 0; ranks && i < ranks->n && i < BENCH_TARGETS; i++, one.n_ranks++)
         one.ranks[i] = (uint32_t)base_json_at(ranks, i)->integer;
     if (*one.condition && one.n_targets) push(r, &one);
-    base_json_free(doc);
 }
 
 int bench_results_read(bench_results *r, const char *path, base_err *err)
 {
     *r = (bench_results){.n = 0};
-    return bench_read_lines(path, read_line, r, err);
+    return bench_read_results(path, read_line, r, err);
 }
 
 int bench_results_open(bench_results *r, const char *name, const char *path, bool resume, base_err *err)
@@ -59,7 +56,7 @@ int bench_results_open(bench_results *r, const char *name, const char *path, boo
     *r = (bench_results){.name = name};
     base_buf old = {0};
     int e = bench_open_out(&r->out, path, resume, &old, err);
-    if (!e) bench_each_line(&old, read_line, r);
+    if (!e) bench_each_result(&old, read_line, r);
     base_buf_free(&old);
     return e;
 }

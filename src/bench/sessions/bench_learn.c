@@ -276,12 +276,9 @@ typedef struct results {
     size_t n, cap;
 } results;
 
-static void take_line(void *user, const char *line, size_t n)
+static void take_line(void *user, const base_json *v)
 {
     results *all = user;
-    base_json_doc *doc = NULL;
-    if (base_json_parse(line, n, &doc, NULL)) return;
-    const base_json *v = base_json_root(doc);
     base_grow(&all->items, &all->cap, all->n + 1, sizeof *all->items);
     all->items[all->n++] = (result){.session = (uint32_t)base_json_int(v, "session", 0),
         .seed = (uint32_t)base_json_int(v, "seed", 0),
@@ -289,7 +286,6 @@ static void take_line(void *user, const char *line, size_t n)
         .rule = base_json_num(v, "rule", 0),
         .learned = base_json_num(v, "learned", 0),
         .newest = base_json_num(v, "newest", 0)};
-    base_json_free(doc);
 }
 
 /* Mean difference over sessions, each the mean over its seeds (seed 0: all of them), with its 95% interval. */
@@ -332,7 +328,7 @@ static void print_row(const results *all, double share, uint32_t seed)
 static int summarise(const char *path, base_err *err)
 {
     results all = {0};
-    const int rc = bench_read_lines(path, take_line, &all, err);
+    const int rc = bench_read_results(path, take_line, &all, err);
     if (!rc)
         puts("rows  seed        n  newest rule   learned  learned less rule, 95% by session  better, worse");
     for (int i = 0; i < N_SHARES && !rc; i++)

@@ -55,14 +55,11 @@ static double number_at(const base_json *a, size_t i)
     return x && x->type == BASE_JSON_NUMBER ? x->number : NAN;
 }
 
-static void read_line(void *user, const char *text, size_t n)
+static void read_line(void *user, const base_json *o)
 {
     structure_results *r = user;
-    base_json_doc *doc = NULL;
-    if (base_json_parse(text, n, &doc, NULL)) return;
-    const base_json *o = base_json_root(doc), *extents = base_json_get(o, "extents"),
-                    *cores = base_json_get(o, "cores"), *kinds = base_json_get(o, "kinds"),
-                    *tokens = base_json_get(o, "line_tokens");
+    const base_json *extents = base_json_get(o, "extents"), *cores = base_json_get(o, "cores"),
+                    *kinds = base_json_get(o, "kinds"), *tokens = base_json_get(o, "line_tokens");
     structure_result one = {.cap = base_json_num(o, "cap", 0),
         .share = {number_at(extents, 0), number_at(cores, 0)},
         .chance = {number_at(extents, 1), number_at(cores, 1)},
@@ -82,7 +79,6 @@ static void read_line(void *user, const char *text, size_t n)
     snprintf(one.model, sizeof one.model, "%s", base_json_str(o, "model", ""));
     snprintf(one.id, sizeof one.id, "%s", base_json_str(o, "id", ""));
     snprintf(one.condition, sizeof one.condition, "%s", base_json_str(o, "condition", ""));
-    base_json_free(doc);
     if (!*one.task || !*one.condition) return;
     base_grow(&r->items, &r->cap, r->n + 1, sizeof *r->items);
     r->items[r->n++] = one;
@@ -91,7 +87,7 @@ static void read_line(void *user, const char *text, size_t n)
 void structure_results_read(structure_results *r, const base_buf *lines)
 {
     *r = (structure_results){.n = 0};
-    bench_each_line(lines, read_line, r);
+    bench_each_result(lines, read_line, r);
 }
 
 void structure_results_free(structure_results *r)
