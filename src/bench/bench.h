@@ -22,6 +22,9 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 
+/* What a bench can be told at most: rows of a session, rounds, MiB. */
+enum { BENCH_ROWS = 1 << 24, BENCH_ROUNDS = 1000, BENCH_MIB = 1 << 20 };
+
 /* argv[0] is the bench's name. Each handles --help itself by printing its usage text. */
 typedef int bench_fn(int argc, char **argv);
 bench_fn bench_callsite, bench_clusters, bench_decode, bench_grammar, bench_growth, bench_niah, bench_offload,

@@ -110,13 +110,13 @@ int cmd_bench_cancel(int argc, char **argv)
     common_options common = COMMON_OPTIONS_DEFAULTS;
     int64_t repeat = CANCEL_REPEAT;
     bool json = false;
-    const option_row own[] = {{"--repeat", OPTION_INTEGER, &repeat, "N", "how often (20)"},
+    const option_row own[] = {
+        {"--repeat", OPTION_INTEGER, &repeat, "N", "how often (20)", .bounds = {1, 1000}},
         {"--json", OPTION_FLAG, &json, NULL, "one object"}, {0}};
     base_err err = {0};
     int code;
     if (!cmd_begin(argc, argv, &common, own, &(cmd_words){.usage = usage, .is_configured = true}, &code))
         return code;
-    if (!code && (repeat < 1 || repeat > 1000)) code = base_fail(&err, BASE_E_USAGE, "--repeat is 1 to 1000");
-    if (!code) code = measure(&common, repeat, json, &err);
+    code = measure(&common, repeat, json, &err);
     return code ? cmd_complain(&err) : CMD_OK;
 }

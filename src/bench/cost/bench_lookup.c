@@ -244,17 +244,15 @@ int bench_lookup(int argc, char **argv)
 {
     bench b = {.common = COMMON_OPTIONS_DEFAULTS, .repeat = 3, .max_tokens = 640};
     const option_row own[] = {{"--file", OPTION_TEXT, &b.file}, {"--request", OPTION_TEXT, &b.request},
-        {"--workload", OPTION_TEXT, &b.workload}, {"--repeat", OPTION_INTEGER, &b.repeat},
-        {"--max-tokens", OPTION_INTEGER, &b.max_tokens}, {"--json", OPTION_FLAG, &b.json}, {0}};
+        {"--workload", OPTION_TEXT, &b.workload},
+        {"--repeat", OPTION_INTEGER, &b.repeat, .bounds = {1, MAX_REPEAT}},
+        {"--max-tokens", OPTION_INTEGER, &b.max_tokens, .bounds = {1, MAX_ANSWER}},
+        {"--json", OPTION_FLAG, &b.json}, {0}};
     base_err err = {0};
     int code;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &code)) return code;
     if (!code && !b.file != !b.request)
         code = base_fail(&err, BASE_E_USAGE, "--file and --request belong together");
-    if (!code && (b.repeat < 1 || b.repeat > MAX_REPEAT))
-        code = base_fail(&err, BASE_E_USAGE, "--repeat is 1 to %d", MAX_REPEAT);
-    if (!code && (b.max_tokens < 1 || b.max_tokens > MAX_ANSWER))
-        code = base_fail(&err, BASE_E_USAGE, "--max-tokens is 1 to %d", MAX_ANSWER);
     if (!code && (b.common.threads < 0 || b.common.threads > 64))
         code = base_fail(&err, BASE_E_USAGE, "--threads is 1 to 64");
     if (!code) code = measure(&b, &err);

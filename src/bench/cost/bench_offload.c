@@ -209,19 +209,16 @@ int bench_offload(int argc, char **argv)
         .common = COMMON_OPTIONS_DEFAULTS, .rows = 16384, .steps = 16, .rounds = 1, .work = "/var/tmp"};
     const option_row own[] = {
         {"--corpus", OPTION_TEXT, &b.corpus_folder},
-        {"--rows", OPTION_INTEGER, &b.rows},
-        {"--host", OPTION_INTEGER, &b.host},
-        {"--steps", OPTION_INTEGER, &b.steps},
-        {"--rounds", OPTION_INTEGER, &b.rounds},
+        {"--rows", OPTION_INTEGER, &b.rows, .bounds = {2000, BENCH_ROWS}},
+        {"--host", OPTION_INTEGER, &b.host, .bounds = {0, BENCH_MIB}},
+        {"--steps", OPTION_INTEGER, &b.steps, .bounds = {1, MOST_STEPS}},
+        {"--rounds", OPTION_INTEGER, &b.rounds, .bounds = {1, BENCH_ROUNDS}},
         {"--work", OPTION_TEXT, &b.work},
         {.name = NULL},
     };
     base_err err = {0};
     int r;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;
-    if (!r && (b.rows < 2000 || b.host < 0 || b.steps < 1 || b.steps > MOST_STEPS || b.rounds < 1))
-        r = base_fail(
-            &err, BASE_E_USAGE, "--rows is at least 2000, --steps 1 to %d, --rounds at least 1", MOST_STEPS);
     if (!r) r = run(&b, &err);
     free(b.logits);
     model_ids_free(&b.ids);

@@ -149,18 +149,14 @@ int bench_repair(int argc, char **argv)
 {
     bench b = {.common = COMMON_OPTIONS_DEFAULTS, .rows = 32768, .restore = 96, .repeat = 7};
     const option_row own[] = {
-        {"--rows", OPTION_INTEGER, &b.rows},
-        {"--restore", OPTION_INTEGER, &b.restore},
-        {"--repeat", OPTION_INTEGER, &b.repeat},
+        {"--rows", OPTION_INTEGER, &b.rows, .bounds = {2000, BENCH_ROWS}},
+        {"--restore", OPTION_INTEGER, &b.restore, .bounds = {1, 100000}},
+        {"--repeat", OPTION_INTEGER, &b.repeat, .bounds = {1, MOST_REPEAT}},
         {.name = NULL},
     };
     base_err err = {0};
     int r;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;
-    if (!r &&
-        (b.rows < 2000 || b.restore < 1 || b.restore > 100000 || b.repeat < 1 || b.repeat > MOST_REPEAT))
-        r = base_fail(&err, BASE_E_USAGE, "--rows is at least 2000, --restore at least 1, --repeat 1 to %d",
-            MOST_REPEAT);
     if (!r) r = run(&b, &err);
     model_close(b.model);
     return r ? cmd_complain(&err) : CMD_OK;

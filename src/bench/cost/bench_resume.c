@@ -142,18 +142,15 @@ int bench_resume(int argc, char **argv)
 {
     bench b = {.common = COMMON_OPTIONS_DEFAULTS, .rows = 16384, .active = 4096, .repeat = 3};
     const option_row own[] = {
-        {"--rows", OPTION_INTEGER, &b.rows},
-        {"--active", OPTION_INTEGER, &b.active},
-        {"--repeat", OPTION_INTEGER, &b.repeat},
+        {"--rows", OPTION_INTEGER, &b.rows, .bounds = {2000, BENCH_ROWS}},
+        {"--active", OPTION_INTEGER, &b.active, .bounds = {600, BENCH_ROWS}},
+        {"--repeat", OPTION_INTEGER, &b.repeat, .bounds = {1, MOST_REPEAT}},
         {.name = NULL},
     };
     base_err err = {0};
     int r;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;
-    if (!r &&
-        (b.rows < 2000 || b.active < 600 || b.active > b.rows || b.repeat < 1 || b.repeat > MOST_REPEAT))
-        r = base_fail(&err, BASE_E_USAGE,
-            "--rows is at least 2000, --active 600 to the rows, --repeat 1 to %d", MOST_REPEAT);
+    if (b.active > b.rows) r = base_fail(&err, BASE_E_USAGE, "--active is at most --rows");
     if (!r) r = run(&b, &err);
     free(b.logits);
     base_buf_free(&b.file);

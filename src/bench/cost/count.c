@@ -7,12 +7,11 @@ int bench_count(int argc, char **argv, const char *usage, const char *number, in
     int (*measure)(uint32_t n, bool json, base_err *err))
 {
     bool json = false;
-    const option_row own[] = {{number, OPTION_INTEGER, &value}, {"--json", OPTION_FLAG, &json}, {0}};
+    const option_row own[] = {
+        {number, OPTION_INTEGER, &value, .bounds = {1, (double)most}}, {"--json", OPTION_FLAG, &json}, {0}};
     base_err err = {0};
     int rc;
     if (!cmd_begin(argc, argv, NULL, own, &(cmd_words){.usage = usage}, &rc)) return rc;
-    if ((value < 1 || value > most))
-        rc = base_fail(&err, BASE_E_USAGE, "%s is 1 to %lld", number, (long long)most);
-    if (!rc) rc = measure((uint32_t)value, json, &err);
+    rc = measure((uint32_t)value, json, &err);
     return rc ? cmd_complain(&err) : CMD_OK;
 }

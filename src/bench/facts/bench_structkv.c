@@ -455,8 +455,6 @@ static int check(const void *user, base_err *err)
     const bench *b = user;
     if (b->f.timed && b->f.documents)
         return base_fail(err, BASE_E_USAGE, "--documents: writing them would be measured by --timed");
-    if (b->turns < 1 || b->turns > 2 || b->restore < 0 || b->restore > 100000)
-        return base_fail(err, BASE_E_USAGE, "--turns is 1 or 2, --restore 0 to 100000");
     return 0;
 }
 
@@ -485,8 +483,8 @@ int bench_structkv(int argc, char **argv)
                    .results = {.name = "structkv", .numbers = numbers, .n_numbers = N_NUMBERS}},
         .turns = 1,
         .restore = 96};
-    const option_row own[] = {{"--turns", OPTION_INTEGER, &b.turns},
-        {"--restore", OPTION_INTEGER, &b.restore}, {"--pivot", OPTION_FLAG, &b.pivot},
+    const option_row own[] = {{"--turns", OPTION_INTEGER, &b.turns, .bounds = {1, 2}},
+        {"--restore", OPTION_INTEGER, &b.restore, .bounds = {0, 100000}}, {"--pivot", OPTION_FLAG, &b.pivot},
         {"--ruler", OPTION_FLAG, &b.as_ruler}, FACTS_OPTIONS(b.f)};
     const int status = facts_run(&b.f, argc, argv, own, usage, &structkv, &b);
     bench_share_free(b.share);

@@ -8,9 +8,6 @@
 static int run(facts *f, const facts_bench *bench, void *user, base_err *err)
 {
     int r = bench->check(user, err);
-    if (!r && (f->tokens < 600 || f->tokens > 100000 || f->items < 1 || f->items > 100000 || f->first < 0 ||
-                  f->first > 1000000))
-        r = base_fail(err, BASE_E_USAGE, "--tokens is 600 to 100000, --items 1 to 100000");
     if (!r && !f->corpus_folder)
         r = base_fail(err, BASE_E_USAGE, "--corpus names a folder of code and prose that the facts hide in");
     if (!r) r = bench_corpus_load(f->corpus_folder, &f->corpus, err);

@@ -22,8 +22,10 @@ typedef struct facts {
 
 /* For the bench's option table, its last rows. */
 #define FACTS_OPTIONS(f)                                                                                     \
-    {"--corpus", OPTION_TEXT, &(f).corpus_folder}, {"--tokens", OPTION_INTEGER, &(f).tokens},                \
-        {"--items", OPTION_INTEGER, &(f).items}, {"--first", OPTION_INTEGER, &(f).first},                    \
+    {"--corpus", OPTION_TEXT, &(f).corpus_folder},                                                           \
+        {"--tokens", OPTION_INTEGER, &(f).tokens, .bounds = {600, 100000}},                                  \
+        {"--items", OPTION_INTEGER, &(f).items, .bounds = {1, 100000}},                                      \
+        {"--first", OPTION_INTEGER, &(f).first, .bounds = {0, 1000000}},                                     \
         {"--tasks", OPTION_TEXT, &(f).tasks}, {"--conditions", OPTION_TEXT, &(f).words},                     \
         {"--out", OPTION_TEXT, &(f).out}, {"--resume", OPTION_FLAG, &(f).resume},                            \
         {"--summary", OPTION_TEXT, &(f).summary}, {"--against", OPTION_TEXT, &(f).against},                  \

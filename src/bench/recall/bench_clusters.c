@@ -154,16 +154,15 @@ int bench_clusters(int argc, char **argv)
 {
     bench b = {.common = COMMON_OPTIONS_DEFAULTS, .tokens = 16384, .lanes = 4, .asks = N_ASKS};
     const option_row own[] = {{"--session", OPTION_TEXT, &b.session},
-        {"--corpus", OPTION_TEXT, &b.corpus_folder}, {"--asks", OPTION_INTEGER, &b.asks},
-        {"--tokens", OPTION_INTEGER, &b.tokens}, {"--lanes", OPTION_INTEGER, &b.lanes},
-        {"--out", OPTION_TEXT, &b.out}, {.name = NULL}};
+        {"--corpus", OPTION_TEXT, &b.corpus_folder},
+        {"--asks", OPTION_INTEGER, &b.asks, .bounds = {1, N_ASKS}},
+        {"--tokens", OPTION_INTEGER, &b.tokens, .bounds = {2048, 1000000}},
+        {"--lanes", OPTION_INTEGER, &b.lanes, .bounds = {1, 64}}, {"--out", OPTION_TEXT, &b.out},
+        {.name = NULL}};
     base_err err = {0};
     int r;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;
-    if (!r && (!b.session || b.tokens < 2048 || b.tokens > 1000000 || b.lanes < 1 || b.lanes > 64 ||
-                  b.asks < 1 || b.asks > N_ASKS))
-        r = base_fail(
-            &err, BASE_E_USAGE, "--session is needed, --tokens is 2048 to 1000000, --lanes 1 to 64");
+    if (!b.session) r = base_fail(&err, BASE_E_USAGE, "--session is needed");
     if (!r) r = run(&b, &err);
     if (b.results && b.results != stdout) fclose(b.results);
     model_close(b.model);

@@ -118,9 +118,6 @@ static int check_options(bench *b, base_err *err)
         return base_fail(err, BASE_E_USAGE, "--task is split or revisit, --needles is 2, 4, 6 or 8");
     if (strcmp(b->prime, "needles") && strcmp(b->prime, "code"))
         return base_fail(err, BASE_E_USAGE, "--prime is needles or code, not '%s'", b->prime);
-    if (b->tokens < 2000 || b->tokens > 100000 || b->base < 0 || b->base > 100 || b->texts < 1 ||
-        b->texts > 1000 || b->first < 0 || b->first > 1000000)
-        return base_fail(err, BASE_E_USAGE, "--tokens is 2000 to 100000, --texts 1 to 1000");
     if (!b->corpus_folder)
         return base_fail(err, BASE_E_USAGE, "--corpus names a folder of code that the needles hide in");
     for (size_t i = 0; i < 6 && b->task->splits[i]; i++) {
@@ -160,11 +157,11 @@ int bench_niah(int argc, char **argv)
         {"--corpus", OPTION_TEXT, &b.corpus_folder},
         {"--task", OPTION_TEXT, &b.task_word},
         {"--prime", OPTION_TEXT, &b.prime},
-        {"--tokens", OPTION_INTEGER, &b.tokens},
-        {"--texts", OPTION_INTEGER, &b.texts},
-        {"--first", OPTION_INTEGER, &b.first},
+        {"--tokens", OPTION_INTEGER, &b.tokens, .bounds = {2000, 100000}},
+        {"--texts", OPTION_INTEGER, &b.texts, .bounds = {1, 1000}},
+        {"--first", OPTION_INTEGER, &b.first, .bounds = {0, 1000000}},
         {"--needles", OPTION_INTEGER, &b.needles},
-        {"--base", OPTION_INTEGER, &b.base},
+        {"--base", OPTION_INTEGER, &b.base, .bounds = {0, 100}},
         RECALL_OPTIONS(b.run),
         {.name = NULL},
     };
