@@ -45,12 +45,11 @@ static double cancel_once(kv_session *s, const int32_t *ids, bool decode, uint32
     canceller c = {&flag, wait_us, 0};
     kv_segment segment = {.origin = KV_ORIGIN_TOOL, .turn = 1};
     pthread_t thread;
-    uint32_t done;
     int code = BASE_OK;
     pthread_create(&thread, NULL, set_flag_later, &c);
-    if (!decode) code = kv_session_append(s, &segment, ids, CANCEL_PROMPT, NULL, &done, &flag, NULL);
+    if (!decode) code = kv_session_append(s, &segment, ids, CANCEL_PROMPT, NULL, &flag, NULL);
     for (uint32_t i = 0; decode && !code && i < CANCEL_PROMPT; i++)
-        code = kv_session_append(s, &segment, ids + i, 1, NULL, &done, &flag, NULL);
+        code = kv_session_append(s, &segment, ids + i, 1, NULL, &flag, NULL);
     uint64_t end_ns = base_clock_ns();
     pthread_join(thread, NULL);
     kv_session_truncate(s, 1, NULL);
@@ -79,15 +78,13 @@ static int measure(const common_options *common, int64_t repeat, bool json, base
     int32_t *ids = base_xmalloc(CANCEL_PROMPT * sizeof *ids);
     double *ms = base_xmalloc((size_t)repeat * sizeof *ms);
     kv_options kv = {.policy = "full"};
-    uint32_t done;
     int code = cmd_open_model(common, &m, err);
     if (!code) code = kv_session_new(&s, m, &kv, NULL, err);
     for (uint32_t i = 0; !code && i < CANCEL_PROMPT; i++)
         ids[i] = (int32_t)(100 + i * 7919u % (model_get_info(m)->n_vocab / 2));
     /* A row that stays, so that the sequence is never cut to nothing. */
     if (!code)
-        code =
-            kv_session_append(s, &(kv_segment){.origin = KV_ORIGIN_SYSTEM}, ids, 1, NULL, &done, NULL, err);
+        code = kv_session_append(s, &(kv_segment){.origin = KV_ORIGIN_SYSTEM}, ids, 1, NULL, NULL, err);
     uint32_t state = 12345;
     for (int decode = 0; !code && decode < 2; decode++) {
         size_t n = 0;

@@ -138,8 +138,7 @@ static kv_origin origin_of(const bench *b)
 static int append(bench *b, kv_origin origin, uint32_t n, float *last_logits, base_err *err)
 {
     const kv_segment segment = {.origin = origin, .turn = 1};
-    uint32_t done;
-    if (b->session) return kv_session_append(b->session, &segment, b->ids, n, last_logits, &done, NULL, err);
+    if (b->session) return kv_session_append(b->session, &segment, b->ids, n, last_logits, NULL, err);
     return model_dense_compute(b->rows, b->model, b->ids, n, last_logits ? 1 : 0, last_logits, NULL, err);
 }
 

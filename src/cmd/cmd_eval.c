@@ -186,7 +186,6 @@ static int run_session(eval *e, const int32_t *ids, uint32_t n, double *sum, bas
     kv_options options = {.policy = e->common.policy, .set = e->common.set, .n_ctx = (uint32_t)e->common.ctx};
     kv_segment segment = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
     kv_session *session = NULL;
-    uint32_t done;
     kv_limit limit = {0};
     int rc = options_budget(&e->common, e->info->n_ctx, e->info->row_bytes, (kv_limit){0}, &limit, err);
     options.budget = limit.rows;
@@ -194,7 +193,7 @@ static int run_session(eval *e, const int32_t *ids, uint32_t n, double *sum, bas
     options.repair = options_repair(&e->common);
     if (!rc) rc = kv_session_new(&session, e->model, &options, NULL, err);
     for (uint32_t i = 0; i < n && !rc; i++) {
-        rc = kv_session_append(session, &segment, &ids[i], 1, e->logits, &done, NULL, err);
+        rc = kv_session_append(session, &segment, &ids[i], 1, e->logits, NULL, err);
         if (!rc) put_positions(e, ids, n, i, 1, sum);
     }
     kv_session_free(session);

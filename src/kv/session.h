@@ -44,11 +44,11 @@ int kv_session_resume(
 
 /*
  * Appends and computes n tokens; evicts. last_logits ([n_vocab], may be NULL) receives the
- * logits behind the last token. On cancel nothing of the unfinished batch stays; what was finished stays, and
- * *ret_done says how much.
+ * logits behind the last token. On cancel nothing of the unfinished batch stays; what was finished stays
+ * (kv_session_get_stats says how many tokens there are).
  */
 int kv_session_append(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n,
-    float *last_logits, uint32_t *ret_done, const atomic_bool *cancel, base_err *err);
+    float *last_logits, const atomic_bool *cancel, base_err *err);
 /* Gives up the tokens from n on (cancel, rewind). Evicted rows below n stay as they are. */
 int kv_session_truncate(kv_session *s, uint32_t n, base_err *err);
 /*

@@ -90,8 +90,7 @@ int learn_gather(
         const learn_part *p = &h->parts[i];
         const kv_segment segment = {.origin = p->origin, .turn = p->turn};
         kv_session_set_turn(g->session, p->turn);
-        rc = kv_session_append(
-            g->session, &segment, h->ids + p->from, p->to - p->from, NULL, NULL, g->cancel, err);
+        rc = kv_session_append(g->session, &segment, h->ids + p->from, p->to - p->from, NULL, g->cancel, err);
         while (place < h->n_places && h->places[place].to < p->to) place++;
         if (!rc && place < h->n_places && h->places[place].to == p->to)
             rc = add_example(g, set, h, &h->places[place], keys, err);

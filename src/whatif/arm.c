@@ -155,7 +155,7 @@ static int append_text(whatif_arm *a, const whatif_step *t, base_err *err)
         .queries = r->n_queries ? r->queries : NULL,
         .n_queries = (uint32_t)r->n_queries,
         .logged = r->of ? &cut_short : NULL};
-    uint32_t *lines = NULL, done;
+    uint32_t *lines = NULL;
     if (r->origin != KV_ORIGIN_SCAFFOLD && !kv_origin_is_written(r->origin)) {
         base_buf text = {0};
         agent_token_map map;
@@ -165,8 +165,7 @@ static int append_text(whatif_arm *a, const whatif_step *t, base_err *err)
         base_buf_free(&text);
     }
     const bool wants = opens_answer(t);
-    const int rc =
-        kv_session_append(a->session, &g, r->ids, r->n, wants ? a->next : NULL, &done, a->cancel, err);
+    const int rc = kv_session_append(a->session, &g, r->ids, r->n, wants ? a->next : NULL, a->cancel, err);
     a->has_next = !rc && wants;
     free(lines);
     return rc;
@@ -323,9 +322,8 @@ int whatif_arm_write(whatif_arm *a, kv_origin origin, int32_t id, bool is_last, 
 {
     const uint64_t start = base_clock_ns();
     const kv_segment g = {.origin = origin, .turn = a->turn};
-    uint32_t done;
     a->step = NULL;
-    const int rc = kv_session_append(a->session, &g, &id, 1, is_last ? NULL : a->next, &done, a->cancel, err);
+    const int rc = kv_session_append(a->session, &g, &id, 1, is_last ? NULL : a->next, a->cancel, err);
     a->has_next = !rc && !is_last;
     a->sums.n_written += kv_origin_is_written(origin);
     a->sums.ns += base_clock_ns() - start;

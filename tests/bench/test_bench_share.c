@@ -56,14 +56,14 @@ static kv_session *run(
                      asked = {.origin = KV_ORIGIN_USER, .turn = 1, .queries = queries, .n_queries = 2},
                      tail = {.origin = KV_ORIGIN_SCAFFOLD, .turn = 1};
     if (share) bench_share_keep(share, true);
-    if (kv_session_append(s, &text, ids, N_TEXT, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &text, ids, N_TEXT, NULL, NULL, &err)) fail_msg("%s", err.msg);
     if (share) bench_share_keep(share, false);
-    if (kv_session_append(s, &asked, ids + N_TEXT, N_ASKED, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
-    if (kv_session_append(s, &tail, ids, 3, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &asked, ids + N_TEXT, N_ASKED, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &tail, ids, 3, logits, NULL, &err)) fail_msg("%s", err.msg);
     kv_session *f = NULL;
     assert_int_equal(kv_session_fork(s, &f, NULL, &err), 0);
     assert_int_equal(kv_session_manual(f, KV_MANUAL_EVICT, 100, 300, &err), 0);
-    if (kv_session_append(f, &tail, ids, 2, next, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(f, &tail, ids, 2, next, NULL, &err)) fail_msg("%s", err.msg);
     kv_session_free(f);
     return s;
 }
@@ -124,7 +124,7 @@ static void test_bench_share__a_guess_does_not_show_in_the_answer(void **state)
     const kv_segment text = {.origin = KV_ORIGIN_USER, .turn = 1};
     if (kv_session_new(&s, m, &(kv_options){.policy = "sentkv", .set = tenth}, NULL, &err))
         fail_msg("%s", err.msg);
-    if (kv_session_append(s, &text, ids, N_TEXT, first, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &text, ids, N_TEXT, first, NULL, &err)) fail_msg("%s", err.msg);
     model_ids plain = {0};
     uint32_t plain_looked[2] = {0};
     kv_stats plain_stats = {0};

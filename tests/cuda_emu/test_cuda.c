@@ -268,13 +268,12 @@ static run run_session(model *m, const char *policy, const int32_t *ids)
     memset(&r, 0, sizeof r);
     const kv_observer observer = {.user = &r.plans, .plan = collect_plan};
     if (kv_session_new(&s, m, &options, &observer, &err)) fail_msg("%s", err.msg);
-    if (kv_session_append(s, &context, ids, 800, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
-    if (kv_session_append(s, &question, ids + 800, 20, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &context, ids, 800, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &question, ids + 800, 20, NULL, NULL, &err)) fail_msg("%s", err.msg);
     if (kv_session_evict(s, &err)) fail_msg("%s", err.msg);
     if (kv_session_repair(s, &(kv_ask){800, 820}, NULL, &err)) fail_msg("%s", err.msg);
     for (int i = 0; i < 4; i++)
-        if (kv_session_append(s, &question, ids + 820 + i, 1, r.logits, NULL, NULL, &err))
-            fail_msg("%s", err.msg);
+        if (kv_session_append(s, &question, ids + 820 + i, 1, r.logits, NULL, &err)) fail_msg("%s", err.msg);
     kv_session_get_stats(s, &stats);
     kv_session_take_visits(s, &r.visits, NULL);
     r.n_lanes = stats.n_lanes;

@@ -107,7 +107,7 @@ static decoder decoder_open(const char *path, float temperature, uint32_t n_prom
     int32_t *ids = malloc(n_prompt * sizeof *ids);
     for (uint32_t i = 0; i < n_prompt; i++) ids[i] = (int32_t)(i * i % 37 + 40); /* repeats itself */
     const kv_segment g = {.origin = KV_ORIGIN_USER, .turn = 1};
-    if (kv_session_append(d.s, &g, ids, n_prompt, d.logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(d.s, &g, ids, n_prompt, d.logits, NULL, &err)) fail_msg("%s", err.msg);
     free(ids);
     return d;
 }
@@ -141,7 +141,7 @@ static void decode(decoder *d, uint32_t n)
         for (uint32_t i = 1; i < 3; i++) ids[i] = i <= n_found ? found[i - 1] : 41;
         int r;
         if (done % 3) {
-            r = kv_session_append(d->s, &g, ids, 1, d->logits, NULL, NULL, &err);
+            r = kv_session_append(d->s, &g, ids, 1, d->logits, NULL, &err);
         } else {
             r = kv_session_draft(d->s, &g, ids, 3, 0, d->logits, NULL, &err);
             if (!r) r = kv_session_accept(d->s, &g, d->logits, NULL, &err);

@@ -119,9 +119,9 @@ static void take_turn(kv_session *s, uint32_t t)
                      tool = {.origin = KV_ORIGIN_TOOL, .turn = t};
     kv_session_set_turn(s, t);
     kv_session_ids(s, &n);
-    kv_session_append(s, &user, ids, 20, NULL, NULL, NULL, NULL);
+    kv_session_append(s, &user, ids, 20, NULL, NULL, NULL);
     kv_session_repair(s, &(kv_ask){n, n + 20}, NULL, NULL);
-    kv_session_append(s, &tool, ids + 20, 60 + t % 3 * 40, NULL, NULL, NULL, NULL);
+    kv_session_append(s, &tool, ids + 20, 60 + t % 3 * 40, NULL, NULL, NULL);
     kv_session_ids(s, &n);
     if (t % 4 == 3) kv_session_truncate(s, n - 30, NULL);
     if (t % 5 == 1 && n > 600)

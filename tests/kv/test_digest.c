@@ -94,11 +94,11 @@ static int live(kv_session *s, uint32_t turn, float *logits, base_err *err)
                      answer = {.origin = KV_ORIGIN_ANSWER, .turn = turn};
     kv_session_set_turn(s, turn);
     kv_session_ids(s, &n);
-    int rc = kv_session_append(s, &asks, ids, 30, NULL, NULL, NULL, err);
+    int rc = kv_session_append(s, &asks, ids, 30, NULL, NULL, err);
     if (!rc) rc = kv_session_repair(s, &(kv_ask){n, n + 30}, NULL, err);
-    if (!rc) rc = kv_session_append(s, &result, ids + 30, 500, NULL, NULL, NULL, err);
+    if (!rc) rc = kv_session_append(s, &result, ids + 30, 500, NULL, NULL, err);
     for (uint32_t i = 0; i < 8 && !rc; i++)
-        rc = kv_session_append(s, &answer, ids + 530 + i, 1, logits, NULL, NULL, err);
+        rc = kv_session_append(s, &answer, ids + 530 + i, 1, logits, NULL, err);
     return rc;
 }
 
@@ -425,7 +425,7 @@ static void say_within(kv_session *s, uint64_t room)
     within = before;
     within.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE) + room;
     assert_int_equal(setrlimit(RLIMIT_AS, &within), 0);
-    const int rc = kv_session_append(s, &answer, &id, 1, NULL, NULL, NULL, &err);
+    const int rc = kv_session_append(s, &answer, &id, 1, NULL, NULL, &err);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     if (rc) fail_msg("%s", err.msg);
 }

@@ -112,8 +112,7 @@ static void test_draft__is_forgotten_by_whatever_else_happens(void **state)
     assert_int_equal(kv_session_accept(s, &g, NULL, NULL, &err), BASE_E_STATE);
     assert_int_equal(kv_session_draft(s, &g, ids + 20, 4, 0, logits[0], NULL, &err), 0);
     m.fail_after = 0;
-    uint32_t done;
-    assert_int_equal(kv_session_append(s, &g, ids + 31, 2, NULL, &done, NULL, &err), BASE_E_CANCELLED);
+    assert_int_equal(kv_session_append(s, &g, ids + 31, 2, NULL, NULL, &err), BASE_E_CANCELLED);
     m.fail_after = -1;
     assert_int_equal(kv_session_drafted(s, NULL), 0);
     /* A cancelled draft leaves the sequence as it was. */

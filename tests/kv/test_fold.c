@@ -186,7 +186,7 @@ static void test_fold__nothing_changes_before_the_first_fold(void **state)
     int rc = 0;
     while (!rc)
         rc = kv_session_append(
-            s[1], &(kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 7}, ids, 600, NULL, NULL, NULL, &err);
+            s[1], &(kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 7}, ids, 600, NULL, NULL, &err);
     assert_int_equal(rc, BASE_E_LIMIT);
     assert_non_null(strstr(err.msg, "auto"));
     for (int i = 0; i < 2; i++) {
@@ -274,7 +274,7 @@ static void test_fold__forks_resumes_and_logs_carry_the_table(void **state)
         assert_int_equal(s[i]->fold.n, table.n);
         assert_memory_equal(s[i]->fold.gaps, table.gaps, table.n * sizeof *table.gaps);
         assert_true(s[i]->schedule == schedule);
-        if (kv_session_append(s[i], &g, ids, 500, logits[i], NULL, NULL, &err)) fail_msg("%s", err.msg);
+        if (kv_session_append(s[i], &g, ids, 500, logits[i], NULL, &err)) fail_msg("%s", err.msg);
         if (i) kit_assert_same_logits(logits[i], logits[0]);
         kv_session_free(s[i]);
     }

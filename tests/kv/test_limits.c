@@ -52,7 +52,7 @@ static void append(kv_session *s, kv_origin origin, uint32_t turn, uint32_t n, u
     const kv_segment g = {.origin = origin, .turn = turn};
     for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, FAKE_VOCAB);
     base_err err = {0};
-    if (kv_session_append(s, &g, ids, n, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &g, ids, n, NULL, NULL, &err)) fail_msg("%s", err.msg);
 }
 
 static char folder[64], path[96];

@@ -408,7 +408,7 @@ static void test_model__keeps_no_part_of_logits(void **state)
             assert_int_equal(kv_session_draft(s, &g, ids + 38, 2, 1, some, NULL, NULL), 0);
             for (int i = 0; i < 2; i++) assert_int_equal(kv_session_accept(s, &g, NULL, NULL, NULL), 0);
         } else {
-            assert_int_equal(kv_session_append(s, &g, ids + 38, 2, some, NULL, NULL, NULL), 0);
+            assert_int_equal(kv_session_append(s, &g, ids + 38, 2, some, NULL, NULL), 0);
         }
         assert_memory_equal(&some[7], &all[7], sizeof(float));
         assert_true(isinf(some[6]) && isinf(some[N_VOCAB - 1]));

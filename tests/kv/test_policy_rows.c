@@ -168,7 +168,7 @@ static void append(kv_session *s, kv_origin origin, uint32_t turn, uint32_t n)
     uint32_t at;
     kv_session_ids(s, &at);
     for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)(at + i);
-    if (kv_session_append(s, &g, ids, n, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &g, ids, n, NULL, NULL, &err)) fail_msg("%s", err.msg);
 }
 
 /*

@@ -283,7 +283,7 @@ static void append(world *w, uint32_t a, uint32_t b)
         .n_spans = a % 3 == 0,
         .lines = lines,
         .n_lines = a % 2 ? n_lines : 0};
-    const int r = kv_session_append(w->s, &g, ids, n, b % 2 ? logits : NULL, NULL, NULL, NULL);
+    const int r = kv_session_append(w->s, &g, ids, n, b % 2 ? logits : NULL, NULL, NULL);
     if (r && w->model.fail_after != -1) complain(w, "append failed", (uint32_t)r);
     follow(w);
     if (!r && b % 2) w->told = base_hash64(logits, sizeof logits, w->told);

@@ -257,7 +257,7 @@ static void test_reading__ends_sentences_where_statements_end(void **state)
     };
     const kv_segment g = {.origin = KV_ORIGIN_TOOL, .turn = 1, .spans = spans, .n_spans = 6};
     base_err err = {0};
-    if (kv_session_append(s, &g, ids, 80, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &g, ids, 80, NULL, NULL, &err)) fail_msg("%s", err.msg);
     kit_append(s, KV_ORIGIN_ANSWER, 1, ids, 1, NULL);
     kv_section sections[8];
     assert_true(kv_session_sections(s, sections, 8) >= 3);

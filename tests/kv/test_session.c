@@ -199,14 +199,13 @@ static void test_session__a_cancelled_append_keeps_whole_batches_only(void **sta
     kv_session *a = kit_open_session(&m, CTX, 0, NULL, NULL), *b = kit_open_session(&m, CTX, 0, NULL, NULL);
     kit_append(a, KV_ORIGIN_TOOL, 1, ids, 1200, want);
     const kv_segment g = {.origin = KV_ORIGIN_TOOL, .turn = 1};
-    uint32_t done = 9;
-    m.fail_after = 0;
-    assert_int_equal(kv_session_append(b, &g, ids, 1200, got, &done, NULL, NULL), BASE_E_CANCELLED);
-    assert_int_equal(done, 0);
-    m.fail_after = 1;
-    assert_int_equal(kv_session_append(b, &g, ids, 1200, got, &done, NULL, NULL), BASE_E_CANCELLED);
-    assert_int_equal(done, 512);
     kv_stats stats;
+    m.fail_after = 0;
+    assert_int_equal(kv_session_append(b, &g, ids, 1200, got, NULL, NULL), BASE_E_CANCELLED);
+    kv_session_get_stats(b, &stats);
+    assert_int_equal(stats.n_tokens, 0);
+    m.fail_after = 1;
+    assert_int_equal(kv_session_append(b, &g, ids, 1200, got, NULL, NULL), BASE_E_CANCELLED);
     kv_session_get_stats(b, &stats);
     assert_int_equal(stats.n_tokens, 512);
     assert_int_equal(stats.active_max, 512);
@@ -302,12 +301,12 @@ static void test_session__refuses_what_does_not_fit(void **state)
     s = kit_open_session(&m, CTX, 1000, NULL, NULL);
     const kv_segment system = {.origin = KV_ORIGIN_SYSTEM, .turn = 0},
                      tool = {.origin = KV_ORIGIN_TOOL, .turn = 1};
-    assert_int_equal(kv_session_append(s, &system, ids, 600, NULL, NULL, NULL, &err), BASE_E_LIMIT);
+    assert_int_equal(kv_session_append(s, &system, ids, 600, NULL, NULL, &err), BASE_E_LIMIT);
     assert_non_null(strstr(err.msg, "1112"));
     kit_append(s, KV_ORIGIN_SYSTEM, 0, ids, 300, NULL);
-    assert_int_equal(kv_session_append(s, &tool, ids, CTX, NULL, NULL, NULL, &err), BASE_E_LIMIT);
+    assert_int_equal(kv_session_append(s, &tool, ids, CTX, NULL, NULL, &err), BASE_E_LIMIT);
     const int32_t bad = FAKE_VOCAB;
-    assert_int_equal(kv_session_append(s, &tool, &bad, 1, NULL, NULL, NULL, &err), BASE_E_USAGE);
+    assert_int_equal(kv_session_append(s, &tool, &bad, 1, NULL, NULL, &err), BASE_E_USAGE);
     assert_int_equal(kv_session_set_budget(s, (kv_limit){700}, &err), BASE_E_LIMIT);
     assert_non_null(strstr(err.msg, "at least 812"));
     assert_int_equal(kv_session_set_budget(s, (kv_limit){812}, &err), 0);
@@ -457,7 +456,7 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
             if (n + more > CTX) break;
             kit_make_ids(ids, more, FAKE_VOCAB, test_random(&random));
             base_err err = {0};
-            if (kv_session_append(s, &g, ids, more, step % 2 ? logits : NULL, NULL, NULL, &err))
+            if (kv_session_append(s, &g, ids, more, step % 2 ? logits : NULL, NULL, &err))
                 fail_msg("%s", err.msg);
             if (step % 2) w.hash = base_hash64(logits, sizeof logits, w.hash);
             kv_stats now;

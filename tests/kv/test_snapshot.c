@@ -68,7 +68,7 @@ static void append(
         .spans = spans,
         .n_spans = n > 20 ? 1 : 0};
     base_err err = {0};
-    if (kv_session_append(s, &g, ids, n, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &g, ids, n, logits, NULL, &err)) fail_msg("%s", err.msg);
 }
 
 /* A session with evictions, pins, bars, stale text, a repair and a cut behind it. */

@@ -41,7 +41,7 @@ static kv_session *open_session(fake_model *m, const kv_options *o)
 static void append(kv_session *s, kv_segment g, const int32_t *ids, uint32_t n, float *logits)
 {
     base_err err = {0};
-    if (kv_session_append(s, &g, ids, n, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(s, &g, ids, n, logits, NULL, &err)) fail_msg("%s", err.msg);
 }
 
 static void test_structure__protected_spans_come_first_then_cores_then_extents(void **state)

@@ -139,7 +139,7 @@ static void append_bulk(world *w, kv_origin origin, uint32_t turn, const int32_t
         .spans = spans,
         .n_spans = n_spans};
     base_err err = {0};
-    if (kv_session_append(w->s, &g, ids, n, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(w->s, &g, ids, n, NULL, NULL, &err)) fail_msg("%s", err.msg);
     check(w->s, w->s->pending == KV_NO_ROW);
 }
 
@@ -150,7 +150,7 @@ static void ask(world *w, uint32_t turn, const int32_t *ids, uint32_t n)
     const kv_segment g = {.origin = KV_ORIGIN_USER, .turn = turn, .queries = queries, .n_queries = 3};
     base_err err = {0};
     kv_session_set_turn(w->s, turn);
-    if (kv_session_append(w->s, &g, ids, n, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(w->s, &g, ids, n, NULL, NULL, &err)) fail_msg("%s", err.msg);
     check(w->s, false);
     const uint32_t from = w->s->n - n, tokens[] = {from + 4, from + 5, from + 6};
     if (kv_session_repair(w->s, &(kv_ask){from, w->s->n, tokens, 3}, NULL, &err)) fail_msg("%s", err.msg);
@@ -319,7 +319,7 @@ static void test_together__the_log_alone_gives_the_state_again(void **state)
                     .lanes = kv_session_lanes(w.s, from),
                     .spans = from == part->from && due == part->to ? part->spans : NULL,
                     .n_spans = from == part->from && due == part->to ? part->n_spans : 0};
-                if (kv_session_append(again, &g, w.s->ids + from, due - from, NULL, NULL, NULL, &err))
+                if (kv_session_append(again, &g, w.s->ids + from, due - from, NULL, NULL, &err))
                     fail_msg("%s", err.msg);
                 from = due;
                 for (; at < w.log.n && w.log.n_tokens[at] == from; at++) {

@@ -186,7 +186,7 @@ uint32_t record_text(recorder *r, kv_origin origin, const char *label, uint32_t 
         .n_spans = is_code,
         .lines = origin == KV_ORIGIN_SCAFFOLD ? NULL : lines,
         .n_lines = origin == KV_ORIGIN_SCAFFOLD ? 0 : n_lines};
-    if (kv_session_append(r->s, &g, ids, n, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    if (kv_session_append(r->s, &g, ids, n, logits, NULL, &err)) fail_msg("%s", err.msg);
     record_event(r, &(agent_event){.type = AGENT_EVENT_append,
                         .append = {.turn = r->turn,
                             .from = from,
@@ -225,7 +225,7 @@ static bool answer(recorder *r, float *logits)
         uint32_t at;
         kv_session_ids(r->s, &at);
         const kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = r->turn};
-        if (kv_session_append(r->s, &g, &id, 1, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
+        if (kv_session_append(r->s, &g, &id, 1, logits, NULL, &err)) fail_msg("%s", err.msg);
         size_t len = 0;
         const char *told = is_end_of_fake(NULL, id) ? "" : piece_of_fake(NULL, id, &len);
         record_event(

@@ -145,8 +145,7 @@ static int fake_append(engine *e, const kv_segment *segment, const int32_t *ids,
     fake *f = as_fake(e);
     const script_step *failure = script_due(&f->script, STEP_FAIL);
     if (failure) return base_fail(err, BASE_E_DEVICE, "%s", failure->text);
-    uint32_t done;
-    return kv_session_append(e->session, segment, ids, n, NULL, &done, f->cancel, err);
+    return kv_session_append(e->session, segment, ids, n, NULL, f->cancel, err);
 }
 
 static int fake_truncate(engine *e, uint32_t n, base_err *err)
@@ -267,9 +266,8 @@ static int fake_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id
     fake *f = as_fake(e);
     if (f->answer_at >= f->answer.n) return base_fail(err, BASE_E_STATE, "the script has no further answer");
     const int32_t id = f->answer.ids[f->answer_at];
-    uint32_t done;
     int rc = kv_session_append(
-        e->session, &(kv_segment){.origin = origin, .turn = turn}, &id, 1, NULL, &done, f->cancel, err);
+        e->session, &(kv_segment){.origin = origin, .turn = turn}, &id, 1, NULL, f->cancel, err);
     if (rc) return rc;
     if (mask_wanted) *mask_wanted = f->answer_at ? -1 : f->wanted;
     f->answer_at++;

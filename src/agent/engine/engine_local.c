@@ -73,11 +73,9 @@ static bool is_answer_next(const local *l, const kv_segment *segment, const int3
 static int local_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)
 {
     local *l = as_local(e);
-    uint32_t done = 0;
     bool wants = is_answer_next(l, segment, ids, n);
     l->have_logits = false;
-    int rc =
-        kv_session_append(l->base.session, segment, ids, n, wants ? l->logits : NULL, &done, l->cancel, err);
+    int rc = kv_session_append(l->base.session, segment, ids, n, wants ? l->logits : NULL, l->cancel, err);
     l->have_logits = !rc && wants;
     l->few = false;
     l->row = 0;
@@ -400,14 +398,14 @@ static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_e
         int32_t ids[KV_DRAFT_MAX];
         kv_segment batch = *segment;
         local_end_draft(l, n_ahead > 0);
-        uint32_t n = end ? 1 : look_ahead(l, id, ids), done;
+        uint32_t n = end ? 1 : look_ahead(l, id, ids);
         if (!end && !l->n_drafted) batch.only = few_allowed(l, ids + 1, n - 1);
         l->few = batch.only != NULL;
         uint64_t start = base_clock_ns();
         if (n == 1) {
             l->n_known = 0;
-            int rc = kv_session_append(
-                l->base.session, &batch, &id, 1, end ? NULL : l->logits, &done, l->cancel, err);
+            int rc =
+                kv_session_append(l->base.session, &batch, &id, 1, end ? NULL : l->logits, l->cancel, err);
             if (!rc && !end && !l->few && l->lookup) model_lookup_cost(l->lookup, 1, base_clock_ns() - start);
             l->row = 0;
             l->have_logits = !rc && !end;

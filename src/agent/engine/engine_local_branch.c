@@ -50,9 +50,8 @@ int local_fork_fixed(engine *e, const char *name, const int32_t *ids, uint32_t n
     const kv_segment fixed = {.origin = KV_ORIGIN_SCAFFOLD};
     kv_session *branch = NULL;
     kv_stats s;
-    uint32_t done;
     int rc = kv_session_new(&branch, l->model, &options, NULL, err);
-    if (!rc) rc = kv_session_append(branch, &fixed, ids, n, NULL, &done, l->cancel, err);
+    if (!rc) rc = kv_session_append(branch, &fixed, ids, n, NULL, l->cancel, err);
     if (rc) {
         kv_session_free(branch);
     } else {

@@ -35,7 +35,7 @@ static int compute(
     int r = kv_session_new(ret, m, options, NULL, err);
     for (size_t i = 0; i < n && !r; i++)
         r = kv_session_append(
-            *ret, &pieces[i].segment, pieces[i].ids->ids, (uint32_t)pieces[i].ids->n, NULL, NULL, NULL, err);
+            *ret, &pieces[i].segment, pieces[i].ids->ids, (uint32_t)pieces[i].ids->n, NULL, NULL, err);
     if (!r && options->row_file) r = kv_session_save(*ret, err);
     if (r) {
         kv_session_free(*ret);

@@ -65,7 +65,7 @@ static int append(kv_session *s, const bench_asking *a, const int32_t *ids, uint
     model_ids *ret, base_err *err)
 {
     const kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = a->turn};
-    int r = kv_session_append(s, &g, ids, n, logits, NULL, NULL, err);
+    int r = kv_session_append(s, &g, ids, n, logits, NULL, err);
     for (uint32_t i = 0; i < n && !r; i++) model_ids_add(ret, ids[i]);
     if (!r && a->look && ret->n % LOOK_EVERY == LOOK_FIRST) r = a->look(a->user, s, err);
     return r;
@@ -112,7 +112,7 @@ int bench_weigh(kv_session *s, const bench_asking *a, const float *logits, const
         *ret_foremost = *ret_foremost && behind[ids->ids[i]] >= most;
         for (uint32_t v = 0; v < n_vocab; v++) all += exp((double)behind[v] - most);
         sum += behind[ids->ids[i]] - most - log(all);
-        if (i + 1 < ids->n) r = kv_session_append(s, &written, &ids->ids[i], 1, behind, NULL, NULL, err);
+        if (i + 1 < ids->n) r = kv_session_append(s, &written, &ids->ids[i], 1, behind, NULL, err);
     }
     *ret = ids->n ? sum / (double)ids->n : 0;
     free(behind);

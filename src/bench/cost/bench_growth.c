@@ -63,8 +63,7 @@ static int say(
     const kv_segment g = {.origin = origin, .turn = 2};
     const uint64_t start = base_clock_cpu_ns();
     int r = 0;
-    for (uint32_t i = 0; i < n && !r; i++)
-        r = kv_session_append(s, &g, &ids[i], 1, b->logits, NULL, NULL, err);
+    for (uint32_t i = 0; i < n && !r; i++) r = kv_session_append(s, &g, &ids[i], 1, b->logits, NULL, err);
     *ret_ms = cpu_ms_since(start) / n;
     return r;
 }
@@ -86,7 +85,7 @@ static int measure(bench *b, kv_session *s, measured *ret, base_err *err)
     if (!r) r = say(b, s, KV_ORIGIN_ANSWER, ids, WRITTEN, &ret->prose, err);
     if (!r) r = say(b, s, KV_ORIGIN_CALL, ids, WRITTEN, &ret->call, err);
     uint64_t start = base_clock_cpu_ns();
-    if (!r) r = kv_session_append(s, &result, ids, MESSAGE, NULL, NULL, NULL, err);
+    if (!r) r = kv_session_append(s, &result, ids, MESSAGE, NULL, NULL, err);
     ret->message = cpu_ms_since(start) / MESSAGE;
     start = base_clock_cpu_ns();
     if (!r) r = kv_session_evict(s, err);

@@ -89,7 +89,7 @@ static int make_rows(bench *b, base_err *err)
     const kv_segment text = {.origin = KV_ORIGIN_CONTEXT, .turn = 1};
     const kv_options o = {.policy = "full", .row_file = b->file.data};
     int r = kv_session_new_over(&s, &compute, &o, NULL, err);
-    if (!r) r = kv_session_append(s, &text, b->ids.ids, (uint32_t)b->rows, NULL, NULL, NULL, err);
+    if (!r) r = kv_session_append(s, &text, b->ids.ids, (uint32_t)b->rows, NULL, NULL, err);
     if (!r) r = kv_session_save(s, err);
     kv_session_free(s);
     return r;
@@ -116,7 +116,7 @@ static int write_step(bench *b, kv_session *s, const struct arm *a, int64_t i, d
     if (a->where == BEYOND) kv_session_forget_pages(s);
     const uint64_t start = base_clock_ns();
     if (a->where == BEYOND && !strcmp(a->policy, "full")) kv_session_announce(s);
-    const int r = kv_session_append(s, &answer, b->ids.ids + b->rows + i, 1, b->logits, NULL, NULL, err);
+    const int r = kv_session_append(s, &answer, b->ids.ids + b->rows + i, 1, b->logits, NULL, err);
     *ret_ms = (double)(base_clock_ns() - start) / 1e6;
     return r;
 }

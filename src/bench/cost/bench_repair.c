@@ -130,13 +130,13 @@ static int run(bench *b, base_err *err)
     static const char *const set[] = {"hard=0", NULL};
     r = ids && lines ? kv_session_new_over(&s, &compute, &(kv_options){.policy = "full"}, NULL, err)
                      : base_fail(err, BASE_E_NOMEM, "no memory for %lld rows", (long long)b->rows);
-    if (!r) r = kv_session_append(s, &text, ids, n, NULL, NULL, NULL, err);
+    if (!r) r = kv_session_append(s, &text, ids, n, NULL, NULL, err);
     if (!r)
         r = kv_session_set_policy(
             s, &(kv_options){.budget = n / 8 + 600, .policy = "random", .set = set}, err);
     if (!r) r = kv_session_evict(s, err);
     kv_session_set_automatic(s, false);
-    if (!r) r = kv_session_append(s, &question, ids, QUESTION, NULL, NULL, NULL, err);
+    if (!r) r = kv_session_append(s, &question, ids, QUESTION, NULL, NULL, err);
     for (size_t i = 0; i < sizeof forms / sizeof *forms && !r; i++) r = run_form(b, s, &forms[i], heads, err);
     kv_session_free(s);
     free(ids);

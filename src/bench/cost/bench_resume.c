@@ -51,7 +51,7 @@ static int save(bench *b, double *ret_ms, base_err *err)
     const kv_options o = {.policy = "full", .row_file = b->file.data};
     int r = ids ? kv_session_new_over(&s, &compute, &o, NULL, err)
                 : base_fail(err, BASE_E_NOMEM, "no memory for %lld rows", (long long)b->rows);
-    if (!r) r = kv_session_append(s, &text, ids, (uint32_t)b->rows, NULL, NULL, NULL, err);
+    if (!r) r = kv_session_append(s, &text, ids, (uint32_t)b->rows, NULL, NULL, err);
     if (!r)
         r = kv_session_set_policy(
             s, &(kv_options){.budget = (uint32_t)b->active, .policy = "random", .set = set}, err);
@@ -69,7 +69,7 @@ static int step(bench *b, kv_session *s, uint32_t n, double *ret_ms, base_err *e
     static const int32_t ids[PREFILL];
     const kv_segment answer = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
     const uint64_t start = base_clock_ns();
-    const int r = kv_session_append(s, &answer, ids, n, b->logits, NULL, NULL, err);
+    const int r = kv_session_append(s, &answer, ids, n, b->logits, NULL, err);
     *ret_ms = ms_since(start);
     return r;
 }

@@ -116,7 +116,7 @@ static int append(kv_session *s, kv_origin origin, const int32_t *ids, size_t n,
         .n_queries = item && is_question ? item->first.n_queries : 0,
         .lines = item && !is_question ? item->lines : NULL,
         .n_lines = item && !is_question ? item->n_lines : 0};
-    return kv_session_append(s, &g, ids, (uint32_t)n, logits, NULL, NULL, err);
+    return kv_session_append(s, &g, ids, (uint32_t)n, logits, NULL, err);
 }
 
 /* A fork under the condition. */

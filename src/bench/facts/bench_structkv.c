@@ -138,7 +138,7 @@ static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_id
         .lines = item ? item->lines : NULL,
         .n_lines = item ? item->n_lines : 0,
     };
-    return kv_session_append(s, &g, ids->ids, (uint32_t)ids->n, logits, NULL, NULL, err);
+    return kv_session_append(s, &g, ids->ids, (uint32_t)ids->n, logits, NULL, err);
 }
 
 /*

@@ -162,7 +162,7 @@ static fact_place make_result(
 
 static int append(kv_session *s, const kv_segment *g, const model_ids *ids, float *logits, base_err *err)
 {
-    return kv_session_append(s, g, ids->ids, (uint32_t)ids->n, logits, NULL, NULL, err);
+    return kv_session_append(s, g, ids->ids, (uint32_t)ids->n, logits, NULL, err);
 }
 
 /* The session as far as `to` tokens. Which facts it holds follows from its length alone. */

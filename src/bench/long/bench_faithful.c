@@ -123,7 +123,7 @@ static int set_arm(bench *b, const char *text, base_err *err)
 
 static int append(kv_session *s, const kv_segment *g, const model_ids *ids, float *logits, base_err *err)
 {
-    return ids->n ? kv_session_append(s, g, ids->ids, (uint32_t)ids->n, logits, NULL, NULL, err) : 0;
+    return ids->n ? kv_session_append(s, g, ids->ids, (uint32_t)ids->n, logits, NULL, err) : 0;
 }
 
 /* The marks that end the message that is open and begin the next one. */

@@ -35,7 +35,7 @@ static const char *text_of(const question *q, const char *name)
 
 static int append(question *q, const kv_segment *g, const model_ids *ids, float *logits, base_err *err)
 {
-    return kv_session_append(q->s, g, ids->ids, (uint32_t)ids->n, logits, NULL, NULL, err);
+    return kv_session_append(q->s, g, ids->ids, (uint32_t)ids->n, logits, NULL, err);
 }
 
 static void count_repair(void *user, const kv_plan *plan)

@@ -76,7 +76,7 @@ static int read_corpus(bench *b, kv_session *s, base_err *err)
     if (!r && ids.n < (size_t)b->tokens) r = base_fail(err, BASE_E_USAGE, "the corpus is too small");
     const kv_segment g = {.origin = KV_ORIGIN_TOOL, .turn = 1};
     for (uint32_t at = 0; at < b->tokens && !r; at += PART)
-        r = kv_session_append(s, &g, ids.ids + at, PART, NULL, NULL, NULL, err);
+        r = kv_session_append(s, &g, ids.ids + at, PART, NULL, NULL, err);
     if (!r) r = kv_session_save(s, err);
     model_ids_free(&ids);
     base_buf_free(&corpus);
@@ -99,7 +99,7 @@ static int ask(bench *b, const kv_session *whole, uint32_t k, base_err *err)
     const kv_segment g = {.origin = KV_ORIGIN_USER, .turn = 2};
     if (!r) kv_session_set_turn(s, 2);
     if (!r) kv_session_ids(s, &from);
-    if (!r) r = kv_session_append(s, &g, ids.ids, (uint32_t)ids.n, NULL, NULL, NULL, err);
+    if (!r) r = kv_session_append(s, &g, ids.ids, (uint32_t)ids.n, NULL, NULL, err);
     if (!r) kv_session_ids(s, &to);
     if (!r) r = kv_session_signal(s, &(kv_ask){from, to}, MOST_ASK, &signal, err);
     if (!r)

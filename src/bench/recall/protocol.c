@@ -182,7 +182,7 @@ static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_id
         .queries = t && t->n_queries ? t->queries : NULL,
         .n_queries = t ? t->n_queries : 0,
     };
-    return kv_session_append(s, &g, ids->ids, (uint32_t)ids->n, logits, NULL, NULL, err);
+    return kv_session_append(s, &g, ids->ids, (uint32_t)ids->n, logits, NULL, err);
 }
 
 /* Greedy, until the answer ends or n_new tokens are there; its text goes to `answer` (may be NULL). */

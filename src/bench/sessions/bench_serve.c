@@ -102,7 +102,7 @@ static int append(guest *g, kv_origin origin, const model_ids *ids, uint32_t fro
     const kv_segment segment = {.origin = origin, .turn = g->turn};
     *found -= skip;
     if (skip == n) return 0;
-    return kv_session_append(g->rows, &segment, ids->ids + from + skip, n - skip, NULL, NULL, NULL, err);
+    return kv_session_append(g->rows, &segment, ids->ids + from + skip, n - skip, NULL, NULL, err);
 }
 
 /* One message; asks: a repair may follow, where it was computed whole. */

@@ -93,7 +93,7 @@ int tally_append(kv_session *s, kv_origin origin, uint32_t turn, const model_ids
     const kv_segment g = {.origin = origin, .turn = turn};
     kv_stats stats;
     if (!n) return 0;
-    int r = kv_session_append(s, &g, ids->ids + from, n, logits, NULL, NULL, err);
+    int r = kv_session_append(s, &g, ids->ids + from, n, logits, NULL, err);
     kv_session_get_stats(s, &stats);
     if (!r && t->rounded) r = kv_session_round(s, stats.n_tokens - n, err);
     t->computed += n;

@@ -58,7 +58,7 @@ static int compute_pruned(const sample_context *c, const sample_question *q,
     if (!r) r = sample_context_append(c, *ret, true, err);
     for (uint32_t i = 0; i < c->n_chunks && !r; i++)
         r = kv_session_set_spans(*ret, c->at[i], q->spans[i], q->n_spans[i], err);
-    if (!r) r = kv_session_append(*ret, &g, q->ids.ids, (uint32_t)q->ids.n, NULL, NULL, NULL, err);
+    if (!r) r = kv_session_append(*ret, &g, q->ids.ids, (uint32_t)q->ids.n, NULL, NULL, err);
     return r;
 }
 

@@ -83,7 +83,7 @@ void sample_context_make(sample_context *c, const structure_run *b, const bench_
 int sample_append(kv_session *s, kv_origin origin, const model_ids *ids, base_err *err)
 {
     const kv_segment g = {.origin = origin, .turn = 1};
-    return kv_session_append(s, &g, ids->ids, (uint32_t)ids->n, NULL, NULL, NULL, err);
+    return kv_session_append(s, &g, ids->ids, (uint32_t)ids->n, NULL, NULL, err);
 }
 
 void sample_split_set(const structure_condition *c, char words[SAMPLE_WORDS], const char *set[SAMPLE_SET + 1])
@@ -135,7 +135,7 @@ int sample_context_append(const sample_context *c, kv_session *s, bool shared, b
             .lines = x->lines,
             .n_lines = x->n_lines,
             .bulk = c->n_tokens};
-        r = kv_session_append(s, &g, x->ids.ids, (uint32_t)x->ids.n, NULL, NULL, NULL, err);
+        r = kv_session_append(s, &g, x->ids.ids, (uint32_t)x->ids.n, NULL, NULL, err);
     }
     if (c->share) bench_share_keep(c->share, false);
     return r;

@@ -80,9 +80,8 @@ static int score_text(model *m, uint32_t which, float *shares, const atomic_bool
     const kv_segment context = {.origin = KV_ORIGIN_CONTEXT, .turn = 1};
     const kv_segment question = {
         .origin = KV_ORIGIN_USER, .turn = 1, .queries = q.queries, .n_queries = q.n_queries};
-    if (!rc)
-        rc = kv_session_append(s, &context, text.text.ids, (uint32_t)text.text.n, NULL, NULL, cancel, err);
-    if (!rc) rc = kv_session_append(s, &question, q.ids.ids, (uint32_t)q.ids.n, NULL, NULL, cancel, err);
+    if (!rc) rc = kv_session_append(s, &context, text.text.ids, (uint32_t)text.text.n, NULL, cancel, err);
+    if (!rc) rc = kv_session_append(s, &question, q.ids.ids, (uint32_t)q.ids.n, NULL, cancel, err);
     if (!rc) {
         /* Of the kept queries those of the names. */
         uint32_t places[64], n = 0;

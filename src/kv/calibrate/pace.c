@@ -62,7 +62,7 @@ typedef struct run {
 static int append(run *r, kv_session *s, kv_origin origin, uint32_t n, float *logits, base_err *err)
 {
     const kv_segment segment = {.origin = origin, .turn = 1};
-    return kv_session_append(s, &segment, r->ids, n, logits, NULL, r->cancel, err);
+    return kv_session_append(s, &segment, r->ids, n, logits, r->cancel, err);
 }
 
 /*

@@ -365,9 +365,8 @@ static int begin_segment(appending *p, base_err *err)
 }
 
 int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, float *last_logits,
-    uint32_t *ret_done, const atomic_bool *cancel, base_err *err)
+    const atomic_bool *cancel, base_err *err)
 {
-    if (ret_done) *ret_done = 0;
     int rc = kv__check_append(s, g, ids, n, err);
     if (!rc) rc = kv__reserve(s, s->n + n, err);
     if (rc || !n) return rc;
@@ -393,6 +392,5 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     kv_signal_fini(&p.kept);
     if (s->n == p.first && s->n_segments && s->segments[s->n_segments - 1].from == p.first)
         kv__segment_fini(&s->segments[--s->n_segments]);
-    if (ret_done) *ret_done = s->n - p.first;
     return rc;
 }
