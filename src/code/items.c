@@ -8,9 +8,10 @@
 
 #ifdef KVIST_HAVE_TREE_SITTER
 
-bool code_items(code_grammars *g, const char *path, const char *text, size_t n, uint32_t at,
-    uint32_t *ret_from, uint32_t *ret_to, code_item **ret, uint32_t *ret_n)
+bool code_items(
+    code_grammars *g, const char *path, const char *text, size_t n, uint32_t at, code_item_list *ret)
 {
+    *ret = (code_item_list){0};
     static const char *const lists[] = {"parameters", "parameter_list", "formal_parameters", "argument_list",
         "arguments", "closure_parameters", NULL};
     const code_grammar *grammar = n < UINT32_MAX ? code_grammar_get(g, code_language(path, text, n)) : NULL;
@@ -25,12 +26,11 @@ bool code_items(code_grammars *g, const char *path, const char *text, size_t n, 
     if (is_near && (text[t->nodes[found].from] != '(' || t->nodes[found].to < t->nodes[found].from + 2))
         is_near = false;
     if (is_near) {
-        code_item *items = NULL;
         size_t cap = 0;
-        uint32_t n_items = 0, from = t->nodes[found].from + 1;
+        uint32_t from = t->nodes[found].from + 1;
         const uint32_t end = t->nodes[found].to - 1;
-        *ret_from = from;
-        *ret_to = end;
+        ret->from = from;
+        ret->to = end;
         uint32_t c = found + 1;
         for (uint32_t k = from; k <= end; k++) {
             while (c < t->nodes[found].sub_end && t->nodes[c].to <= k) c = t->nodes[c].sub_end;
@@ -40,13 +40,11 @@ bool code_items(code_grammars *g, const char *path, const char *text, size_t n, 
             while (item.from < item.to && strchr(" \t\r\n", text[item.from]) != NULL) item.from++;
             while (item.to > item.from && strchr(" \t\r\n", text[item.to - 1]) != NULL) item.to--;
             if (item.to > item.from) {
-                base_grow(&items, &cap, n_items + 1, sizeof *items);
-                items[n_items++] = item;
+                base_grow(&ret->items, &cap, ret->n + 1, sizeof *ret->items);
+                ret->items[ret->n++] = item;
             }
             from = k + 1;
         }
-        *ret = items;
-        *ret_n = n_items;
     }
     code_trees_give(code_grammars_trees(g));
     return is_near;
@@ -54,9 +52,10 @@ bool code_items(code_grammars *g, const char *path, const char *text, size_t n, 
 
 #else
 
-bool code_items(code_grammars *g, const char *path, const char *text, size_t n, uint32_t at,
-    uint32_t *ret_from, uint32_t *ret_to, code_item **ret, uint32_t *ret_n)
+bool code_items(
+    code_grammars *g, const char *path, const char *text, size_t n, uint32_t at, code_item_list *ret)
 {
+    *ret = (code_item_list){0};
     return false;
 }
 

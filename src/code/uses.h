@@ -86,14 +86,17 @@ void code_uses_free(code_uses *u);
 /* Are the locals of this language told apart (scopes.h)? */
 bool code_uses_know_locals(const char *language);
 
-/*
- * A parameter list or the arguments of a call, at or behind byte `at` where a function's name ends: the byte
- * behind "(", the byte of ")", and the items between the commas of that level. false: there is none.
- */
+/* A parameter list, or the arguments of a call. */
 typedef struct code_item {
     uint32_t from, to; /* without white space around it */
 } code_item;
-bool code_items(code_grammars *g, const char *path, const char *text, size_t n, uint32_t at,
-    uint32_t *ret_from, uint32_t *ret_to, code_item **ret, uint32_t *ret_n);
+typedef struct code_item_list {
+    uint32_t from, to; /* the byte behind "(", the byte of ")" */
+    code_item *items;  /* between the commas of that level; the caller frees */
+    uint32_t n;
+} code_item_list;
+/* The list at or behind byte `at`, where a function's name ends. false: there is none, and *ret is empty. */
+bool code_items(
+    code_grammars *g, const char *path, const char *text, size_t n, uint32_t at, code_item_list *ret);
 
 #endif

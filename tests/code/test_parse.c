@@ -339,16 +339,16 @@ static void test_parse__hostile_shapes(void **state)
 /* The list behind `name`, as text between bars; what was parsed before is used again only for the same bytes. */
 static void check_items(code_grammars *g, const char *text, const char *name, const char *expected)
 {
-    uint32_t from, to, n = 0;
-    code_item *items = NULL;
+    code_item_list list;
     base_buf found = {0};
     const uint32_t at = (uint32_t)(strstr(text, name) - text + strlen(name));
-    assert_true(code_items(g, "a.c", text, strlen(text), at, &from, &to, &items, &n));
-    for (uint32_t i = 0; i < n; i++)
-        base_buf_printf(&found, "%.*s|", (int)(items[i].to - items[i].from), text + items[i].from);
+    assert_true(code_items(g, "a.c", text, strlen(text), at, &list));
+    for (uint32_t i = 0; i < list.n; i++)
+        base_buf_printf(
+            &found, "%.*s|", (int)(list.items[i].to - list.items[i].from), text + list.items[i].from);
     assert_string_equal(found.data, expected);
     base_buf_free(&found);
-    free(items);
+    free(list.items);
 }
 
 static void test_parse__items_are_those_of_the_text(void **state)

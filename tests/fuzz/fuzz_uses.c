@@ -50,17 +50,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     code_uses *u = *name ? code_uses_find(g, path, text, n, name) : NULL;
     if (u) check(u, text, n, name);
     for (uint32_t i = 0; u && i < u->n_uses && i < 8; i++) {
-        uint32_t from, to, n_items;
-        code_item *items;
-        if (!code_items(
-                g, path, text, n, u->uses[i].from + (uint32_t)strlen(name), &from, &to, &items, &n_items))
-            continue;
-        require(from <= to && to < n);
-        for (uint32_t k = 0; k < n_items; k++) {
-            require(items[k].from >= from && items[k].from <= items[k].to && items[k].to <= to);
-            require(k == 0 || items[k - 1].to <= items[k].from);
+        code_item_list l;
+        if (!code_items(g, path, text, n, u->uses[i].from + (uint32_t)strlen(name), &l)) continue;
+        require(l.from <= l.to && l.to < n);
+        for (uint32_t k = 0; k < l.n; k++) {
+            require(l.items[k].from >= l.from && l.items[k].from <= l.items[k].to && l.items[k].to <= l.to);
+            require(k == 0 || l.items[k - 1].to <= l.items[k].from);
         }
-        free(items);
+        free(l.items);
     }
     code_uses_free(u);
     free(text);

@@ -104,19 +104,18 @@ static bool is_of_unittest(const code_file *c, const base_buf *text, const code_
 /* One parameter more, behind the others; false: what stands there has no brackets. */
 static bool give(tool_workspace *w, const char *path, base_buf *text, uint32_t name_end, const char *name)
 {
-    code_item *items = NULL;
-    uint32_t from, to, n;
+    code_item_list list;
     base_buf out = {0};
-    const bool is = code_items(w->grammars, path, text->data, text->len, name_end, &from, &to, &items, &n);
+    const bool is = code_items(w->grammars, path, text->data, text->len, name_end, &list);
     if (is) {
-        const uint32_t at = n ? items[n - 1].to : from;
+        const uint32_t at = list.n ? list.items[list.n - 1].to : list.from;
         base_buf_add(&out, text->data, at);
-        base_buf_printf(&out, "%s%s", n ? ", " : "", name);
+        base_buf_printf(&out, "%s%s", list.n ? ", " : "", name);
         base_buf_add(&out, text->data + at, text->len - at);
         base_buf_free(text);
         *text = out;
     }
-    free(items);
+    free(list.items);
     return is;
 }
 

@@ -33,17 +33,19 @@ static bool find_head(
     code_grammars *g, const char *path, const base_buf *text, const char *name, bool is_python, head *ret)
 {
     base_buf why = {0};
-    uint32_t at, from, to;
+    code_item_list list = {0};
+    uint32_t at;
     bool found = false;
     *ret = (head){.text = text->data};
     code_file *c = tool__parse_for(g, path, text->data, text->len, name);
     if (tool__find_definition(c, path, text, name, &at, &why)) {
         const code_definition *d = &c->definitions[at];
-        found = code_items(g, path, text->data, text->len, d->name_from + (uint32_t)strlen(d->name), &from,
-                    &to, &ret->items, &ret->n) &&
-                to <= d->to;
-        ret->from = from;
-        ret->to = found && is_python ? find_colon(text, to + 1) : to;
+        found = code_items(g, path, text->data, text->len, d->name_from + (uint32_t)strlen(d->name), &list) &&
+                list.to <= d->to;
+        ret->items = list.items;
+        ret->n = list.n;
+        ret->from = list.from;
+        ret->to = found && is_python ? find_colon(text, list.to + 1) : list.to;
         found = found && ret->to != UINT32_MAX && ret->to <= d->to;
     }
     code_file_free(c);

@@ -14,9 +14,8 @@
 bool refactor__read_list(const refactor *x, const refactor_place *p, refactor_list *ret)
 {
     const refactor_file *f = &x->files[p->file];
-    *ret = (refactor_list){0};
     return code_items(x->w->grammars, f->path, f->file.text.data, f->file.text.len,
-        p->use->from + (uint32_t)strlen(x->name), &ret->from, &ret->to, &ret->items, &ret->n);
+        p->use->from + (uint32_t)strlen(x->name), ret);
 }
 
 bool refactor__item_says(const base_buf *text, code_item item, const char *word)
@@ -126,8 +125,7 @@ size_t refactor_parameters(tool_workspace *w, const char *path, const char *name
     }
     while (n == SIZE_MAX && code_next_identifier(text.data + from, to - from, &pos, &a, &b)) {
         if (b - a != strlen(name) || memcmp(text.data + from + a, name, b - a) != 0) continue;
-        if (!code_items(g, path, text.data, text.len, from + (uint32_t)b, &l.from, &l.to, &l.items, &l.n))
-            break;
+        if (!code_items(g, path, text.data, text.len, from + (uint32_t)b, &l)) break;
         code_file *f = code_parse(g, path, text.data + from, to - from);
         n = f->language ? refactor__parameter_names(refactor__language(f->language), &text, &l, names)
                         : SIZE_MAX;

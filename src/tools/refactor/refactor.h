@@ -246,11 +246,7 @@ void refactor__edits_take_all(refactor *x, refactor_edits *edits, tool_changes *
 /* ---- parameters.c ---- */
 
 /* Parameters of a definition, or arguments of a call; free items. */
-typedef struct refactor_list {
-    uint32_t from, to; /* between the parentheses */
-    code_item *items;
-    uint32_t n;
-} refactor_list;
+typedef code_item_list refactor_list;
 bool refactor__read_list(const refactor *x, const refactor_place *p, refactor_list *ret);
 bool refactor__item_says(const base_buf *text, code_item item, const char *word);
 /* The name that a parameter declares; "" where it has none. */
