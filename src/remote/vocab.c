@@ -206,7 +206,8 @@ static int ask_tokens(
     if (strs && strs->type == BASE_JSON_ARRAY)
         learn_spelled(v, strs, out->ids + first, out->n - first, text, n);
     if (!rc && v->wire->tells_no_pieces && !special)
-        rc = remote_vocab_learn_text(v, out->ids + first, out->n - first, text, n, true, NULL, NULL, err);
+        rc = remote_vocab_learn_text(
+            v, out->ids + first, out->n - first, (base_str){text, n}, true, NULL, err);
     if (rc) out->n = first;
     base_json_free(doc);
     base_buf_free(&body);
@@ -401,8 +402,8 @@ static void set_parts(remote_vocab *v, const int32_t *ids, size_t n, const char 
     }
 }
 
-int remote_vocab_learn_text(remote_vocab *v, const int32_t *ids, size_t n, const char *text, size_t n_text,
-    bool is_all, size_t *ret_n, size_t *ret_n_text, base_err *err)
+int remote_vocab_learn_text(remote_vocab *v, const int32_t *ids, size_t n, base_str text, bool is_all,
+    remote_vocab_fit *ret, base_err *err)
 {
     enum { MOST_LETTER = 16 }; /* bytes of an id that does not fit */
     model_ids unknown = {0};
@@ -413,23 +414,22 @@ int remote_vocab_learn_text(remote_vocab *v, const int32_t *ids, size_t n, const
     for (size_t i = 0; i < n && !rc; i++) {
         size_t len = 0;
         const char *piece = piece_of(v, ids[i], &unknown, texts, &len);
-        const size_t room = n_text - from, most = MOST_LETTER * (i - begun) + 1 + len;
-        const char *found = len ? memmem(text + from, room < most ? room : most, piece, len) : NULL;
-        const size_t at = found ? (size_t)(found - text) : 0;
-        const bool lost_blank = i == begun && at == from + 1 && text[from] == ' ';
+        const size_t room = text.len - from, most = MOST_LETTER * (i - begun) + 1 + len;
+        const char *found = len ? memmem(text.ptr + from, room < most ? room : most, piece, len) : NULL;
+        const size_t at = found ? (size_t)(found - text.ptr) : 0;
+        const bool lost_blank = i == begun && at == from + 1 && text.ptr[from] == ' ';
         if (!found || (i == begun && at != from && !lost_blank)) continue;
-        set_parts(v, ids + begun, i - begun, text + from, at - from);
-        remote_vocab_set(v, ids[i], text + at - lost_blank, len + lost_blank);
+        set_parts(v, ids + begun, i - begun, text.ptr + from, at - from);
+        remote_vocab_set(v, ids[i], text.ptr + at - lost_blank, len + lost_blank);
         from = at + len;
         begun = i + 1;
     }
     if (is_all && !rc) {
-        set_parts(v, ids + begun, n - begun, text + from, n_text - from);
+        set_parts(v, ids + begun, n - begun, text.ptr + from, text.len - from);
         begun = n;
-        from = n_text;
+        from = text.len;
     }
-    if (ret_n) *ret_n = begun;
-    if (ret_n_text) *ret_n_text = from;
+    if (ret) *ret = (remote_vocab_fit){begun, from};
     free_texts(texts, unknown.n);
     model_ids_free(&unknown);
     return rc;

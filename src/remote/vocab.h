@@ -31,10 +31,13 @@ int remote_vocab_learn(remote_vocab *v, const int32_t *ids, uint32_t n, base_err
  * The bytes of ids that together are this text, where the tokenizer tells each alone and no more
  * (remote_wire.tells_no_pieces): alone a part of a letter is U+FFFD, and some lose the blank in front of them. What
  * fits is believed; the text between two ids that fit is that of the ids between them. is_all: so is what stands
- * behind the last that fits; else *ret_n ids and *ret_n_text bytes (may be NULL) belong together, more is to come.
+ * behind the last that fits; else what *ret (may be NULL) counts belongs together, more is to come.
  */
-int remote_vocab_learn_text(remote_vocab *v, const int32_t *ids, size_t n, const char *text, size_t n_text,
-    bool is_all, size_t *ret_n, size_t *ret_n_text, base_err *err);
+typedef struct remote_vocab_fit {
+    size_t n, n_bytes; /* the first ids, and the first bytes of the text, which are these ids' */
+} remote_vocab_fit;
+int remote_vocab_learn_text(remote_vocab *v, const int32_t *ids, size_t n, base_str text, bool is_all,
+    remote_vocab_fit *ret, base_err *err);
 /* Its bytes as a stream showed them. */
 void remote_vocab_set(remote_vocab *v, int32_t id, const char *bytes, size_t n);
 bool remote_vocab_knows(const remote_vocab *v, int32_t id); /* are its bytes known? asks nobody */

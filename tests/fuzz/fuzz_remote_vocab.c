@@ -61,9 +61,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         const char *piece = ids.n ? remote_vocab_piece(v, ids.ids[0], &n_piece) : NULL;
         check_ids(&ids, before, remote_vocab_encode(v, text, n_text, i & 1, &ids, NULL));
         if (ids.n > 4096) ids.n = 4096;
-        size_t n_fit = 0, n_fit_text = 0;
-        if (!remote_vocab_learn_text(v, ids.ids, ids.n, text, n_text, i & 2, &n_fit, &n_fit_text, NULL) &&
-            (n_fit > ids.n || n_fit_text > n_text || ((i & 2) && n_fit < ids.n)))
+        remote_vocab_fit fit = {0};
+        if (!remote_vocab_learn_text(v, ids.ids, ids.n, (base_str){text, n_text}, i & 2, &fit, NULL) &&
+            (fit.n > ids.n || fit.n_bytes > n_text || ((i & 2) && fit.n < ids.n)))
             abort();
         remote_vocab_learn(v, ids.ids, (uint32_t)ids.n, NULL);
         if (ids.n) remote_vocab_judge(v, ids.ids[ids.n - 1], NULL);

@@ -220,25 +220,25 @@ static int take_late(remote *r, const remote_piece *p, base_err *err)
 {
     remote_vocab *v = r->endpoint->vocab;
     const bool is_all = p->end != REMOTE_GOES_ON;
-    size_t n = 0, n_text = 0;
+    remote_vocab_fit fit = {0};
     for (uint32_t i = 0; i < p->n_ids; i++) model_ids_add(&r->stream.withheld, p->ids[i]);
     base_buf_puts(&r->stream.late, "");
     base_buf_add(&r->stream.late, p->text.ptr, p->text.len);
     if (!r->stream.late.len && !is_all) return 0;
-    int rc = remote_vocab_learn_text(v, r->stream.withheld.ids, r->stream.withheld.n, r->stream.late.data,
-        r->stream.late.len, is_all, &n, &n_text, err);
-    for (size_t i = 0; i < n && !rc; i++) {
+    int rc = remote_vocab_learn_text(v, r->stream.withheld.ids, r->stream.withheld.n,
+        (base_str){r->stream.late.data, r->stream.late.len}, is_all, &fit, err);
+    for (size_t i = 0; i < fit.n && !rc; i++) {
         size_t len;
         const char *piece = remote_vocab_piece(v, r->stream.withheld.ids[i], &len);
         if (piece && len && *piece == '<') rc = remote_vocab_judge(v, r->stream.withheld.ids[i], err);
         model_ids_add(&r->stream.came, r->stream.withheld.ids[i]);
     }
     if (rc) return rc;
-    memmove(r->stream.withheld.ids, r->stream.withheld.ids + n,
-        (r->stream.withheld.n - n) * sizeof *r->stream.withheld.ids);
-    r->stream.withheld.n -= n;
-    memmove(r->stream.late.data, r->stream.late.data + n_text, r->stream.late.len - n_text);
-    r->stream.late.len -= n_text;
+    memmove(r->stream.withheld.ids, r->stream.withheld.ids + fit.n,
+        (r->stream.withheld.n - fit.n) * sizeof *r->stream.withheld.ids);
+    r->stream.withheld.n -= fit.n;
+    memmove(r->stream.late.data, r->stream.late.data + fit.n_bytes, r->stream.late.len - fit.n_bytes);
+    r->stream.late.len -= fit.n_bytes;
     return 0;
 }
 
