@@ -322,7 +322,7 @@ static int append_result(
             const tool_source *s = &t->sources[i];
             uint32_t line_end = s->line;
             for (uint32_t k = s->from; k + 1 < s->to; k++) line_end += t->text.data[k] == '\n';
-            agent__add_shown(a, index, s->from, s->to, s->path, s->version, s->line, line_end);
+            agent__add_shown(a, index, s, line_end);
         }
     }
     base_buf_free(&label);

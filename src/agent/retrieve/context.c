@@ -176,32 +176,40 @@ static size_t fitting_lines(const agent *a, const char *text, size_t n, uint32_t
     return fits;
 }
 
-/*
- * One excerpt: lines of a file's present text. Returns without a word when it is shown already or does not
- * fit.
- */
-static void add_excerpt(gathering *g, const char *path, const char *version, const char *text, size_t n,
-    uint32_t line, uint32_t line_end, const char *name, const char *why)
+/* Lines of a file's present text. */
+typedef struct passage {
+    const char *path, *version;
+    const char *text;
+    size_t n;
+    uint32_t line, line_end;
+    const char *name; /* the definition that they are; "": a part of the file */
+} passage;
+
+/* One excerpt. Returns without a word when it is shown already or does not fit. */
+static void add_excerpt(gathering *g, const passage *p, const char *why)
 {
     agent *a = g->a;
-    if (!n || is_chosen(g, path, line, line_end)) return;
+    const char *text = p->text;
+    size_t n = p->n;
+    uint32_t line_end = p->line_end;
+    if (!n || is_chosen(g, p->path, p->line, line_end)) return;
     uint32_t tokens = agent__count(a, text, n) + EXCERPT_TOKENS;
     if (tokens > g->left) {
         uint32_t lines;
         n = fitting_lines(a, text, n, g->left > 24 ? g->left - 24 : 0, &lines);
         tokens = g->left;
         if (!lines || agent__count(a, text, n) < LEAST_TOKENS) return;
-        line_end = line + lines - 1;
+        line_end = p->line + lines - 1;
     }
-    excerpt e = {.path = base_xstrdup(path),
-        .name = base_xstrdup(name),
+    excerpt e = {.path = base_xstrdup(p->path),
+        .name = base_xstrdup(p->name),
         .why = base_xstrdup(why),
-        .line = line,
+        .line = p->line,
         .line_end = line_end,
         .tokens = tokens};
-    memcpy(e.version, version, sizeof e.version);
+    memcpy(e.version, p->version, sizeof e.version);
     if (!g->n) base_buf_puts(&e.text, agent_prompt_excerpts);
-    agent_prompt_excerpt_head(path, line, line_end, name, &e.text);
+    agent_prompt_excerpt_head(p->path, p->line, line_end, p->name, &e.text);
     e.source_from = e.text.len;
     base_buf_add(&e.text, text, n);
     base_buf_puts(&e.text, text[n - 1] == '\n' ? "\n" : "\n\n");
@@ -324,8 +332,15 @@ static void add_range(
         while (to < text.len && to > from && text.data[to - 1] != '\n') to++;
         uint32_t line = count_lines(text.data, from) + 1;
         if (from < to)
-            add_excerpt(g, path, version, text.data + from, to - from, line,
-                line + count_lines(text.data + from, to - from) - 1, name, why);
+            add_excerpt(g,
+                &(passage){.path = path,
+                    .version = version,
+                    .text = text.data + from,
+                    .n = to - from,
+                    .line = line,
+                    .line_end = line + count_lines(text.data + from, to - from) - 1,
+                    .name = name},
+                why);
     }
     base_buf_free(&text);
 }
@@ -387,16 +402,16 @@ static void add_definitions(gathering *g, const char *word)
 }
 
 /* The person asked for it: what retrieval may take is not touched. */
-static void add_asked_file(
-    gathering *g, const char *path, const char *version, const base_buf *text, uint32_t lines)
+static void add_asked_file(gathering *g, const passage *whole)
 {
-    if (is_chosen(g, path, 1, lines)) return;
-    const uint32_t before = g->left, tokens = agent__count(g->a, text->data, text->len) + EXCERPT_TOKENS;
-    g->left = agent__file_room(g->a, path, tokens, lines, g->n_asked);
+    const uint32_t lines = whole->line_end;
+    if (is_chosen(g, whole->path, 1, lines)) return;
+    const uint32_t before = g->left, tokens = agent__count(g->a, whole->text, whole->n) + EXCERPT_TOKENS;
+    g->left = agent__file_room(g->a, whole->path, tokens, lines, g->n_asked);
     const uint32_t room = g->left;
-    if (room) add_excerpt(g, path, version, text->data, text->len, 1, lines, "", "@file");
+    if (room) add_excerpt(g, whole, "@file");
     if (room && room == g->left)
-        agent__notice(g->a, "@%s: no line of it fits into that: nothing of it is put in front", path);
+        agent__notice(g->a, "@%s: no line of it fits into that: nothing of it is put in front", whole->path);
     g->n_asked += room - g->left;
     g->left = before;
 }
@@ -425,10 +440,11 @@ static void add_file(gathering *g, const char *path, bool asked)
         char version[65];
         base_sha256_hex(text.data, text.len, version);
         if (asked || lines <= WHOLE_FILE_LINES) g->n_files++;
+        const passage whole = {path, version, text.data, text.len, 1, lines, ""};
         if (asked)
-            add_asked_file(g, path, version, &text, lines);
+            add_asked_file(g, &whole);
         else if (lines <= WHOLE_FILE_LINES)
-            add_excerpt(g, path, version, text.data, text.len, 1, lines, "", "named in the request");
+            add_excerpt(g, &whole, "named in the request");
     }
     base_buf_free(&text);
 }

@@ -73,20 +73,19 @@ static void emit_append(agent *a, const agent_text *t, const kv_segment *g, uint
     base_buf_free(&text);
 }
 
-void agent__add_shown(agent *a, size_t index, size_t from, size_t to, const char *path, const char *version,
-    uint32_t line, uint32_t line_end)
+void agent__add_shown(agent *a, size_t index, const tool_source *part, uint32_t line_end)
 {
     uint32_t n, first = a->transcript.segments[index].from, count = a->transcript.segments[index].to - first;
     const int32_t *ids = a->engine->ops->ids(a->engine, &n);
-    if (from >= to || first + count > n || !count) return;
+    if (part->from >= part->to || first + count > n || !count) return;
     agent_token_map m = agent__map_tokens(a, ids + first, count);
     agent_text t = {.origin = a->transcript.segments[index].origin,
-        .path = path,
-        .version = version,
-        .line = line,
+        .path = part->path,
+        .version = part->version,
+        .line = part->line,
         .line_end = line_end};
-    agent__add_segment(a, &t, first + agent__token_at(&m, (uint32_t)from),
-        first + agent__token_at(&m, (uint32_t)to - 1) + 1);
+    agent__add_segment(
+        a, &t, first + agent__token_at(&m, part->from), first + agent__token_at(&m, part->to - 1) + 1);
     free(m.end);
 }
 

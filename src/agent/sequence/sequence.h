@@ -8,6 +8,7 @@
 #include "agent/session/segments.h"
 #include "agent/words/token_map.h"
 #include "kv/core/budget.h"
+#include "tools/tool.h"
 
 /* --- insert.c --- */
 /* Tokens of a text of the harness; ret (may be NULL): the same without its marks. */
@@ -28,9 +29,8 @@ int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids,
 int agent__open_message(agent *a, int role, base_err *err);
 /* Asks for evicted rows with the content words of tokens [from, to). */
 int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err);
-/* Bytes [from, to) of a segment's text are lines of a file: remembered for staleness and "shown already". */
-void agent__add_shown(agent *a, size_t index, size_t from, size_t to, const char *path, const char *version,
-    uint32_t line, uint32_t line_end);
+/* A part of a segment's text is lines of a file, up to line_end: remembered for staleness and "shown already". */
+void agent__add_shown(agent *a, size_t index, const tool_source *part, uint32_t line_end);
 
 /* --- spans.c --- */
 enum { AGENT_MAX_SPANS = 1024 };

@@ -57,34 +57,62 @@ uint32_t *agent__line_starts(const agent_token_map *m, const char *text, size_t 
 
 /* --- structure ------------------------------------------------------------------------------------------ */
 
-/* The part of a file's bytes [from, to) that the segment shows, as a span like `one`. */
-static void add_span(kv_span *spans, uint32_t *n, const agent_token_map *m, const tool_source *s,
-    uint32_t from, uint32_t to, kv_span one)
+/* The spans of a segment's tokens, as they are found. */
+typedef struct found_spans {
+    const agent_token_map *map;
+    kv_span *spans; /* [AGENT_MAX_SPANS] */
+    uint32_t n;
+} found_spans;
+
+/* A file's text (of which the segment shows a part), parsed. */
+typedef struct parsed {
+    const char *text;
+    size_t n;
+    code_file *file;
+    code_graph *graph;
+} parsed;
+
+static parsed parse(agent *a, const char *path, const char *text, size_t n)
 {
+    parsed p = {.text = text, .n = n};
+    p.file = code_parse_graph(tool_workspace_grammars(a->workspace), path, text, n, &p.graph);
+    return p;
+}
+
+static void parsed_free(parsed *p)
+{
+    code_graph_free(p->graph);
+    code_file_free(p->file);
+}
+
+/* The part of a file's bytes [from, to) that the segment shows, as a span like `one`. */
+static void add_span(found_spans *found, const tool_source *s, uint32_t from, uint32_t to, kv_span one)
+{
+    const agent_token_map *m = found->map;
     const uint32_t shown_to = s->file_from + (s->to - s->from);
     if (from < s->file_from) from = s->file_from;
     if (to > shown_to) to = shown_to;
-    if (*n == AGENT_MAX_SPANS || from >= to || !m->n) return;
+    if (found->n == AGENT_MAX_SPANS || from >= to || !m->n) return;
     one.from = agent__token_at(m, s->from + (from - s->file_from));
     one.to = agent__token_at(m, s->from + (to - s->file_from) - 1) + 1;
-    spans[(*n)++] = one;
+    found->spans[found->n++] = one;
 }
 
 /*
  * What the segment shows of a parsed file: definitions that the request names, and anchors with their marks.
  */
-static void add_structure(const agent_text *t, const tool_source *s, const code_file *f, const code_graph *g,
-    const char *file, size_t file_n, const agent_token_map *m, kv_span *spans, uint32_t *count)
+static void add_structure(const agent_text *t, const tool_source *s, const parsed *p, found_spans *found)
 {
+    const code_file *f = p->file;
     code_piece *pieces = NULL;
     for (uint32_t i = 0; t->words && i < f->n_definitions; i++)
         if (agent__names_word(t->words, f->definitions[i].name))
-            add_span(spans, count, m, s, f->definitions[i].from, f->definitions[i].to,
+            add_span(found, s, f->definitions[i].from, f->definitions[i].to,
                 (kv_span){.reason = KV_REASON_SYMBOL, .marks = KV_MARK_SYMBOL});
-    const uint32_t n =
-        code_structure(f, g, file, file_n, s->file_from, s->file_from + (s->to - s->from), t->words, &pieces);
+    const uint32_t n = code_structure(
+        f, p->graph, p->text, p->n, s->file_from, s->file_from + (s->to - s->from), t->words, &pieces);
     for (uint32_t i = 0; i < n; i++)
-        add_span(spans, count, m, s, pieces[i].from, pieces[i].to,
+        add_span(found, s, pieces[i].from, pieces[i].to,
             (kv_span){.reason = agent_reason_of[pieces[i].kind],
                 .marks = pieces[i].marks,
                 .n_flow = pieces[i].n_flow,
@@ -93,8 +121,7 @@ static void add_structure(const agent_text *t, const tool_source *s, const code_
 }
 
 /* The structure of what one file shows in this text, from the whole file: an excerpt alone parses worse. */
-static void add_file_spans(agent *a, const agent_text *t, uint32_t first, size_t n, const agent_token_map *m,
-    kv_span *spans, uint32_t *count)
+static void add_file_spans(agent *a, const agent_text *t, uint32_t first, size_t n, found_spans *found)
 {
     enum { MAX_SHOWN = 1 << 20 };
     const tool_source *s = &t->sources[first];
@@ -103,45 +130,37 @@ static void add_file_spans(agent *a, const agent_text *t, uint32_t first, size_t
     if (!tool_workspace_read(a->workspace, s->path, MAX_SHOWN, &file, NULL) && file.len)
         base_sha256_hex(file.data, file.len, version);
     if (!strcmp(version, s->version)) { /* else it changed meanwhile: its offsets would lie */
-        code_graph *g = NULL;
-        code_file *f =
-            code_parse_graph(tool_workspace_grammars(a->workspace), s->path, file.data, file.len, &g);
+        parsed p = parse(a, s->path, file.data, file.len);
         for (uint32_t k = first; k < t->n_sources; k++) {
             s = &t->sources[k];
             if (strcmp(s->path, t->sources[first].path) || s->to > n || s->from >= s->to) continue;
-            add_structure(t, s, f, g, file.data, file.len, m, spans, count);
+            add_structure(t, s, &p, found);
         }
-        code_graph_free(g);
-        code_file_free(f);
+        parsed_free(&p);
     }
     base_buf_free(&file);
 }
 
-static uint32_t find_source_spans(
-    agent *a, const agent_text *t, size_t n, const agent_token_map *m, kv_span *spans)
+static void find_source_spans(agent *a, const agent_text *t, size_t n, found_spans *found)
 {
-    uint32_t count = 0;
     for (uint32_t i = 0; i < t->n_sources; i++) {
         bool again = false;
         for (uint32_t k = 0; k < i && !again; k++) again = !strcmp(t->sources[k].path, t->sources[i].path);
-        if (!again) add_file_spans(a, t, i, n, m, spans, &count);
+        if (!again) add_file_spans(a, t, i, n, found);
     }
-    return count;
 }
 
 uint32_t agent__find_spans(
     agent *a, const agent_text *t, const char *text, size_t n, const agent_token_map *m, kv_span *spans)
 {
-    uint32_t count = t->n_sources && n == t->n ? find_source_spans(a, t, n, m, spans) : 0;
+    found_spans found = {.map = m, .spans = spans};
     uint32_t base = (uint32_t)t->source_from;
-    if (count) return count;
+    if (t->n_sources && n == t->n) find_source_spans(a, t, n, &found);
+    if (found.n) return found.n;
     if (!t->structure || !t->path || t->source_from > n) return 0;
-    code_graph *g = NULL;
-    code_file *f =
-        code_parse_graph(tool_workspace_grammars(a->workspace), t->path, text + base, n - base, &g);
+    parsed p = parse(a, t->path, text + base, n - base);
     const tool_source whole = {.from = base, .to = (uint32_t)n};
-    add_structure(t, &whole, f, g, text + base, n - base, m, spans, &count);
-    code_graph_free(g);
-    code_file_free(f);
-    return count;
+    add_structure(t, &whole, &p, &found);
+    parsed_free(&p);
+    return found.n;
 }
