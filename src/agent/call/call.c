@@ -296,45 +296,63 @@ static bool take_content(agent_call *call)
     return true;
 }
 
-static agent_call_found finish(
-    const char *text, size_t n, bool final, agent_call_known_fn *known, const void *user, agent_call *call)
+/* What is read: the text so far, whether it ends here, and who knows the tools' names. */
+typedef struct reading {
+    const char *text;
+    size_t n;
+    bool final;
+    agent_call_known_fn *known;
+    const void *user;
+} reading;
+
+static agent_call_found finish(const reading *r, agent_call *call)
 {
-    if (known(user, call->name) != 1) return AGENT_CALL_FOUND;
+    if (r->known(r->user, call->name) != 1) return AGENT_CALL_FOUND;
     if (take_content(call)) return AGENT_CALL_FOUND;
-    return find_payload(text, n, final, call);
+    return find_payload(r->text, r->n, r->final, call);
 }
 
-static agent_call_found parse_tagged(const char *text, size_t n, bool final, agent_call_known_fn *known,
-    const void *user, const char *tag, const char *close, const char *form, agent_call *call)
+static bool is_known(const reading *r, const agent_call *call)
 {
-    for (const char *open; (open = find_text(text, n, call->to, tag));) {
-        size_t from = (size_t)(open - text);
-        agent_call_found found = read_tagged(text, n, final, from, tag, close, call);
+    return r->known(r->user, call->name) >= 0;
+}
+
+/* A call between two tags. */
+typedef struct tags {
+    const char *open, *close, *form;
+} tags;
+
+static agent_call_found parse_tagged(const reading *r, const tags *t, agent_call *call)
+{
+    for (const char *open; (open = find_text(r->text, r->n, call->to, t->open));) {
+        size_t from = (size_t)(open - r->text);
+        agent_call_found found = read_tagged(r->text, r->n, r->final, from, t->open, t->close, call);
         if (found == AGENT_CALL_FOUND) {
-            call->form = form;
-            return finish(text, n, final, known, user, call);
+            call->form = t->form;
+            return finish(r, call);
         }
         if (found == AGENT_CALL_PARTIAL) return found;
         agent_call_free(call);
-        call->to = from + strlen(tag);
+        call->to = from + strlen(t->open);
     }
     return AGENT_CALL_NONE;
 }
 
 /* A function at the start of a line whose tag was forgotten, of a known tool. */
-static agent_call_found parse_function(
-    const char *text, size_t n, bool final, agent_call_known_fn *known, const void *user, agent_call *call)
+static agent_call_found parse_function(const reading *r, agent_call *call)
 {
+    const char *text = r->text;
+    const size_t n = r->n;
     static const char open[] = "<function=";
     for (const char *found; (found = find_text(text, n, call->to, open));) {
         const size_t at = (size_t)(found - text);
         const bool begins_line = at == 0 || text[at - 1] == '\n';
         const agent_call_found is =
-            begins_line ? read_function(text, n, final, at, at, call) : AGENT_CALL_NONE;
+            begins_line ? read_function(text, n, r->final, at, at, call) : AGENT_CALL_NONE;
         if (is == AGENT_CALL_PARTIAL) return is;
-        if (is == AGENT_CALL_FOUND && known(user, call->name) >= 0) {
+        if (is == AGENT_CALL_FOUND && is_known(r, call)) {
             call->form = "function";
-            return finish(text, n, final, known, user, call);
+            return finish(r, call);
         }
         agent_call_free(call);
         call->to = at + 1;
@@ -342,21 +360,22 @@ static agent_call_found parse_function(
     return AGENT_CALL_NONE;
 }
 
-static agent_call_found parse_fenced(
-    const char *text, size_t n, bool final, agent_call_known_fn *known, const void *user, agent_call *call)
+static agent_call_found parse_fenced(const reading *r, agent_call *call)
 {
+    const char *text = r->text;
+    const size_t n = r->n;
     agent_fence f;
     for (size_t at = 0; agent_fence_find(text, n, at, &f); at = f.end) {
         size_t start = skip_space(text, f.to, f.from);
         if (start == f.to || (text[start] != '{' && text[start] != '[')) continue;
-        if (!f.closed && !final) return AGENT_CALL_PARTIAL;
+        if (!f.closed && !r->final) return AGENT_CALL_PARTIAL;
         bool partial;
         size_t used = read_json(text + start, f.to - start, true, call, &partial);
-        if (used && known(user, call->name) >= 0) {
+        if (used && is_known(r, call)) {
             call->from = f.open;
             call->to = f.end;
             call->form = "fence";
-            return finish(text, n, final, known, user, call);
+            return finish(r, call);
         }
         agent_call_free(call);
     }
@@ -364,9 +383,10 @@ static agent_call_found parse_fenced(
 }
 
 /* An object at the start of a line, outside fences, whose name is a known tool's. */
-static agent_call_found parse_bare(
-    const char *text, size_t n, bool final, agent_call_known_fn *known, const void *user, agent_call *call)
+static agent_call_found parse_bare(const reading *r, agent_call *call)
 {
+    const char *text = r->text;
+    const size_t n = r->n;
     for (size_t line = 0; line < n;) {
         size_t end = line_end(text, n, line), at = line;
         while (at < end && memchr(" \t", text[at], 2)) at++;
@@ -378,12 +398,12 @@ static agent_call_found parse_bare(
         }
         if (at < end && text[at] == '{') {
             bool partial;
-            size_t used = read_json(text + at, n - at, final, call, &partial);
-            if (used && known(user, call->name) >= 0) {
+            size_t used = read_json(text + at, n - at, r->final, call, &partial);
+            if (used && is_known(r, call)) {
                 call->from = at;
                 call->to = at + used;
                 call->form = "bare";
-                return finish(text, n, final, known, user, call);
+                return finish(r, call);
             }
             agent_call_free(call);
             if (partial) return AGENT_CALL_PARTIAL;
@@ -409,28 +429,20 @@ static bool ends_inside_tag(const char *text, size_t n)
 agent_call_found agent_call_parse(
     const char *text, size_t n, bool final, agent_call_known_fn *known, const void *user, agent_call *ret)
 {
+    static const tags pairs[] = {{"<tools>", "</tools>", "tools"},
+        {"<tool_call>", "</tool_call>", "tool_call"}, {"<seed:tool_call>", "</seed:tool_call>", "tool_call"}};
+    static agent_call_found (*const untagged[])(const reading *r, agent_call *call) = {
+        parse_function, parse_fenced, parse_bare};
+    const reading r = {text, n, final, known, user};
     agent_call call = {0};
-    agent_call_found found = parse_tagged(text, n, final, known, user, "<tools>", "</tools>", "tools", &call);
-    if (found == AGENT_CALL_NONE) {
+    agent_call_found found = AGENT_CALL_NONE;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs && found == AGENT_CALL_NONE; i++) {
         agent_call_free(&call);
-        found = parse_tagged(text, n, final, known, user, "<tool_call>", "</tool_call>", "tool_call", &call);
+        found = parse_tagged(&r, &pairs[i], &call);
     }
-    if (found == AGENT_CALL_NONE) {
+    for (size_t i = 0; i < sizeof untagged / sizeof *untagged && found == AGENT_CALL_NONE; i++) {
         agent_call_free(&call);
-        found = parse_tagged(
-            text, n, final, known, user, "<seed:tool_call>", "</seed:tool_call>", "tool_call", &call);
-    }
-    if (found == AGENT_CALL_NONE) {
-        agent_call_free(&call);
-        found = parse_function(text, n, final, known, user, &call);
-    }
-    if (found == AGENT_CALL_NONE) {
-        agent_call_free(&call);
-        found = parse_fenced(text, n, final, known, user, &call);
-    }
-    if (found == AGENT_CALL_NONE) {
-        agent_call_free(&call);
-        found = parse_bare(text, n, final, known, user, &call);
+        found = untagged[i](&r, &call);
     }
     if (found == AGENT_CALL_NONE && !final && ends_inside_tag(text, n)) found = AGENT_CALL_PARTIAL;
     if (found == AGENT_CALL_FOUND)
