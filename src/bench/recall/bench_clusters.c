@@ -103,8 +103,15 @@ static int ask(bench *b, const kv_session *whole, uint32_t k, base_err *err)
     if (!r) kv_session_ids(s, &to);
     if (!r) r = kv_session_signal(s, &(kv_ask){from, to}, MOST_ASK, &signal, err);
     if (!r)
-        r = kv_session_clusters(
-            s, &signal, (uint32_t)b->lanes, ways, N_WAYS, shares, N_SHARES, mean, worst, err);
+        r = kv_session_clusters(s, &signal,
+            &(kv_cluster_trial){.ways = ways,
+                .shares = shares,
+                .n_ways = N_WAYS,
+                .n_shares = N_SHARES,
+                .step = (uint32_t)b->lanes,
+                .mean = mean,
+                .worst = worst},
+            err);
     for (uint32_t w = 0; w < N_WAYS && !r; w++) {
         fprintf(b->results,
             "{\"bench\":\"clusters\",\"model\":\"%.12s\",\"tokens\":%u,\"ask\":%u,\"queries\":%u,\"kind\":\"%"

@@ -292,10 +292,10 @@ static float *read_keys(const kv_session *s, uint32_t n, uint32_t step, base_err
     return ret;
 }
 
-int kv_session_clusters(kv_session *s, const kv_signal *asks, uint32_t step, const kv_cluster_way *ways,
-    uint32_t n_ways, const double *shares, uint32_t n_shares, double *ret_mean, double *ret_worst,
-    base_err *err)
+int kv_session_clusters(kv_session *s, const kv_signal *asks, const kv_cluster_trial *t, base_err *err)
 {
+    const kv_cluster_way *ways = t->ways;
+    const uint32_t n_ways = t->n_ways, n_shares = t->n_shares, step = t->step;
     const uint32_t d = s->compute.shape.head_dim, group = s->compute.n_head / s->compute.shape.n_head_kv,
                    n = asks->n ? asks->tokens[0] : 0;
     if (n < SINKS + KV_FOLD_NEAR + BEST || d % 16 || group > MOST_GROUP)
@@ -318,8 +318,8 @@ int kv_session_clusters(kv_session *s, const kv_signal *asks, uint32_t step, con
     int rc = memory.failed ? base_fail(err, BASE_E_NOMEM, "no memory for clusters of %u rows", n) : 0;
     uint32_t n_lanes = 0;
     for (uint32_t i = 0; i < n_ways * n_shares; i++) {
-        ret_mean[i] = 0;
-        ret_worst[i] = 1;
+        t->mean[i] = 0;
+        t->worst[i] = 1;
     }
     for (uint32_t at = 0; at < s->n_lanes && !rc; at += step, n_lanes++) {
         asked_lane l = {.keys = keys + (size_t)(at / step) * n * d,
@@ -341,14 +341,14 @@ int kv_session_clusters(kv_session *s, const kv_signal *asks, uint32_t step, con
                 ways[w].chunk != ways[w - 1].chunk || ways[w].kind != ways[w - 1].kind)
                 make_clusters(&l, &ways[w], &c);
             memset(share, 0, n_shares * sizeof *share);
-            judge(&l, &c, ways[w].spread, shares, n_shares, order, rows, share);
+            judge(&l, &c, ways[w].spread, t->shares, n_shares, order, rows, share);
             for (uint32_t k = 0; k < n_shares; k++) {
-                ret_mean[w * n_shares + k] += share[k];
-                ret_worst[w * n_shares + k] = fmin(ret_worst[w * n_shares + k], share[k]);
+                t->mean[w * n_shares + k] += share[k];
+                t->worst[w * n_shares + k] = fmin(t->worst[w * n_shares + k], share[k]);
             }
         }
     }
-    for (uint32_t i = 0; i < n_ways * n_shares && n_lanes; i++) ret_mean[i] /= n_lanes;
+    for (uint32_t i = 0; i < n_ways * n_shares && n_lanes; i++) t->mean[i] /= n_lanes;
     kv_work_free(&memory);
     free(keys);
     return rc;

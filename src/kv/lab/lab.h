@@ -52,12 +52,16 @@ typedef struct kv_cluster_way {
 /*
  * Of the mass that the best 256 rows have for those who ask, what do the best 256 of the rows have that lie in
  * the clusters which seem heaviest, when those may hold `shares` of all rows? Rows between the first 64 and the
- * newest 1,024 tokens before asks, in every step-th lane. ret: [n_ways][n_shares], the mean over lanes and
- * the second half of the queries, and the least mean of a lane.
+ * newest 1,024 tokens before asks, in every step-th lane.
  */
-int kv_session_clusters(kv_session *s, const kv_signal *asks, uint32_t step, const kv_cluster_way *ways,
-    uint32_t n_ways, const double *shares, uint32_t n_shares, double *ret_mean, double *ret_worst,
-    base_err *err);
+typedef struct kv_cluster_trial {
+    const kv_cluster_way *ways;
+    const double *shares;
+    uint32_t n_ways, n_shares, step;
+    double *mean,
+        *worst; /* [n_ways][n_shares]: over lanes and the second half of the queries; least of a lane */
+} kv_cluster_trial;
+int kv_session_clusters(kv_session *s, const kv_signal *asks, const kv_cluster_trial *t, base_err *err);
 
 /* The signal of what asks: at most `most` of its kept queries, of those named when some are. */
 int kv_session_signal(kv_session *s, const kv_ask *ask, uint32_t most, kv_signal *ret, base_err *err);

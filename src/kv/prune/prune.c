@@ -122,21 +122,29 @@ static void choice_free(choice *c)
     kv_signal_fini(&c->asker);
 }
 
-/* Masses of the layers [from, to) by ordinal of `lists`; *ret is `memory`'s. */
-static int score_layers(kv_session *s, const model_lane_list *lists, uint32_t from, uint32_t to,
-    const kv_signal *asker, model_pool pool, const uint8_t *heads, kv_work *memory, float ***ret,
+/* Who asks which rows of which layers. */
+typedef struct layers_asked {
+    const kv_signal *asker;
+    const model_lane_list *lists;
+    uint32_t from, to; /* layers */
+    model_pool pool;
+    const uint8_t *heads; /* NULL: all of them */
+} layers_asked;
+
+/* Masses of these layers by ordinal of their lists; *ret is `memory`'s. */
+static int score_layers(kv_session *s, const layers_asked *of, kv_work *memory, float ***ret,
     const atomic_bool *cancel, base_err *err)
 {
     const uint32_t per_layer = s->compute.shape.n_head_kv;
-    *ret = kv_work_masses(memory, lists, s->n_lanes, from * per_layer, to * per_layer);
+    *ret = kv_work_masses(memory, of->lists, s->n_lanes, of->from * per_layer, of->to * per_layer);
     if (memory->failed) return kv_fail_to_score(err, s->n);
-    const model_rows_view view = kv__view_of(s, lists);
-    const model_score score = {.queries = asker->queries,
-        .n_queries = asker->n,
-        .tokens = asker->tokens,
+    const model_rows_view view = kv__view_of(s, of->lists);
+    const model_score score = {.queries = of->asker->queries,
+        .n_queries = of->asker->n,
+        .tokens = of->asker->tokens,
         .rows = &view,
-        .pool = pool,
-        .heads = heads,
+        .pool = of->pool,
+        .heads = of->heads,
         .end = s->n,
         .mass = *ret,
         .cancel = cancel};
@@ -155,17 +163,18 @@ static void add_saliency(const kv_session *s, uint32_t layer, const model_lane_l
                 sum[lists[lane].runs[r].index + i] += (float)group * mass[lane][o];
 }
 
-/* Saliency of the layers [from, to), added up, into sum ([n]). */
-static int sum_saliency(kv_session *s, const kv_signal *asker, uint32_t from, uint32_t to, double decay,
-    float *sum, const atomic_bool *cancel, base_err *err)
+/* Saliency of the layers [from, cut), added up, as the choice's scores. */
+static int sum_saliency(
+    kv_session *s, choice *c, uint32_t from, double decay, const atomic_bool *cancel, base_err *err)
 {
+    const layers_asked below = {
+        .asker = &c->asker, .lists = s->lists.view, .from = from, .to = c->cut, .pool = MODEL_POOL_MEAN};
     kv_work memory = {NULL};
     float **mass = NULL;
-    int rc =
-        score_layers(s, s->lists.view, from, to, asker, MODEL_POOL_MEAN, NULL, &memory, &mass, cancel, err);
-    memset(sum, 0, s->n * sizeof *sum);
-    for (uint32_t layer = from; layer < to && !rc; layer++)
-        add_saliency(s, layer, s->lists.view, mass, decay, sum);
+    int rc = score_layers(s, &below, &memory, &mass, cancel, err);
+    memset(c->score, 0, s->n * sizeof *c->score);
+    for (uint32_t layer = from; layer < c->cut && !rc; layer++)
+        add_saliency(s, layer, s->lists.view, mass, decay, c->score);
     kv_work_free(&memory);
     return rc;
 }
@@ -201,8 +210,9 @@ static int score_heads(kv_session *s, choice *c, const atomic_bool *cancel, base
     if (!rc) kv__heads_below(s, c->cut, KV_HEADS_BELOW, heads);
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
         lists[lane] = (model_lane_list){.runs = runs, .n_runs = n_runs, .n_rows = n_rows};
-    if (!rc)
-        rc = score_layers(s, lists, 0, c->cut, &c->asker, MODEL_POOL_MAX, heads, &memory, &mass, cancel, err);
+    const layers_asked below = {
+        .asker = &c->asker, .lists = lists, .to = c->cut, .pool = MODEL_POOL_MAX, .heads = heads};
+    if (!rc) rc = score_layers(s, &below, &memory, &mass, cancel, err);
     memset(c->score, 0, s->n * sizeof *c->score);
     for (uint32_t lane = 0; lane < n_below && !rc; lane++) {
         uint32_t n_heads = 0;
@@ -225,9 +235,9 @@ static int score_optional(kv_session *s, choice *c, const atomic_bool *cancel, b
     switch ((int)p->prune) {
     case KV_PRUNE_EXCERPTS:
     case KV_PRUNE_HEADS: rc = score_heads(s, c, cancel, err); break;
-    case KV_PRUNE_CENTRALITY: rc = sum_saliency(s, &c->asker, 0, c->cut, DECAY, c->score, cancel, err); break;
+    case KV_PRUNE_CENTRALITY: rc = sum_saliency(s, c, 0, DECAY, cancel, err); break;
     default:
-        rc = sum_saliency(s, &c->asker, c->cut - 1, c->cut, 1, c->score, cancel, err);
+        rc = sum_saliency(s, c, c->cut - 1, 1, cancel, err);
         if (!rc && p->prune == KV_PRUNE_LAYER) rc = pool_mean(c->score, s->n, (uint32_t)p->kernel / 2, err);
         break;
     }
@@ -374,9 +384,8 @@ static int store_rows(
     const uint32_t n_words = kv_plan_words(p);
     kv_work memory = {NULL};
     float **mass = NULL;
-    int rc = last ? 0
-                  : score_layers(s, s->lists.view, 0, n_layer, asker, MODEL_POOL_MEAN, NULL, &memory, &mass,
-                        cancel, err);
+    const layers_asked all = {.asker = asker, .lists = s->lists.view, .to = n_layer, .pool = MODEL_POOL_MEAN};
+    int rc = last ? 0 : score_layers(s, &all, &memory, &mass, cancel, err);
     for (uint32_t layer = 0; layer < n_layer && !rc; layer++) {
         if (kv__window(s, layer * per_layer)) continue;
         memset(c->score, 0, s->n * sizeof *c->score);
