@@ -35,7 +35,7 @@ static bool choose_text(code_grammars *g, const char *path, const tool_placing *
                   : p->who->is_member ? "?"
                                       : "",
         .what = p->who->what};
-    if (!tool__choose(g, path, p->text, p->file, &like, block, ret, why)) return false;
+    if (!tool__choose(g, &(tool_parsed){path, p->text, p->file}, &like, block, ret, why)) return false;
     tool__split_imports(language, &ret->text, imports);
     if (tool__is_language(language, "c") && tool__asks_for_prototype(p->request))
         tool__drop_static(g, path, &ret->text, p->who->name);

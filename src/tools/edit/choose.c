@@ -256,10 +256,8 @@ static bool has_lines_behind(const base_buf *file, const base_buf *block, size_t
 
 /* What a block is for. */
 typedef struct choice {
-    const char *path;
-    const base_buf *text;  /* of the file */
-    const code_file *file; /* which is parsed */
-    bool is_nested;        /* the old definition stands in another one */
+    const tool_parsed *of;
+    bool is_nested; /* the old definition stands in another one */
 } choice;
 
 /* The definition from the top of the block, with what is new to the file in front of it and behind. */
@@ -267,7 +265,7 @@ static void take_from_top(const choice *c, const tool_reading *block, const sour
 {
     const code_file *b = block->file;
     const base_buf *text = src->parsed;
-    const char *language = code_language(c->path, c->text->data, c->text->len);
+    const char *language = code_language(c->of->path, c->of->text->data, c->of->text->len);
     const bool is_python = language && !strcmp(language, "python");
     size_t at = 0;
     bool is_behind = false, is_left_out = false;
@@ -275,9 +273,9 @@ static void take_from_top(const choice *c, const tool_reading *block, const sour
         const code_definition *x = &b->definitions[i];
         if (!is_top(x) || x->from < at || (!tool__is_rewritable(x) && i != block->at)) continue;
         size_t begin = tool__line_begin(text->data, x->from);
-        if (!is_behind) take_leading(ret, c->text, src, at, begin > at ? begin : at, c->is_nested);
+        if (!is_behind) take_leading(ret, c->of->text, src, at, begin > at ? begin : at, c->is_nested);
         if (is_behind && !tool__is_blank(text->data, at, begin > at ? begin : at)) is_left_out = true;
-        bool is_new = i != block->at && !c->is_nested && !file_has(c->file, x->name);
+        bool is_new = i != block->at && !c->is_nested && !file_has(c->of->file, x->name);
         if (i == block->at || is_new) {
             if (is_new && is_behind) base_buf_puts(&ret->text, is_python ? "\n\n" : "\n");
             take_definition(&ret->text, src, x);
@@ -289,7 +287,7 @@ static void take_from_top(const choice *c, const tool_reading *block, const sour
         at = x->to;
         if (at < text->len && text->data[at] == ';') at++;
     }
-    if (has_lines_behind(c->text, text, at) || is_left_out)
+    if (has_lines_behind(c->of->text, text, at) || is_left_out)
         base_buf_puts(&ret->note, "Left out: code behind the definition. ");
 }
 
@@ -309,22 +307,23 @@ static void take(const choice *c, const tool_reading *block, const source *src, 
     take_definition(&ret->text, src, d);
 }
 
-bool tool__choose(code_grammars *g, const char *path, const base_buf *file, const code_file *f,
-    const code_definition *old, base_str block, tool_chosen *ret, base_buf *why)
+bool tool__choose(code_grammars *g, const tool_parsed *of, const code_definition *old, base_str block,
+    tool_chosen *ret, base_buf *why)
 {
     base_buf clean = {0}, flat = {0};
     tool__normalise_block(&clean, block.ptr, block.len);
     if (!clean.data) base_buf_puts(&clean, "");
     tool__indent_block(&flat, clean.data, clean.len, "", 0, TOOL_INDENT_KEEP, 4);
     if (!flat.data) base_buf_puts(&flat, "");
-    tool_reading b = read_block(g, path, &flat, f->language, &(looked_for){old->name, find_old, old});
+    tool_reading b =
+        read_block(g, of->path, &flat, of->file->language, &(looked_for){old->name, find_old, old});
     const source src = {.written = &clean, .parsed = b.parsed, .head_lines = b.wrapped ? 1 : 0};
     const bool is_good = flat.len && b.at != UINT32_MAX;
     if (is_good) {
-        take(&(choice){path, file, f, !is_top(old)}, &b, &src, ret);
+        take(&(choice){of, !is_top(old)}, &b, &src, ret);
     } else {
         if (!flat.len) base_buf_puts(why, "The fenced block is empty: nothing was changed. ");
-        refuse_block(b.file, file, old, why);
+        refuse_block(b.file, of->text, old, why);
     }
     tool__reading_free(&b);
     base_buf_free(&clean);

@@ -12,9 +12,16 @@ typedef struct tool_chosen {
     base_buf note;   /* what was left out */
 } tool_chosen;
 
-/* The new text for `old`, a definition of `f`, which is `file` parsed; false with *why. */
-bool tool__choose(code_grammars *g, const char *path, const base_buf *file, const code_file *f,
-    const code_definition *old, base_str block, tool_chosen *ret, base_buf *why);
+/* A file that is to be changed, parsed. */
+typedef struct tool_parsed {
+    const char *path;
+    const base_buf *text;
+    const code_file *file;
+} tool_parsed;
+
+/* The new text for `old`, a definition of the file; false with *why. */
+bool tool__choose(code_grammars *g, const tool_parsed *of, const code_definition *old, base_str block,
+    tool_chosen *ret, base_buf *why);
 
 /* A block (at column 0) parsed: alone, or inside a wrapper of its language where that reads better. */
 typedef struct tool_reading {

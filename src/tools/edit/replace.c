@@ -242,7 +242,7 @@ bool tool__replace_definition(code_grammars *g, const char *path, const base_buf
     base_buf fitted = {0};
     uint32_t at;
     bool is_good = tool__find_definition(f, path, text, name, &at, why) &&
-                   tool__choose(g, path, text, f, &f->definitions[at], block, &c, why);
+                   tool__choose(g, &(tool_parsed){path, text, f}, &f->definitions[at], block, &c, why);
     if (!is_good) goto out;
     const code_definition *d = inner_of_typedef(f, &f->definitions[at], text, &c.text);
     if (!c.text.data) base_buf_puts(&c.text, "");
