@@ -51,7 +51,7 @@ static void test_rows__a_fold_counts_lanes(void **state)
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     c = tui_rows_count(&r, 7, 11);
     assert_int_equal(c.promoted, 1);
-    assert_int_equal(tui_count_share(&c), TUI_SHARE_PROMOTED);
+    assert_int_equal(tui_count_look(&c), TUI_LOOK_PROMOTED);
     assert_string_equal(tui_rows_word(&r, r.row + 8), "repair-anchor");
     tui_rows_free(&r);
     tui_journal_free(j);
@@ -126,7 +126,7 @@ static void test_rows__a_persons_hand(void **state)
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     tui_count c = tui_rows_count(&r, 7, 9);
     assert_int_equal(c.barred, 2);
-    assert_int_equal(tui_count_share(&c), TUI_SHARE_BARRED);
+    assert_int_equal(tui_count_look(&c), TUI_LOOK_BARRED);
     tui_journal_run(j, 1, 7, 9, "protect", "pin", LANES, false);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     c = tui_rows_count(&r, 7, 9);
@@ -217,7 +217,7 @@ static void test_rows__what_is_not_computed_is_deferred(void **state)
     tui_count c = tui_rows_count(&r, 0, 8);
     assert_int_equal(c.deferred, 8);
     assert_true(c.deferred_rows > 5.99 && c.deferred_rows < 6.01); /* of 8 tokens, 6 of 8 lanes */
-    assert_int_equal(tui_count_share(&c), TUI_SHARE_DEFERRED);
+    assert_int_equal(tui_count_look(&c), TUI_LOOK_DEFERRED);
     kv_plan *p = kv_plan_new(1, KV_CAUSE_PRUNE, 8, LANES);
     assert_non_null(p);
     for (uint32_t lane = 2; lane < LANES; lane++) p->flips[lane * kv_plan_words(p)] = 0x03;
@@ -233,7 +233,7 @@ static void test_rows__what_is_not_computed_is_deferred(void **state)
     assert_int_equal(c.deferred, 6);
     assert_int_equal(c.promoted, 0); /* nothing came back: it is new */
     c = tui_rows_count(&r, 0, 2);
-    assert_int_equal(tui_count_share(&c), TUI_SHARE_KEPT);
+    assert_int_equal(tui_count_look(&c), TUI_LOOK_KEPT);
     tui_journal_run(j, 2, 4, 5, "promote", "repair-anchor", LANES - 2, false);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     c = tui_rows_count(&r, 0, 8);

@@ -610,15 +610,14 @@ void tui_lanes_in_words(uint32_t fewest, uint32_t most, uint32_t n_lanes, char o
         snprintf(out, 64, "in %u to %u of %u lanes", fewest, most, n_lanes);
 }
 
-tui_share tui_count_share(const tui_count *c)
+tui_look tui_count_look(const tui_count *c)
 {
-    if (c->n == 0) return TUI_SHARE_NONE;
-    if (c->promoted > 0)
-        return TUI_SHARE_PROMOTED; /* few among many: a majority rule would never show them */
-    if (c->barred * 2 >= c->n) return TUI_SHARE_BARRED;
-    if (c->protected_ * 2 >= c->n) return TUI_SHARE_PROTECTED;
-    if (c->deferred * 2 >= c->n) return TUI_SHARE_DEFERRED;
-    if (c->share >= 0.75) return TUI_SHARE_KEPT;
-    if (c->share >= 0.02) return TUI_SHARE_PARTLY;
-    return TUI_SHARE_HOST;
+    if (c->n == 0) return TUI_LOOK_NONE;
+    if (c->promoted > 0) return TUI_LOOK_PROMOTED; /* few among many: a majority rule would never show them */
+    if (c->barred * 2 >= c->n) return TUI_LOOK_BARRED;
+    if (c->protected_ * 2 >= c->n) return TUI_LOOK_PROTECTED;
+    if (c->deferred * 2 >= c->n) return TUI_LOOK_DEFERRED;
+    if (c->share >= 0.75) return TUI_LOOK_KEPT;
+    if (c->share >= 0.02) return TUI_LOOK_PARTLY;
+    return TUI_LOOK_HOST;
 }

@@ -155,6 +155,6 @@ tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to);
 void tui_rows_lanes(const tui_rows *r, uint32_t from, uint32_t to, uint32_t *min, uint32_t *max);
 /* "in all 56 lanes", "in 14 to 31 of 56 lanes" */
 void tui_lanes_in_words(uint32_t fewest, uint32_t most, uint32_t n_lanes, char out[static 64]);
-tui_share tui_count_share(const tui_count *c);
+tui_look tui_count_look(const tui_count *c);
 
 #endif

@@ -17,11 +17,11 @@
     .closed = ">", .open = "v", .separator = " | ", .ellipsis = "...", \
     .bullet = "*", .braille = false
 #define SHADES \
-    .share = {" ", "\xe2\x96\x88", "\xe2\x96\x93", "\xe2\x96\x91", "\xc2\xb7", "+", "x", "~"}, \
+    .look = {" ", "\xe2\x96\x88", "\xe2\x96\x93", "\xe2\x96\x91", "\xc2\xb7", "+", "x", "~"}, \
     .told = {"\xc2\xb7", "\xe2\x96\x91", "\xe2\x96\x88", "?", "\xe2\x96\x88", "\xe2\x96\x93", "\xe2\x96\x91", "x", "?"}, \
     .bar_full = "\xe2\x96\x88", .bar_empty = "\xe2\x96\x91"
 #define LETTERS \
-    .share = {" ", "P", "=", "-", ".", "+", "x", "~"}, \
+    .look = {" ", "P", "=", "-", ".", "+", "x", "~"}, \
     .told = {".", "=", "#", "?", "G", "H", "D", "x", "?"}, .bar_full = "#", .bar_empty = "."
 /* clang-format on */
 
@@ -51,14 +51,14 @@ tui_style tui_told_style(tui_told t)
     return styles[t];
 }
 
-tui_style tui_share_style(tui_share s)
+tui_style tui_look_style(tui_look s)
 {
-    static const tui_style styles[TUI_N_SHARES] = {
-        [TUI_SHARE_PROTECTED] = {TUI_PROTECTED, 0},
-        [TUI_SHARE_HOST] = {TUI_EVICTED, 0},
-        [TUI_SHARE_PROMOTED] = {TUI_PROMOTED, TUI_BOLD},
-        [TUI_SHARE_BARRED] = {TUI_ERR, 0},
-        [TUI_SHARE_DEFERRED] = {TUI_EVICTED, TUI_DIM},
+    static const tui_style styles[TUI_N_LOOKS] = {
+        [TUI_LOOK_PROTECTED] = {TUI_PROTECTED, 0},
+        [TUI_LOOK_HOST] = {TUI_EVICTED, 0},
+        [TUI_LOOK_PROMOTED] = {TUI_PROMOTED, TUI_BOLD},
+        [TUI_LOOK_BARRED] = {TUI_ERR, 0},
+        [TUI_LOOK_DEFERRED] = {TUI_EVICTED, TUI_DIM},
     };
     return styles[s];
 }

@@ -32,18 +32,18 @@ typedef struct tui_style {
 #define TUI_FAINT       TUI_STYLE(TUI_TEXT, TUI_DIM)
 #define TUI_STRONG      TUI_STYLE(TUI_TEXT, TUI_BOLD)
 
-/* What a bin of rows looks like. */
-typedef enum tui_share {
-    TUI_SHARE_NONE, /* beyond the end */
-    TUI_SHARE_PROTECTED,
-    TUI_SHARE_KEPT,
-    TUI_SHARE_PARTLY,
-    TUI_SHARE_HOST,
-    TUI_SHARE_PROMOTED,
-    TUI_SHARE_BARRED,
-    TUI_SHARE_DEFERRED, /* not computed above the pivot */
-    TUI_N_SHARES
-} tui_share;
+/* How a cell of the strip looks, by the rows of its tokens (tui_count_look). */
+typedef enum tui_look {
+    TUI_LOOK_NONE, /* beyond the end */
+    TUI_LOOK_PROTECTED,
+    TUI_LOOK_KEPT,
+    TUI_LOOK_PARTLY,
+    TUI_LOOK_HOST,
+    TUI_LOOK_PROMOTED,
+    TUI_LOOK_BARRED,
+    TUI_LOOK_DEFERRED, /* not computed above the pivot */
+    TUI_N_LOOKS
+} tui_look;
 
 /* What an engine across HTTP told of a token: of the newest request; or where its block is. */
 typedef enum tui_told {
@@ -61,7 +61,7 @@ typedef enum tui_told {
 
 typedef struct tui_glyphs {
     const char *told[TUI_N_TOLD];
-    const char *share[TUI_N_SHARES];
+    const char *look[TUI_N_LOOKS];
     const char *horizontal, *vertical, *tee_down; /* rules */
     const char *closed, *open;                    /* a folded and an unfolded item */
     const char *bar_full, *bar_empty;
@@ -75,7 +75,7 @@ typedef struct tui_glyphs {
  */
 const tui_glyphs *tui_glyphs_for(bool utf8, bool letters);
 
-tui_style tui_share_style(tui_share s);
+tui_style tui_look_style(tui_look s);
 tui_style tui_told_style(tui_told t);
 
 #endif

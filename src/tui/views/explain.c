@@ -58,16 +58,16 @@ static void put_line(tui_flow *f, const char *head, tui_style style, const char 
 void tui_explain_panel(tui_ui *u, tui_text *t, int width)
 {
     const struct {
-        tui_share share;
+        tui_look look;
         const char *name, *about;
     } marks[] = {
-        {TUI_SHARE_PROTECTED, "protected", "stays by a rule: prompt, request, code's outline"},
-        {TUI_SHARE_KEPT, "kept", "the model sees it"},
-        {TUI_SHARE_PARTLY, "partly", "some of it, by some of the model's heads"},
-        {TUI_SHARE_HOST, tui_state_evicted(&u->state), "set aside (evicted); comes back when asked for"},
-        {TUI_SHARE_PROMOTED, "promoted", "was set aside, and came back this turn"},
-        {TUI_SHARE_BARRED, "barred", "set aside by you; only you bring it back (r)"},
-        {TUI_SHARE_DEFERRED, "deferred", "read by the lower layers only, until a request asks"},
+        {TUI_LOOK_PROTECTED, "protected", "stays by a rule: prompt, request, code's outline"},
+        {TUI_LOOK_KEPT, "kept", "the model sees it"},
+        {TUI_LOOK_PARTLY, "partly", "some of it, by some of the model's heads"},
+        {TUI_LOOK_HOST, tui_state_evicted(&u->state), "set aside (evicted); comes back when asked for"},
+        {TUI_LOOK_PROMOTED, "promoted", "was set aside, and came back this turn"},
+        {TUI_LOOK_BARRED, "barred", "set aside by you; only you bring it back (r)"},
+        {TUI_LOOK_DEFERRED, "deferred", "read by the lower layers only, until a request asks"},
     };
     const tui_rows *r = tui_ui_rows(u);
     const bool is_deferred = r->n && tui_rows_count(r, 0, (uint32_t)r->n).deferred;
@@ -88,13 +88,13 @@ void tui_explain_panel(tui_ui *u, tui_text *t, int width)
     put_line(&f, "strip", TUI_PLAIN, "   all tokens of the session, the oldest first, several a cell");
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         char name[32];
-        if (marks[i].share == TUI_SHARE_DEFERRED && !is_deferred) continue; /* few sessions have any */
-        if (marks[i].share == TUI_SHARE_PARTLY && u->state.is_elsewhere) continue;
+        if (marks[i].look == TUI_LOOK_DEFERRED && !is_deferred) continue; /* few sessions have any */
+        if (marks[i].look == TUI_LOOK_PARTLY && u->state.is_elsewhere) continue;
         snprintf(name, sizeof name, " %-11s", marks[i].name);
         f.started = false;
         f.rest = "                ";
         tui_flow_puts(&f, TUI_PLAIN, "  ");
-        tui_flow_puts(&f, tui_share_style(marks[i].share), u->glyphs->share[marks[i].share]);
+        tui_flow_puts(&f, tui_look_style(marks[i].look), u->glyphs->look[marks[i].look]);
         tui_flow_puts(&f, TUI_STYLE(TUI_TOOL, 0), name);
         tui_flow_puts(&f, TUI_PLAIN, marks[i].about);
         tui_flow_line(&f);
@@ -134,14 +134,14 @@ const char *tui_origin_sentence(const char *word)
 }
 
 /* What counts for a person who asks about these tokens, the rarest first. */
-static tui_share kind_of(const tui_row *row, const tui_count *c)
+static tui_look kind_of(const tui_row *row, const tui_count *c)
 {
-    if (row->flags & TUI_ROW_BARRED) return TUI_SHARE_BARRED;
-    if (c->share < 0.005 && !row->deferred) return TUI_SHARE_HOST;
-    if (row->deferred) return TUI_SHARE_DEFERRED;
-    if (c->promoted > 0) return TUI_SHARE_PROMOTED;
-    if (c->share < 0.995) return TUI_SHARE_PARTLY;
-    return c->protected_ * 2 >= c->n ? TUI_SHARE_PROTECTED : TUI_SHARE_KEPT;
+    if (row->flags & TUI_ROW_BARRED) return TUI_LOOK_BARRED;
+    if (c->share < 0.005 && !row->deferred) return TUI_LOOK_HOST;
+    if (row->deferred) return TUI_LOOK_DEFERRED;
+    if (c->promoted > 0) return TUI_LOOK_PROMOTED;
+    if (c->share < 0.995) return TUI_LOOK_PARTLY;
+    return c->protected_ * 2 >= c->n ? TUI_LOOK_PROTECTED : TUI_LOOK_KEPT;
 }
 
 /* A kind of row without words does not compile: there is no default. */
@@ -149,40 +149,40 @@ static void put_kind(const tui_row *row, const tui_count *c, base_buf *out)
 {
     const double percent = c->share * 100;
     switch (kind_of(row, c)) {
-    case TUI_SHARE_BARRED:
+    case TUI_LOOK_BARRED:
         base_buf_puts(out, "The model does not see it: a person set it aside. Only r brings it back.");
         break;
-    case TUI_SHARE_HOST:
+    case TUI_LOOK_HOST:
         base_buf_printf(out,
             "The model does not see it now: it was set aside in turn %u. It is kept in memory, and comes "
             "back when a request asks for it; r brings it back at once.",
             row->changed);
         break;
-    case TUI_SHARE_DEFERRED:
+    case TUI_LOOK_DEFERRED:
         base_buf_puts(out,
             "Only the model's lower layers have read it (deferred): the question did not point at it, so the "
             "work of the others was spared. When a request asks for it, it is read by all of them.");
         break;
-    case TUI_SHARE_PROMOTED:
+    case TUI_LOOK_PROMOTED:
         base_buf_printf(out,
             "It had been set aside, and came back in turn %u (promoted): the model sees %.0f%% of it now. x "
             "sets it aside again, p keeps it.",
             row->promoted ? row->promoted : row->changed, percent);
         break;
-    case TUI_SHARE_PARTLY:
+    case TUI_LOOK_PARTLY:
         base_buf_printf(out,
             "The model sees %.0f%% of it: each of its heads has a memory of its own and keeps what it needs. "
             "The rest is kept aside; r brings all of it back, x sets all of it aside.",
             percent);
         break;
-    case TUI_SHARE_PROTECTED:
+    case TUI_LOOK_PROTECTED:
         base_buf_puts(out, "The model sees all of it, and a rule keeps it in view.");
         break;
-    case TUI_SHARE_KEPT:
+    case TUI_LOOK_KEPT:
         base_buf_puts(out, "The model sees all of it. p keeps it whatever comes, x sets it aside.");
         break;
-    case TUI_SHARE_NONE:
-    case TUI_N_SHARES: break; /* no row looks like that */
+    case TUI_LOOK_NONE:
+    case TUI_N_LOOKS: break; /* no row looks like that */
     }
 }
 

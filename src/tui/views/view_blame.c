@@ -70,33 +70,33 @@ static void put_text(tui_ui *u, tui_area a, int x, int y, tui_style style, const
 static void draw_line(tui_ui *u, tui_area a, int y, const tui_rows *r, uint32_t from, uint32_t to)
 {
     tui_count c = tui_rows_count(r, from, to);
-    tui_share share = tui_count_share(&c);
+    tui_look look = tui_count_look(&c);
     uint32_t turn = 0;
     for (uint32_t i = from; i < to; i++) {
-        uint32_t when = share == TUI_SHARE_PROMOTED ? r->row[i].promoted : r->row[i].changed;
+        uint32_t when = look == TUI_LOOK_PROMOTED ? r->row[i].promoted : r->row[i].changed;
         if (when > turn) turn = when;
     }
     char gutter[32] = "";
-    switch (share) {
-    case TUI_SHARE_PROTECTED: snprintf(gutter, sizeof gutter, "P"); break;
-    case TUI_SHARE_PROMOTED: snprintf(gutter, sizeof gutter, "+ t%u", turn); break;
-    case TUI_SHARE_BARRED: snprintf(gutter, sizeof gutter, "x t%u", turn); break;
-    case TUI_SHARE_HOST: snprintf(gutter, sizeof gutter, "E t%u", turn); break;
-    case TUI_SHARE_DEFERRED: snprintf(gutter, sizeof gutter, "~ t%u", turn); break;
+    switch (look) {
+    case TUI_LOOK_PROTECTED: snprintf(gutter, sizeof gutter, "P"); break;
+    case TUI_LOOK_PROMOTED: snprintf(gutter, sizeof gutter, "+ t%u", turn); break;
+    case TUI_LOOK_BARRED: snprintf(gutter, sizeof gutter, "x t%u", turn); break;
+    case TUI_LOOK_HOST: snprintf(gutter, sizeof gutter, "E t%u", turn); break;
+    case TUI_LOOK_DEFERRED: snprintf(gutter, sizeof gutter, "~ t%u", turn); break;
     default:
         if (c.share < 0.995) snprintf(gutter, sizeof gutter, "k %.0f%%", c.share * 100);
     }
-    tui_style style = tui_share_style(share);
+    tui_style style = tui_look_style(look);
     tui_put(a, 0, y, style, gutter);
     const bool is_wide = a.width >= WIDE;
     if (is_wide) {
         char reason[32];
         snprintf(reason, sizeof reason, "%.9s", line_reason(r, from, to));
-        tui_put(a, GUTTER, y, tui_share_style(TUI_SHARE_PROTECTED), reason);
+        tui_put(a, GUTTER, y, tui_look_style(TUI_LOOK_PROTECTED), reason);
     }
     base_buf text = {0};
     tui_rows_text(r, from, to, &text);
-    tui_style body = share == TUI_SHARE_HOST || share == TUI_SHARE_BARRED ? TUI_FAINT : TUI_PLAIN;
+    tui_style body = look == TUI_LOOK_HOST || look == TUI_LOOK_BARRED ? TUI_FAINT : TUI_PLAIN;
     put_text(u, a, GUTTER + (is_wide ? REASON : 0), y, body, &text);
     base_buf_free(&text);
 }

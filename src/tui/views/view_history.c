@@ -79,11 +79,11 @@ static void draw_history(tui_ui *u, tui_area a)
         for (size_t k = i; k < (next > i ? next : i + 1) && k < r->n_samples; k++) {
             if (k < told) continue; /* few samples: one takes several columns */
             told = k + 1;
-            tui_share mark = r->samples[k].change == TUI_EVICTED_ROW    ? TUI_SHARE_HOST
-                             : r->samples[k].change == TUI_PROMOTED_ROW ? TUI_SHARE_PROMOTED
-                                                                        : TUI_SHARE_NONE;
-            if (mark != TUI_SHARE_NONE)
-                tui_put(a, x / 2, marks_y, tui_share_style(mark), mark == TUI_SHARE_HOST ? "E" : "+");
+            tui_look mark = r->samples[k].change == TUI_EVICTED_ROW    ? TUI_LOOK_HOST
+                            : r->samples[k].change == TUI_PROMOTED_ROW ? TUI_LOOK_PROMOTED
+                                                                       : TUI_LOOK_NONE;
+            if (mark != TUI_LOOK_NONE)
+                tui_put(a, x / 2, marks_y, tui_look_style(mark), mark == TUI_LOOK_HOST ? "E" : "+");
             if (r->samples[k].turn != turn && x / 2 + 4 < a.width) {
                 turn = r->samples[k].turn;
                 tui_printf(a, x / 2, marks_y + 1, TUI_FAINT, "t%u", turn);

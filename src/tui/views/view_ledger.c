@@ -76,11 +76,11 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
         base_thousands(l->reused, x2), base_thousands(l->generated, x3));
     y += put_asked(&l->asked, a, y);
     int x = 2;
-    x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_HOST), "evicted %s  ", base_thousands(l->evicted, x1));
+    x += tui_printf(a, x, y, tui_look_style(TUI_LOOK_HOST), "evicted %s  ", base_thousands(l->evicted, x1));
     x += tui_printf(
-        a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "promoted %s  ", base_thousands(l->promoted, x1));
+        a, x, y, tui_look_style(TUI_LOOK_PROMOTED), "promoted %s  ", base_thousands(l->promoted, x1));
     tui_printf(
-        a, x, y++, tui_share_style(TUI_SHARE_PROTECTED), "must stay %s", base_thousands(l->protected_, x1));
+        a, x, y++, tui_look_style(TUI_LOOK_PROTECTED), "must stay %s", base_thousands(l->protected_, x1));
     if (l->prefill_s > 0 || l->decode_tps > 0)
         tui_printf(a, 2, y++, TUI_PLAIN, "prefill %.1f s  %.1f t/s", l->prefill_s, l->decode_tps);
     if (l->active_bytes > 0)
@@ -94,7 +94,7 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
         tui_printf(a, 2, y++, TUI_PLAIN, "a step read %.0f%% of the rows, %s not; %.0f%% as before",
             l->read * 100, base_thousands(l->skipped, x1), l->kept * 100);
     if (l->deferred > 0 || l->computed > 0) {
-        x = 2 + tui_printf(a, 2, y, tui_share_style(TUI_SHARE_DEFERRED), "deferred %s  ",
+        x = 2 + tui_printf(a, 2, y, tui_look_style(TUI_LOOK_DEFERRED), "deferred %s  ",
                     base_thousands(l->deferred, x1));
         x += tui_printf(a, x, y, TUI_PLAIN, "%.0f%% of the prefill spared", l->spared * 100);
         if (l->computed > 0)

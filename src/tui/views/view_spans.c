@@ -103,12 +103,12 @@ static void draw_row(
     tui_ui *u, tui_area a, int y, const tui_rows *r, const tui_source *s, const uint8_t *told)
 {
     tui_count c = tui_rows_count(r, s->from, s->to);
-    tui_share share = tui_count_share(&c);
+    tui_look look = tui_count_look(&c);
     char x1[32], x2[32], line[200];
     bool slim = a.width < 44, narrow = is_narrow(u, a);
     int name = a.width - (slim ? 12 : u->state.is_elsewhere ? told_width(u, a) : narrow ? 26 : 44);
     if (name < 6) name = 6;
-    tui_put(a, 0, y, tui_share_style(share), u->glyphs->share[share]);
+    tui_put(a, 0, y, tui_look_style(look), u->glyphs->look[look]);
     if (*s->label)
         snprintf(line, sizeof line, s->line ? "%s:%u" : "%s", s->label, s->line);
     else

@@ -20,12 +20,12 @@ static int put_bins(tui_ui *u, tui_area a, const tui_rows *r, int rows)
     for (uint32_t bin = 0; bin * u->strip_bin < n; bin++) {
         uint32_t from = bin * u->strip_bin, to = from + u->strip_bin;
         tui_count c = tui_rows_count(r, from, to);
-        tui_share share = tui_count_share(&c);
-        tui_style style = tui_share_style(share);
+        tui_look look = tui_count_look(&c);
+        tui_style style = tui_look_style(look);
         if (from < u->state.folded_to) style.attr |= TUI_UNDERLINE;
         if (focused && u->at >= from && u->at < to) style.attr |= TUI_REVERSE;
-        tui_put(a, (int)(bin % (uint32_t)a.width), (int)(bin / (uint32_t)a.width), style,
-            u->glyphs->share[share]);
+        tui_put(
+            a, (int)(bin % (uint32_t)a.width), (int)(bin / (uint32_t)a.width), style, u->glyphs->look[look]);
     }
     return (int)((n + u->strip_bin - 1) / u->strip_bin + (uint32_t)a.width - 1) / a.width;
 }
@@ -115,21 +115,21 @@ static int put_told(tui_ui *u, tui_area a, const tui_rows *r, int rows)
 static void put_legend(tui_ui *u, tui_area a, int y)
 {
     const struct {
-        tui_share share;
+        tui_look look;
         const char *name;
-    } legend[] = {{TUI_SHARE_PROTECTED, "protected"}, {TUI_SHARE_KEPT, "kept"}, {TUI_SHARE_PARTLY, "partly"},
-        {TUI_SHARE_HOST, tui_state_evicted(&u->state)}, {TUI_SHARE_PROMOTED, "promoted"},
-        {TUI_SHARE_BARRED, "barred"}};
+    } legend[] = {{TUI_LOOK_PROTECTED, "protected"}, {TUI_LOOK_KEPT, "kept"}, {TUI_LOOK_PARTLY, "partly"},
+        {TUI_LOOK_HOST, tui_state_evicted(&u->state)}, {TUI_LOOK_PROMOTED, "promoted"},
+        {TUI_LOOK_BARRED, "barred"}};
     const tui_rows *r = tui_ui_rows(u);
     int x = 0;
     if (tui_rows_count(r, 0, (uint32_t)r->n).deferred) {
-        x += tui_put(a, x, y, tui_share_style(TUI_SHARE_DEFERRED), u->glyphs->share[TUI_SHARE_DEFERRED]);
+        x += tui_put(a, x, y, tui_look_style(TUI_LOOK_DEFERRED), u->glyphs->look[TUI_LOOK_DEFERRED]);
         x += 1 + tui_put(a, x + 1, y, TUI_FAINT, "deferred") + 1;
     }
     if (u->state.folded_to) x += tui_put(a, x, y, TUI_STYLE(TUI_TEXT, TUI_UNDERLINE), "folded") + 1;
     for (size_t i = 0; i < sizeof legend / sizeof *legend; i++)
         x = put_entry(
-            a, x, y, tui_share_style(legend[i].share), u->glyphs->share[legend[i].share], legend[i].name);
+            a, x, y, tui_look_style(legend[i].look), u->glyphs->look[legend[i].look], legend[i].name);
 }
 
 /* What stands under the cursor: where it is from, its state, and its text. */
@@ -209,21 +209,20 @@ static int put_counts(tui_ui *u, tui_area a, int y, const tui_count *c, uint32_t
     char n[32];
     int x = 0;
     uint32_t protected_ = (uint32_t)(c->protected_rows + 0.5), promoted = (uint32_t)(c->promoted_rows + 0.5);
-    x += tui_put(a, x, y, tui_share_style(TUI_SHARE_PROTECTED), "protected ");
+    x += tui_put(a, x, y, tui_look_style(TUI_LOOK_PROTECTED), "protected ");
     x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", base_thousands(protected_, n));
     x += tui_put(a, x, y, TUI_FAINT, "kept ");
     x += tui_printf(
         a, x, y, TUI_PLAIN, "%s  ", base_thousands(active > protected_ ? active - protected_ : 0, n));
-    x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_HOST), "%s ", tui_state_evicted(&u->state));
+    x += tui_printf(a, x, y, tui_look_style(TUI_LOOK_HOST), "%s ", tui_state_evicted(&u->state));
     const int64_t deferred = (int64_t)(c->deferred_rows + 0.5), host = (int64_t)c->n - active - deferred;
     x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", base_thousands(host > 0 ? host : 0, n));
     if (c->promoted)
-        x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "+%s  ", base_thousands(promoted, n));
+        x += tui_printf(a, x, y, tui_look_style(TUI_LOOK_PROMOTED), "+%s  ", base_thousands(promoted, n));
     if (c->deferred)
-        x +=
-            tui_printf(a, x, y, tui_share_style(TUI_SHARE_DEFERRED), "~%s  ", base_thousands(c->deferred, n));
+        x += tui_printf(a, x, y, tui_look_style(TUI_LOOK_DEFERRED), "~%s  ", base_thousands(c->deferred, n));
     if (c->barred)
-        tui_printf(a, x, y, tui_share_style(TUI_SHARE_BARRED), "barred %s", base_thousands(c->barred, n));
+        tui_printf(a, x, y, tui_look_style(TUI_LOOK_BARRED), "barred %s", base_thousands(c->barred, n));
     return y + 1;
 }
 
