@@ -23,15 +23,16 @@ static const char usage[] =
     "       kvist -p TEXT --schema FILE [options]          one whose answer is JSON of that schema\n"
     "       kvist -p - --input jsonl [--json] [options]    several, an object a line on the standard input\n";
 
-typedef struct opening {
+/* What the engine thread opens, and what came of it. */
+typedef struct session_opening {
     agent_session_options session;
     agent_session *opened;
-} opening;
+} session_opening;
 
 static int open_on_thread(void *user, const agent_host *host, atomic_bool *cancel,
     void (*progress)(void *host_user, double share, const char *what), agent **ret, base_err *err)
 {
-    opening *o = user;
+    session_opening *o = user;
     o->session.progress = progress;
     o->session.progress_user = host->user;
     int code = agent_session_open(&o->opened, &o->session, host, cancel, err);
@@ -51,12 +52,12 @@ static int show_only(const char *id, base_err *err)
     return code;
 }
 
-static int run_screen(const shell_options *o, opening *opening_, base_err *err)
+static int run_screen(const shell_options *o, session_opening *opening, base_err *err)
 {
     if (!o->linear && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         return base_fail(err, BASE_E_USAGE,
             "the shell needs a terminal; for one request without a screen use kvist -p \"...\"");
-    char *in_use = o->linear ? NULL : agent_session_in_use(&opening_->session);
+    char *in_use = o->linear ? NULL : agent_session_in_use(&opening->session);
     if (in_use) {
         int code = show_only(in_use, err);
         free(in_use);
@@ -64,10 +65,10 @@ static int run_screen(const shell_options *o, opening *opening_, base_err *err)
     }
     agent_worker *worker;
     char *history = base_fs_home(BASE_HOME_STATE, "history");
-    opening_->session.show_log = true; /* a resumed session opens on the screen it was left with */
-    int code = agent_worker_start(&worker, open_on_thread, opening_, err);
+    opening->session.show_log = true; /* a resumed session opens on the screen it was left with */
+    int code = agent_worker_start(&worker, open_on_thread, opening, err);
     if (!code) {
-        const char *slash = opening_->session.model_path ? strrchr(opening_->session.model_path, '/') : NULL;
+        const char *slash = opening->session.model_path ? strrchr(opening->session.model_path, '/') : NULL;
         code = tui_run(worker,
             &(tui_options){.linear = o->linear,
                 .no_color = getenv("NO_COLOR") && *getenv("NO_COLOR"),
@@ -78,13 +79,13 @@ static int run_screen(const shell_options *o, opening *opening_, base_err *err)
                 .long_turn_ms = o->notify_after * 1000,
                 .root = o->dir,
                 .history = o->ephemeral ? NULL : history,
-                .first_line = slash                        ? slash + 1
-                              : opening_->session.endpoint ? opening_->session.endpoint->http.url
-                                                           : "scripted engine"},
+                .first_line = slash                       ? slash + 1
+                              : opening->session.endpoint ? opening->session.endpoint->http.url
+                                                          : "scripted engine"},
             err);
         agent_worker_stop(worker);
     }
-    agent_session_close(opening_->opened);
+    agent_session_close(opening->opened);
     free(history);
     return code;
 }
@@ -120,7 +121,7 @@ int cmd_shell(int argc, char **argv)
     agent_outcome outcome;
     int status, code = 0;
     if (!shell_setup_make(&s, argc, argv, usage, &status)) goto out;
-    opening opening_ = {.session = s.session};
+    session_opening opening = {.session = s.session};
     if (s.options.prompt) {
         if (!s.options.input) code = read_prompt(s.options.prompt, &prompt, &err);
         const agent_run run = {
@@ -128,7 +129,7 @@ int cmd_shell(int argc, char **argv)
         if (!code) code = agent_headless_run(&s.session, &run, &outcome, &err);
         if (!code) status = outcome_statuses[outcome];
     } else {
-        code = run_screen(&s.options, &opening_, &err);
+        code = run_screen(&s.options, &opening, &err);
     }
     if (code) status = cmd_complain(&err);
 out:

@@ -327,6 +327,23 @@ static taken taken_of_common(const common_row *row, const char *told)
     return (taken){told, row->kind, row->argument, &row->bounds};
 }
 
+/* The row that a word of the command line names: of the command's own ones, else of the common ones. */
+typedef struct named_row {
+    const option_row *own;
+    const common_row *common;
+    const char *text; /* of "--name=TEXT"; NULL: the value is the next word */
+} named_row;
+
+static bool find_row(const option_row *own, bool has_common, const char *word, named_row *ret)
+{
+    *ret = (named_row){.text = NULL};
+    for (const option_row *row = own; row && row->name && !ret->own; row++)
+        if (names(word, row->name, &ret->text)) ret->own = row;
+    for (size_t k = 0; has_common && !ret->own && !ret->common && k < N_COMMON; k++)
+        if (names(word, common_rows[k].name, &ret->text)) ret->common = &common_rows[k];
+    return ret->own || ret->common;
+}
+
 int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
     uint32_t *n_rest, const char **ret_asked, base_err *err)
 {
@@ -334,7 +351,7 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
     bool only_words = false;
     *ret_asked = NULL;
     for (int i = 1; i < argc; i++) {
-        const char *word = argv[i], *text = NULL;
+        const char *word = argv[i];
         if (only_words || word[0] != '-' || !word[1]) {
             if (!rest) return base_fail(err, BASE_E_USAGE, "%s takes options only, not '%s'", argv[0], word);
             rest[n++] = word;
@@ -348,25 +365,20 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
             *ret_asked = word;
             continue;
         }
-        const option_row *mine = NULL;
-        const common_row *shared = NULL;
-        for (const option_row *row = own; row && row->name && !mine; row++)
-            if (names(word, row->name, &text)) mine = row;
-        for (size_t k = 0; common && !mine && !shared && k < N_COMMON; k++)
-            if (names(word, common_rows[k].name, &text)) shared = &common_rows[k];
-        if (!mine && !shared) return unknown_option(common, own, word, err);
-        const taken t = mine ? taken_of_own(mine, mine->name) : taken_of_common(shared, shared->name);
-        const char *name = t.told;
-        option_kind kind = t.kind;
-        if (kind == OPTION_FLAG && text) return base_fail(err, BASE_E_USAGE, "%s takes no value", name);
-        if (kind != OPTION_FLAG && !text) {
-            if (++i >= argc) return base_fail(err, BASE_E_USAGE, "%s needs a value", name);
-            text = argv[i];
+        named_row row;
+        if (!find_row(own, common != NULL, word, &row)) return unknown_option(common, own, word, err);
+        const taken t =
+            row.own ? taken_of_own(row.own, row.own->name) : taken_of_common(row.common, row.common->name);
+        if (t.kind == OPTION_FLAG && row.text)
+            return base_fail(err, BASE_E_USAGE, "%s takes no value", t.told);
+        if (t.kind != OPTION_FLAG && !row.text) {
+            if (++i >= argc) return base_fail(err, BASE_E_USAGE, "%s needs a value", t.told);
+            row.text = argv[i];
         }
         option_value v;
-        int code = read_value(&t, text, &v, err);
-        if (!code && mine) code = put_own(mine, v, err);
-        if (!code && shared) code = put_common(common, shared, v, err);
+        int code = read_value(&t, row.text, &v, err);
+        if (!code && row.own) code = put_own(row.own, v, err);
+        if (!code && row.common) code = put_common(common, row.common, v, err);
         if (code) return code;
     }
     if (rest) *n_rest = n;

@@ -22,7 +22,7 @@ enum {
 
 /*
  * "--resume" alone means the latest session: it becomes "--resume=" so that every option with a value has
- * one.
+ * one. It stands alone where the next word is another option or a folder: an ID has no "/" and is not ".".
  */
 static char **with_resume_value(int argc, char **argv)
 {

@@ -156,6 +156,34 @@ static void draw_too_small(tui_area a)
     tui_text_free(&t);
 }
 
+/* The pane that has the focus, alone. */
+static void draw_one_pane(tui_ui *u, tui_area a, int height)
+{
+    const tui_area body = tui_area_within(a, 0, 1, a.width, height);
+    if (u->focus == TUI_FOCUS_CHAT) {
+        static const char keys[] = " F2 cache   F1 keys ";
+        put_title(u, a, 0, a.width, false, "chat");
+        if (a.width >= 50) tui_put(a, a.width - (int)sizeof keys - 1, 0, TUI_FAINT, keys);
+        draw_chat_pane(u, body);
+        return;
+    }
+    put_inspector_title(u, a, 0, a.width, true);
+    draw_inspector(u, body);
+    draw_inspector_line(u, body);
+    tui_popup_draw(u, body);
+}
+
+static void draw_both_panes(tui_ui *u, tui_area a, int height)
+{
+    const int chat = a.width * 6 / 10, x = chat + 1; /* the line between them stands at `chat` */
+    put_title(u, a, 0, chat, u->focus == TUI_FOCUS_CHAT, "chat");
+    put_inspector_title(u, a, x, a.width - x, u->focus == TUI_FOCUS_INSPECTOR);
+    tui_put(a, chat, 0, TUI_FAINT, u->glyphs->tee_down);
+    for (int y = 1; y <= height; y++) tui_put(a, chat, y, TUI_FAINT, u->glyphs->vertical);
+    draw_inspector(u, tui_area_within(a, x + 1, 1, a.width - x - 2, height));
+    draw_chat_pane(u, tui_area_within(a, 0, 1, chat - 1, height));
+}
+
 void tui_ui_draw(tui_ui *u, tui_grid *g)
 {
     tui_grid_clear(g);
@@ -166,26 +194,9 @@ void tui_ui_draw(tui_ui *u, tui_grid *g)
     }
     u->wide = a.width >= WIDE_COLUMNS;
     tui_footer_draw(u, tui_area_within(a, 0, a.height - 1, a.width, 1));
-    int height = a.height - 2;
-    if (!u->wide) {
-        if (u->focus == TUI_FOCUS_CHAT) {
-            put_title(u, a, 0, a.width, false, "chat");
-            if (a.width >= 50) tui_put(a, a.width - 22, 0, TUI_FAINT, " F2 cache   F1 keys ");
-            draw_chat_pane(u, tui_area_within(a, 0, 1, a.width, height));
-            return;
-        }
-        put_inspector_title(u, a, 0, a.width, true);
-        tui_area body = tui_area_within(a, 0, 1, a.width, height);
-        draw_inspector(u, body);
-        draw_inspector_line(u, body);
-        tui_popup_draw(u, body);
-        return;
-    }
-    int chat = a.width * 6 / 10, x = chat + 1;
-    put_title(u, a, 0, chat, u->focus == TUI_FOCUS_CHAT, "chat");
-    put_inspector_title(u, a, x, a.width - x, u->focus == TUI_FOCUS_INSPECTOR);
-    tui_put(a, chat, 0, TUI_FAINT, u->glyphs->tee_down);
-    for (int y = 1; y <= height; y++) tui_put(a, chat, y, TUI_FAINT, u->glyphs->vertical);
-    draw_inspector(u, tui_area_within(a, x + 1, 1, a.width - x - 2, height));
-    draw_chat_pane(u, tui_area_within(a, 0, 1, chat - 1, height));
+    const int height = a.height - 2; /* without the titles and the footer */
+    if (u->wide)
+        draw_both_panes(u, a, height);
+    else
+        draw_one_pane(u, a, height);
 }

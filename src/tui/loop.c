@@ -91,6 +91,23 @@ static void draw(tui_loop *l, tui_grid *g)
     tui_ui_painted(l->ui);
 }
 
+/*
+ * How long nothing has to be done: until the frame that shows what changed (drawn: when the last one was), until what
+ * moves by itself has moved, or until the tick. -1: until something happens.
+ */
+static int64_t time_to_wait(const tui_loop *l, bool dirty, int64_t drawn, int64_t tick_at, int64_t now)
+{
+    int64_t wait = -1;
+    if (dirty) {
+        wait = FRAME_MS - (now_ms() - drawn);
+        if (wait < 0) wait = 0;
+    } else if (tui_ui_moving(l->ui)) {
+        wait = MOVING_MS;
+    }
+    if (tick_at >= 0 && (wait < 0 || tick_at - now < wait)) wait = tick_at > now ? tick_at - now : 0;
+    return wait;
+}
+
 void tui_loop_run(tui_loop *l)
 {
     tui_grid grid = {0};
@@ -110,9 +127,7 @@ void tui_loop_run(tui_loop *l)
             drawn = now_ms();
             dirty = at_once = false;
         }
-        int64_t wait = dirty ? FRAME_MS - (now_ms() - drawn) : tui_ui_moving(l->ui) ? MOVING_MS : -1;
-        if (dirty && wait < 0) wait = 0;
-        if (tick_at >= 0 && (wait < 0 || tick_at - now < wait)) wait = tick_at > now ? tick_at - now : 0;
+        const int64_t wait = time_to_wait(l, dirty, drawn, tick_at, now);
         struct pollfd fds[3] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN},
             {.fd = l->fd, .events = POLLIN}};
         int n = poll(fds, 3, (int)wait);
