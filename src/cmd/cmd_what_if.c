@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/numbers.h"
 #include "base/show.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
@@ -54,6 +55,11 @@ static const char more[] =
 
 /* --- the two sides -------------------------------------------------------------------------------------- */
 
+/* What was found out once per model, where the shell keeps it (kv_options). */
+typedef struct cache_files {
+    char *prefix, *pivot, *heads;
+} cache_files;
+
 typedef struct sides {
     const common_options *given;
     uint32_t free_from; /* 0: it is not free */
@@ -65,7 +71,7 @@ typedef struct sides {
     char **argv;
     whatif_schedule *schedule;
     model *models[2]; /* original, changed; the same one twice where the model is not changed */
-    char *paths[2][3];
+    cache_files files[2];
     const char **set; /* of the changed side */
     kv_limit limit;
     base_buf names[2], phrase, settings, missing;
@@ -155,7 +161,9 @@ static void close_sides(sides *d)
     if (d->models[1] != d->models[0]) model_close(d->models[1]);
     model_close(d->models[0]);
     for (int side = 0; side < 2; side++) {
-        for (int i = 0; i < 3; i++) free(d->paths[side][i]);
+        free(d->files[side].prefix);
+        free(d->files[side].pivot);
+        free(d->files[side].heads);
         base_buf_free(&d->names[side]);
     }
     free(d->set);
@@ -168,39 +176,43 @@ static void close_sides(sides *d)
 
 /* --- their settings ------------------------------------------------------------------------------------- */
 
-/* What was found out once per model, where the shell keeps it. */
-static void put_cache_files(sides *d, int side, kv_options *kv)
+static char *rows_file(const char *hash, const char *ending)
 {
-    static const char *const endings[] = {"prefix", "pivot"};
-    const char *hash = model_get_info(d->models[side])->hash;
     char *folder = base_fs_home(BASE_HOME_DATA, "rows");
-    for (int i = 0; i < 2; i++) {
-        base_buf path = {0};
-        base_buf_printf(&path, "%s/%.24s.%s", folder, hash, endings[i]);
-        d->paths[side][i] = base_buf_take(&path);
-    }
-    d->paths[side][2] = kv_heads_path(hash);
-    kv->prefix_file = d->paths[side][0];
-    kv->pivot_file = d->paths[side][1];
-    kv->heads_file = d->paths[side][2];
+    base_buf path = {0};
+    base_buf_printf(&path, "%s/%.24s.%s", folder, hash, ending);
     free(folder);
+    return base_buf_take(&path);
 }
 
-static kv_options recorded_options(sides *d)
+/* Finds the files of a side's model; they are the side's until it is closed. */
+static void put_cache_files(sides *d, int side, kv_options *kv)
 {
-    const whatif_schedule *s = d->schedule;
+    const char *hash = model_get_info(d->models[side])->hash;
+    cache_files *f = &d->files[side];
+    *f = (cache_files){rows_file(hash, "prefix"), rows_file(hash, "pivot"), kv_heads_path(hash)};
+    kv->prefix_file = f->prefix;
+    kv->pivot_file = f->pivot;
+    kv->heads_file = f->heads;
+}
+
+/* As the log says, without the model's files. */
+static kv_options recorded_options(const whatif_schedule *s)
+{
     static const char *const nothing[] = {NULL};
-    if (s->is_elsewhere) { /* nothing of the record says anything of rows here */
-        kv_options kv = {.policy = "kvist", .repair = -1, .set = nothing};
-        put_cache_files(d, 0, &kv);
-        return kv;
-    }
-    kv_options kv = {.policy = s->policy,
+    if (s->is_elsewhere) /* nothing of the record says anything of rows here */
+        return (kv_options){.policy = "kvist", .repair = -1, .set = nothing};
+    return (kv_options){.policy = s->policy,
         .budget = s->limit.rows,
         .until = s->limit.until,
         .repair = s->repair,
         .set = s->set,
         .n_ctx = s->n_ctx};
+}
+
+static kv_options original_options(sides *d)
+{
+    kv_options kv = recorded_options(d->schedule);
     put_cache_files(d, 0, &kv);
     return kv;
 }
@@ -221,11 +233,7 @@ static int changed_options(sides *d, kv_options *ret, base_err *err)
 {
     const common_options *o = d->given;
     const model_info *info = model_get_info(d->models[1]);
-    kv_options kv = recorded_options(d);
-    for (int i = 0; i < 3; i++) {
-        free(d->paths[0][i]);
-        d->paths[0][i] = NULL;
-    }
+    kv_options kv = recorded_options(d->schedule);
     put_cache_files(d, 1, &kv);
     join_set(d, d->schedule->is_elsewhere || !o->policy || !strcmp(o->policy, d->schedule->policy));
     kv.set = d->set;
@@ -259,23 +267,11 @@ static bool is_same_side(const sides *d, const kv_options *a, const kv_options *
 
 /* --- in words ------------------------------------------------------------------------------------------- */
 
-static void put_thousands(base_buf *out, uint32_t n)
-{
-    if (n >= 1000) {
-        put_thousands(out, n / 1000);
-        base_buf_printf(out, ",%03u", n % 1000);
-    } else {
-        base_buf_printf(out, "%u", n);
-    }
-}
-
 static void put_rows(base_buf *out, const kv_options *kv)
 {
-    if (kv->until > kv->budget) {
-        put_thousands(out, kv->until);
-        base_buf_putc(out, '/');
-    }
-    if (kv->budget) put_thousands(out, kv->budget);
+    char n[32];
+    if (kv->until > kv->budget) base_buf_printf(out, "%s/", base_thousands(kv->until, n));
+    if (kv->budget) base_buf_puts(out, base_thousands(kv->budget, n));
     base_buf_puts(out, kv->budget ? " rows" : "all rows");
 }
 
@@ -572,7 +568,7 @@ static int compare(agent_log *l, sides *d, printing *p, base_err *err)
     if (!rc) rc = open_models(d, err);
     if (!rc) rc = changed_options(d, &changed, err);
     if (rc) return rc;
-    const kv_options original = recorded_options(d);
+    const kv_options original = original_options(d);
     if (d->is_apart && d->free_from)
         return base_fail(err, BASE_E_USAGE,
             "--free compares answers token by token, and %.100s has other tokens than session %s was made "
