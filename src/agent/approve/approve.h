@@ -7,6 +7,11 @@
 /* --- asking.c --- */
 /* The host has to have somebody to ask. Free the decision's text. */
 agent_decision agent__ask_person(agent *a, const agent_event *request);
+/*
+ * What needs a yes in a run where nobody is at hand: there a line may be anybody's (a script hands an issue on). Tells that it was
+ * denied; BASE_E_STATE with the sentence.
+ */
+int agent__deny_unasked(agent *a, const char *sentence, base_err *err);
 /* For the session, or for good in this tree; the text is what a yes is kept as (agent_allowance for a command). */
 bool agent__is_always_allowed(const agent *a, const char *allowance);
 void agent__allow_always(agent *a, const char *allowance, bool is_lasting);

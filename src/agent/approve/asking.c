@@ -76,3 +76,11 @@ void agent__allow_always(agent *a, const char *allowance, bool is_lasting)
     base_grow(&a->made.allowed, &a->made.cap_allowed, a->made.n_allowed + 1, sizeof *a->made.allowed);
     a->made.allowed[a->made.n_allowed++] = base_xstrdup(allowance);
 }
+
+int agent__deny_unasked(agent *a, const char *sentence, base_err *err)
+{
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
+                       .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});
+    a->denied = true;
+    return base_fail(err, BASE_E_STATE, "%s", sentence);
+}

@@ -5,18 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "agent/act/act.h"
 #include "agent/approve/approvals.h"
 #include "agent/approve/approve.h"
 #include "agent/command/command.h"
+#include "agent/command/commands.h"
 #include "agent/command/skills.h"
 #include "agent/lifetime/lifetime.h"
 #include "agent/log/log.h"
-#include "agent/retrieve/retrieve.h"
 #include "agent/sequence/sequence.h"
-#include "agent/session/ledger.h"
 #include "agent/session/tell.h"
 #include "agent/turn/turn.h"
 #include "base/edits.h"
@@ -26,66 +24,6 @@
 #include "base/show.h"
 #include "base/utf8.h"
 #include "code/map.h"
-#include "kv/core/budget.h"
-#include "model/forward/model.h"
-
-typedef int command_fn(agent *a, const char *arguments, base_err *err);
-
-/* --- ranges --------------------------------------------------------------------------------------------- */
-
-typedef int range_fn(agent *a, uint32_t from, uint32_t to, void *user, base_err *err);
-
-/*
- * What a person points at: "120-180" (tokens, both ends too, as the screen counts), "last" (the newest result
- * or excerpt), else every segment whose path or label has the text. Returns how many ranges there were in
- * *ret_n.
- */
-static int for_ranges(agent *a, const char *what, range_fn *fn, void *user, uint32_t *ret_n, base_err *err)
-{
-    unsigned from, to;
-    char behind;
-    *ret_n = 0;
-    if (!*what)
-        return base_fail(err, BASE_E_USAGE,
-            "say which rows: FROM-TO, \"last\", or a part of a path or label (/context lists them)");
-    int fields = sscanf(what, "%u-%u%c", &from, &to, &behind);
-    if (fields == 2 || (fields == 1 && sscanf(what, "%u%c", &from, &behind) == 1)) {
-        if (fields == 1) to = from;
-        if (to < from || to >= agent__n_tokens(a))
-            return base_fail(err, BASE_E_USAGE, "there are no rows %s: the session has 0-%u", what,
-                agent__n_tokens(a) ? agent__n_tokens(a) - 1 : 0);
-        *ret_n = 1;
-        return fn(a, from, to + 1, user, err);
-    }
-    int rc = 0;
-    bool last = !strcmp(what, "last");
-    for (size_t i = a->transcript.n_segments; i > 0 && !rc; i--) {
-        const agent_segment *p = &a->transcript.segments[i - 1];
-        bool named = (p->path && strstr(p->path, what)) ||
-                     (p->label && strstr(p->label, what) && p->origin != KV_ORIGIN_SCAFFOLD);
-        if (last ? p->origin != KV_ORIGIN_TOOL && p->origin != KV_ORIGIN_CONTEXT : !named) continue;
-        rc = fn(a, p->from, p->to, user, err);
-        ++*ret_n;
-        if (last) break;
-    }
-    if (!rc && !*ret_n)
-        return base_fail(err, BASE_E_NOT_FOUND,
-            "nothing in this session is called \"%s\": /context lists what there is", what);
-    return rc;
-}
-
-static int do_manual(agent *a, uint32_t from, uint32_t to, void *user, base_err *err)
-{
-    return agent__manual(a, *(kv_manual *)user, from, to, err);
-}
-
-static int manual(agent *a, kv_manual what, const char *verb, const char *arguments, base_err *err)
-{
-    uint32_t n;
-    int rc = for_ranges(a, arguments, do_manual, &what, &n, err);
-    if (!rc) agent__notice(a, "%s %s", verb, arguments);
-    return rc;
-}
 
 /* --- commands ------------------------------------------------------------------------------------------- */
 
@@ -104,66 +42,16 @@ static int run_help(agent *a, const char *arguments, base_err *err)
     return 0;
 }
 
-/* What needs a yes in a run where nobody is at hand: there a line may be anybody's (a script hands an issue on). */
-static int deny_unasked(agent *a, const char *sentence, base_err *err)
-{
-    agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
-                       .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});
-    a->denied = true;
-    return base_fail(err, BASE_E_STATE, "%s", sentence);
-}
-
 static int run_mode(agent *a, const char *arguments, base_err *err)
 {
     agent_mode mode;
     if (*arguments && !agent_mode_parse(arguments, &mode))
         return base_fail(err, BASE_E_USAGE, "no mode is called \"%s\": plan, ask, edits or all", arguments);
     if (*arguments && !a->host.approve && mode > a->settings.mode)
-        return deny_unasked(a,
+        return agent__deny_unasked(a,
             "a request cannot loosen the mode where nobody can be asked: --mode does, before the run", err);
     int rc = *arguments ? agent_set_mode(a, mode, err) : 0;
     if (!rc) agent__notice(a, "mode %s", agent_mode_word(a->settings.mode));
-    return rc;
-}
-
-static int run_budget(agent *a, const char *arguments, base_err *err)
-{
-    kv_stats s;
-    int rc = 0;
-    if (*arguments) {
-        kv_budget budget;
-        if ((rc = kv_budget_parse(arguments, &budget, err))) return rc;
-        rc = agent__set_budget(a, &budget, err);
-    }
-    if (!rc && agent__is_priced(a)) {
-        agent__tell_span_budget(a);
-        if (*arguments) agent__ledger(a);
-        return 0;
-    }
-    a->engine->ops->stats(a->engine, &s);
-    char grace[80] = "";
-    if (s.until)
-        snprintf(grace, sizeof grace, " (nothing leaves before there are %s)", BASE_THOUSANDS(s.until));
-    if (!rc && s.budget)
-        agent__notice(a, "budget %s rows a lane%s; %s active of %s tokens, %s in the host tier",
-            BASE_THOUSANDS(s.budget), grace, BASE_THOUSANDS(s.active), BASE_THOUSANDS(s.n_tokens),
-            BASE_THOUSANDS(s.host));
-    else if (!rc)
-        agent__notice(a, "no budget: all %s tokens stay active", BASE_THOUSANDS(s.n_tokens));
-    if (!rc && s.budget && a->info.measured.rows)
-        agent__notice(a,
-            "measured on this machine: few rows are faster from %s on, so auto is at most %u/%u, less where "
-            "a quarter of the free memory holds less (kvist kv pace measures again)",
-            BASE_THOUSANDS(a->info.measured.until), a->info.measured.until, a->info.measured.rows);
-    else if (!rc && s.budget)
-        agent__notice(a, "auto is what a quarter of the free memory holds, 4,096 "
-                         "to 16,384 rows: from when on few rows are faster has "
-                         "not been found out on this machine (kvist kv pace)");
-    if (!rc && s.in_8_bits)
-        agent__notice(a,
-            "%s tokens are kept in 8 bits: rounding changed keys by %.2f%%, values by %.2f%% (rms)",
-            BASE_THOUSANDS(s.in_8_bits), s.key_error * 100, s.value_error * 100);
-    if (!rc && *arguments) agent__ledger(a); /* the screen's numbers are the ledger's */
     return rc;
 }
 
@@ -290,276 +178,6 @@ static int run_map(agent *a, const char *arguments, base_err *err)
     base_buf_free(&map);
     free(paths);
     return 0;
-}
-
-static int run_pin(agent *a, const char *arguments, base_err *err)
-{
-    return manual(a, KV_MANUAL_PIN, "pinned", arguments, err);
-}
-
-static int run_unpin(agent *a, const char *arguments, base_err *err)
-{
-    return manual(a, KV_MANUAL_UNPIN, "no longer pinned:", arguments, err);
-}
-
-static int run_drop(agent *a, const char *arguments, base_err *err)
-{
-    return manual(a, KV_MANUAL_DROP, "put aside until you /promote it:", arguments, err);
-}
-
-static int run_evict(agent *a, const char *arguments, base_err *err)
-{
-    return manual(a, KV_MANUAL_EVICT, "evicted", arguments, err);
-}
-
-static int run_promote(agent *a, const char *arguments, base_err *err)
-{
-    return manual(a, KV_MANUAL_PROMOTE, "brought back", arguments, err);
-}
-
-static int run_undo_evict(agent *a, const char *arguments, base_err *err)
-{
-    kv_session *session;
-    int rc = agent__get_session(a, &session, err);
-    if (!rc) rc = kv_session_undo_plan(session, err);
-    if (!rc) agent__notice(a, "the last change of the rows is taken back");
-    return rc;
-}
-
-/* Nobody can be asked: undoing writes files, so the mode decides. */
-static int permit_undo(agent *a, base_err *err)
-{
-    const char *who = tool_undo_obeyed_by(a->workspace);
-    if (!who && (a->settings.mode == AGENT_MODE_EDITS || a->settings.mode == AGENT_MODE_ALL)) return 0;
-    base_buf why = {0};
-    base_buf_puts(&why, "undoing needs an approval");
-    if (who) base_buf_printf(&why, " in every mode, since %s would obey a file of it unasked,", who);
-    base_buf_puts(&why, " and nobody can be asked in this run");
-    const int rc = deny_unasked(a, why.data, err);
-    base_buf_free(&why);
-    return rc;
-}
-
-static int run_commit(agent *a, const char *arguments, base_err *err)
-{
-    if (*arguments) return base_fail(err, BASE_E_USAGE, "/commit takes no words: it commits what is staged");
-    return agent__git_commit(a, err);
-}
-
-static int run_undo(agent *a, const char *arguments, base_err *err)
-{
-    base_buf diff = {0};
-    int rc = tool_undo_preview(a->workspace, &diff, err);
-    agent_event request = {.type = AGENT_EVENT_approval_request,
-        .approval_request = {.turn = a->turn,
-            .name = "undo",
-            .headline = "undo the last changes of files",
-            .detail = diff.data,
-            .power = "writes"}};
-    if (!rc && !a->host.approve) rc = permit_undo(a, err);
-    if (!rc && a->host.approve) {
-        agent__emit(a, &request);
-        agent_decision d = a->host.approve(a->host.user, &request);
-        agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
-                           .approval = {.turn = a->turn, .decision = d.answer == AGENT_NO ? "no" : "yes"}});
-        free(d.text);
-        if (d.answer == AGENT_NO) {
-            base_buf_free(&diff);
-            return 0;
-        }
-    }
-    char *summary = NULL;
-    if (!rc) rc = tool_undo_apply(a->workspace, &summary, err);
-    if (!rc) {
-        a->made.world++;
-        agent__emit(
-            a, &(agent_event){.type = AGENT_EVENT_undo, .undo = {.turn = a->turn, .summary = summary}});
-        base_buf told = {0};
-        agent__notice_changes(a, &told);
-        base_buf_free(&told);
-    }
-    free(summary);
-    base_buf_free(&diff);
-    return rc;
-}
-
-/* The words of a command's arguments as members of a call of the refactor tool. */
-static int operate(agent *a, const char *operation, const char *arguments, const char *const *names,
-    const char *usage, base_err *err)
-{
-    base_buf json = {0};
-    size_t n = 0;
-    base_buf_printf(&json, "{\"operation\":\"%s\"", operation);
-    const char *at = arguments;
-    for (; names[n] && *at; n++) {
-        const size_t len = names[n + 1] ? strcspn(at, " \t") : strlen(at); /* the last takes the rest */
-        base_buf_printf(&json, ",\"%s\":", names[n]);
-        const bool is_quoted = len >= 2 && *at == '"' && at[len - 1] == '"';
-        base_json_put_str(&json, at + is_quoted, len - 2 * (size_t)is_quoted);
-        at += len + strspn(at + len, " \t");
-    }
-    base_buf_putc(&json, '}');
-    const int rc = names[n] ? base_fail(err, BASE_E_USAGE, "%s", usage) : agent__operate(a, json.data, err);
-    base_buf_free(&json);
-    return rc;
-}
-
-static int run_rename(agent *a, const char *arguments, base_err *err)
-{
-    static const char *const names[] = {"name", "to", NULL};
-    return operate(a, "rename", arguments, names,
-        "/rename takes a definition and its new name: /rename add_up total, /rename Cart.total sum", err);
-}
-
-static int run_move(agent *a, const char *arguments, base_err *err)
-{
-    static const char *const names[] = {"name", "to", NULL}, *const several[] = {"name", "with", "to", NULL};
-    char *copy = base_xstrdup(arguments), *comma = strchr(copy, ',');
-    const bool has_more = comma && comma < copy + strcspn(copy, " \t");
-    if (has_more) *comma = ' ';
-    const int rc = operate(a, "move", copy, has_more ? several : names,
-        "/move takes a definition, or several with commas between, and a file: /move add_up shop/sums.py",
-        err);
-    free(copy);
-    return rc;
-}
-
-static int run_delete(agent *a, const char *arguments, base_err *err)
-{
-    static const char *const with[] = {"name", "to", NULL};
-    static const char *const alone[] = {"name", NULL};
-    const bool is_alone = !strpbrk(arguments, " \t");
-    return operate(a, "delete", arguments, is_alone ? alone : with,
-        "/delete takes a definition, and what stands in place "
-        "of its calls (\"nothing\" removes them): /delete add_up",
-        err);
-}
-
-static int run_private(agent *a, const char *arguments, base_err *err)
-{
-    static const char *const names[] = {"name", NULL};
-    return operate(a, "private", arguments, names, "/private takes a definition: /private add_up", err);
-}
-
-static int run_inline(agent *a, const char *arguments, base_err *err)
-{
-    static const char *const names[] = {"name", NULL};
-    return operate(a, "inline", arguments, names, "/inline takes a function: /inline add_up", err);
-}
-
-/* /signature NAME PLACE VALUE PARAMETER adds, /signature NAME PARAMETER removes or orders. */
-static int run_signature(agent *a, const char *arguments, base_err *err)
-{
-    static const char *const adds[] = {"name", "at", "value", "parameter", NULL};
-    static const char *const other[] = {"name", "parameter", NULL};
-    const char *second = arguments + strcspn(arguments, " \t");
-    second += strspn(second, " \t");
-    const char *third = second + strcspn(second, " \t");
-    const bool is_added = *third && strspn(second, "0123456789") == (size_t)(third - second);
-    return operate(a, "signature", arguments, is_added ? adds : other,
-        "/signature add_up 2 0 \"int flags\" adds a second parameter for which callers give 0; /signature "
-        "add_up flags removes it; /signature add_up 2,1 orders them",
-        err);
-}
-
-static double active_share(const agent *a, const uint32_t *lanes, uint32_t from, uint32_t to)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = from; i < to; i++) sum += lanes[i];
-    return to > from ? (double)sum / ((double)(to - from) * a->info.n_lanes) : 0;
-}
-
-/* The fixed prompt is a dozen messages, told as one: the last of those that follow one another from i on. */
-static size_t last_of_prompt(const agent *a, size_t i, uint32_t n_tokens)
-{
-    size_t last = i;
-    if (a->transcript.segments[i].origin != KV_ORIGIN_SYSTEM) return i;
-    for (size_t k = i + 1; k < a->transcript.n_segments && a->transcript.segments[k].to <= n_tokens; k++) {
-        if (a->transcript.segments[k].origin == KV_ORIGIN_SYSTEM)
-            last = k;
-        else if (a->transcript.segments[k].origin != KV_ORIGIN_SCAFFOLD)
-            break;
-    }
-    return last;
-}
-
-static int run_context(agent *a, const char *arguments, base_err *err)
-{
-    kv_stats s;
-    a->engine->ops->stats(a->engine, &s);
-    uint32_t *lanes = base_xcalloc(s.n_tokens + 1, sizeof *lanes);
-    agent__active_lanes(a, lanes);
-    base_buf out = {0};
-    base_buf_puts(&out, BASE_THOUSANDS(s.n_tokens));
-    if (!s.endless) base_buf_printf(&out, " of %s", BASE_THOUSANDS(s.n_ctx));
-    base_buf_puts(&out, " tokens");
-    if (s.folded_to) base_buf_printf(&out, ", the first %s folded", BASE_THOUSANDS(s.folded_to));
-    if (s.outshone) base_buf_printf(&out, ", %s outshone by what was asked for", BASE_THOUSANDS(s.outshone));
-    const uint32_t limit = (uint32_t)agent_limit_now(s.budget, s.until, s.host);
-    base_buf_printf(&out, "; active %s of %s %s", BASE_THOUSANDS(s.active),
-        BASE_THOUSANDS(limit ? limit : s.n_tokens),
-        agent__is_priced(a) ? "tokens of a request" : "rows a lane");
-    for (size_t i = 0; i < a->transcript.n_segments; i++) {
-        const agent_segment *p = &a->transcript.segments[i];
-        if (p->origin == KV_ORIGIN_SCAFFOLD || p->to > s.n_tokens || p->to <= p->from) continue;
-        i = last_of_prompt(a, i, s.n_tokens);
-        const uint32_t to = a->transcript.segments[i].to;
-        base_buf_printf(&out, "\n%u-%u\t%s\t", p->from, to - 1, kv_origin_word(p->origin));
-        if (p->path)
-            base_buf_printf(&out, "%s:%u-%u", p->path, p->line, p->line_end);
-        else
-            base_buf_puts(&out, p->label ? p->label : "");
-        base_buf_printf(
-            &out, "\t%.0f%% active%s", 100 * active_share(a, lanes, p->from, to), p->stale ? ", stale" : "");
-    }
-    agent__notice(a, "%s", out.data);
-    base_buf_free(&out);
-    free(lanes);
-    return 0;
-}
-
-static int why_of(agent *a, uint32_t from, uint32_t to, void *user, base_err *err)
-{
-    base_buf *out = user;
-    kv_stats s;
-    kv_session *session;
-    int rc = agent__get_session(a, &session, err);
-    if (rc) return rc;
-    a->engine->ops->stats(a->engine, &s);
-    kv_why w;
-    uint32_t at = to > from ? from + (to - from) / 2 : from; /* the middle speaks for a range */
-    kv_session_why(session, at < s.n_tokens ? at : from, &w);
-    base_buf_printf(out, "%s%u", out->len ? "\n" : "", from);
-    if (to - from > 1) base_buf_printf(out, "-%u", to - 1);
-    base_buf_printf(out, ": active in %u of %u lanes", w.lanes_active, s.n_lanes);
-    if (s.n_all_lanes > s.n_lanes)
-        base_buf_printf(out,
-            " (%u more are of layers with a window, which read the newest %u tokens whatever is active)",
-            s.n_all_lanes - s.n_lanes, a->info.window);
-    if (w.pinned) base_buf_puts(out, ", pinned");
-    if (w.barred) base_buf_puts(out, ", barred");
-    if (w.stale) base_buf_puts(out, ", stale");
-    if (w.outshone)
-        base_buf_puts(
-            out, ", outshone: the last request asks for another line much more, so only calls read this one");
-    if (w.last_action != 255)
-        base_buf_printf(out, "; last %s for %s in turn %u", kv_action_word((kv_action)w.last_action),
-            kv_reason_word((kv_reason)w.last_reason), w.last_turn);
-    if (w.attention == w.attention) base_buf_printf(out, "; attention %.3g", (double)w.attention);
-    if (w.memory == w.memory) base_buf_printf(out, ", memory %.3g", (double)w.memory);
-    if (w.rank == w.rank)
-        base_buf_printf(out, ", rank %.2f against a threshold of %.2f", (double)w.rank, (double)w.threshold);
-    return 0;
-}
-
-static int run_why(agent *a, const char *arguments, base_err *err)
-{
-    base_buf out = {0};
-    uint32_t n;
-    int rc = for_ranges(a, arguments, why_of, &out, &n, err);
-    if (!rc) agent__notice(a, "%s", out.data);
-    base_buf_free(&out);
-    return rc;
 }
 
 static int run_rewind(agent *a, const char *arguments, base_err *err)
@@ -759,7 +377,7 @@ static int run_command(agent *a, uint32_t i, const char *name, const char *argum
         "/%s%s is for a person at the screen, and nobody can be asked in this run%s%s%s", name,
         who == BY_PERSON ? "" : " with words behind it", instead ? " (" : "", instead ? instead : "",
         instead ? ")" : "");
-    const int rc = deny_unasked(a, sentence.data, err);
+    const int rc = agent__deny_unasked(a, sentence.data, err);
     base_buf_free(&sentence);
     return rc;
 }
