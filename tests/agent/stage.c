@@ -206,6 +206,20 @@ void put_program(void)
     put_file("test_add.sh", TEST);
 }
 
+void put_notes(void)
+{
+    for (int n = 1; n <= 4; n++) {
+        char name[20];
+        base_buf text = {0};
+        for (int i = 0; i < 40; i++)
+            base_buf_printf(
+                &text, "note %d.%d: to add %d the test took %d\n", n, i, 7 * i % 31, 3 * i * n % 53);
+        snprintf(name, sizeof name, "notes%d.txt", n);
+        put_file(name, text.data);
+        base_buf_free(&text);
+    }
+}
+
 long long last_number(const host *h, const char *type, const char *member)
 {
     const char *at = NULL;

@@ -104,6 +104,8 @@ bool has_grammars(void);
 int run_on_both(const struct CMUnitTest *tests, size_t n);
 
 void put_program(void); /* add.sh, wrong, and its test */
+void put_notes(void);   /* notes1.txt to notes4.txt: what a budget has no room for beside the fixed prompt */
+#define NOTES(n) "answer <tools>{\"name\": \"read\", \"arguments\": {\"path\": \"notes" n ".txt\"}}</tools>\n"
 
 #define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, make_folders, drop_folders)
 
