@@ -109,10 +109,18 @@ void git_begin(tree *t, const git_attack *a)
     assert_false(fired(t));
 }
 
+/* What git_attack_tests was given. */
+static struct {
+    const char *name;
+    const git_attack *attacks;
+    size_t n;
+} list;
+
 /* How it is without kvist: else a failure below would prove nothing. */
-void git_attacks_work(const git_attack *attacks, size_t n)
+static void test_git__every_attack_works_without_a_defence(void **state)
 {
-    for (size_t i = 0; i < n && !git_is_root; i++) {
+    const git_attack *attacks = list.attacks;
+    for (size_t i = 0; i < list.n && !git_is_root; i++) {
         tree t;
         if (git_left_out(attacks[i].name)) continue;
         git_begin(&t, &attacks[i]);
@@ -153,10 +161,11 @@ static void try_attack(const git_attack *a, int which)
     end(&t, a);
 }
 
-void git_attacks_fail(const git_attack *attacks, size_t n)
+static void test_git__no_attack_works(void **state)
 {
+    const git_attack *attacks = list.attacks;
     /* The comparison is the same for root, who needs no user namespace for his mounts: that is what differs. */
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < list.n; i++)
         for (int which = git_is_root ? 2 : 0; which < GIT_N_DEFENCES; which++)
             if (!git_left_out(attacks[i].name)) try_attack(&attacks[i], which);
 }
@@ -204,4 +213,21 @@ int git_tests(int argc, char **argv, int (*group)(void))
     if (argc > 1) only = argv[1];
     int failed = run_as(group, false);
     return (geteuid() ? 0 : run_as(group, true)) || failed;
+}
+
+static int attack_tests(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_git__every_attack_works_without_a_defence),
+        cmocka_unit_test(test_git__no_attack_works),
+    };
+    return cmocka_run_group_tests_name(list.name, tests, NULL, NULL);
+}
+
+int git_attack_tests(int argc, char **argv, const char *name, const git_attack *attacks, size_t n)
+{
+    list.name = name;
+    list.attacks = attacks;
+    list.n = n;
+    return git_tests(argc, argv, attack_tests);
 }

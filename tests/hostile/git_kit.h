@@ -45,15 +45,16 @@ int git_outside(tree *t, const char *command);
 /* A tree after the attack's setup, no workspace yet. */
 void git_begin(tree *t, const git_attack *a);
 
-/* Each attack without a defence, where it must work; then behind each defence, where it must not, and where the person is told. */
-void git_attacks_work(const git_attack *attacks, size_t n);
-void git_attacks_fail(const git_attack *attacks, size_t n);
-
 extern bool git_is_root;
 extern bool git_is_second; /* after root: what does not depend on the user was tried */
 /* Whether the program was asked for other tests only (its first argument: a part of their names). */
 bool git_left_out(const char *name);
 /* main(): runs the tests, each time in a process and a home of its own, and as an ordinary user too. */
 int git_tests(int argc, char **argv, int (*group)(void));
+/*
+ * main() of a list of attacks: each without a defence, where it must work; then behind each defence, where it must not, and where the
+ * person is told.
+ */
+int git_attack_tests(int argc, char **argv, const char *name, const git_attack *attacks, size_t n);
 
 #endif

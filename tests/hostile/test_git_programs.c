@@ -3,13 +3,6 @@
  */
 #include "git_kit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #define HOOKS_IN_TREE                                                                                        \
     "mkdir h; printf '#!/bin/sh\\n' > h/pre-commit; chmod +x h/pre-commit; git add -A; git commit -qm h; "   \
     "git "                                                                                                   \
@@ -194,26 +187,7 @@ static const git_attack attacks[] = {
         "for i in a b c d e f g h; do mkdir -p h/$i/$(seq -s/ 40); done; " HOOK("h/pre-commit"), COMMIT},
 };
 
-static void test_git__every_attack_works_without_a_defence(void **state)
-{
-    git_attacks_work(attacks, sizeof attacks / sizeof *attacks);
-}
-
-static void test_git__no_attack_works(void **state)
-{
-    git_attacks_fail(attacks, sizeof attacks / sizeof *attacks);
-}
-
-static int all_tests(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_git__every_attack_works_without_a_defence),
-        cmocka_unit_test(test_git__no_attack_works),
-    };
-    return cmocka_run_group_tests_name("git: programs", tests, NULL, NULL);
-}
-
 int main(int argc, char **argv)
 {
-    return git_tests(argc, argv, all_tests);
+    return git_attack_tests(argc, argv, "git: programs", attacks, sizeof attacks / sizeof *attacks);
 }

@@ -3,13 +3,6 @@
  */
 #include "git_kit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 /* Where $d, in the box at `place`, lies outside of it: mountinfo says so. */
 #define IN_HOST(place)                                                                                       \
     "sleep .5; p=$(awk '$5 == \"" place "\" {print $4}' /proc/self/mountinfo); "                             \
@@ -155,26 +148,7 @@ static const git_attack attacks[] = {
         .variables = {"HOME", "@"}},
 };
 
-static void test_git__every_attack_works_without_a_defence(void **state)
-{
-    git_attacks_work(attacks, sizeof attacks / sizeof *attacks);
-}
-
-static void test_git__no_attack_works(void **state)
-{
-    git_attacks_fail(attacks, sizeof attacks / sizeof *attacks);
-}
-
-static int all_tests(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_git__every_attack_works_without_a_defence),
-        cmocka_unit_test(test_git__no_attack_works),
-    };
-    return cmocka_run_group_tests_name("git: repositories", tests, NULL, NULL);
-}
-
 int main(int argc, char **argv)
 {
-    return git_tests(argc, argv, all_tests);
+    return git_attack_tests(argc, argv, "git: repositories", attacks, sizeof attacks / sizeof *attacks);
 }

@@ -3,13 +3,6 @@
  */
 #include "git_kit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 /* Puts one name in the place of another of its length, sorts, and signs the whole as git would. */
 #define INDEX_AT(path, from, to)                                                                             \
     "python3 -c \"\n"                                                                                        \
@@ -29,6 +22,18 @@
 #define CONFLICT(path)  "mkdir -p .git/rr-cache/" HASH "; printf '" HASH "\\t" path "\\0' > .git/MERGE_RR"
 #define LEAKS           "; grep -q key .git/rr-cache/*/postimage && touch $CANARY"
 #define INDEX(from, to) INDEX_AT(".git/index", from, to)
+/* An index in two parts: the shared one names a hook, and the other is signed for what the first is now. */
+#define SPLIT_INDEX                                                                                          \
+    HOOK("Xgit/hooks/post-checkout")                                                                         \
+    "git add Xgit; rm -r Xgit; git update-index --split-index; mv .git/sharedindex.* s; " INDEX_AT(          \
+        "s", "Xgit/hooks", ".git/hooks") "python3 -c \"\n"                                                   \
+                                         "import hashlib\n"                                                  \
+                                         "new = open('s', 'rb').read()[-20:]\n"                              \
+                                         "d = open('.git/index', 'rb').read()\n"                             \
+                                         "at = d.index(b'link') + 8\n"                                       \
+                                         "d = d[:at] + new + d[at + 20:-20]\n"                               \
+                                         "open('.git/index', 'wb').write(d + hashlib.sha1(d).digest())\n"    \
+                                         "print(new.hex())\" > n; mv s .git/sharedindex.$(cat n); rm n"
 
 static const git_attack attacks[] = {
     {"an index that names a hook", FIRST,
@@ -37,38 +42,14 @@ static const git_attack attacks[] = {
     {"an index that names what lies beside the tree", FIRST,
         "echo > XX-canary; git add XX-canary; rm XX-canary; " INDEX("XX-canary", "../canary"),
         "git checkout -- .", .holds = "git reset -q && git status"},
-    {"a split index that names a hook", FIRST,
-        HOOK("Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; git update-index --split-index; mv "
-                                         ".git/sharedindex.* s; " INDEX_AT("s", "Xgit/hooks",
-                                             ".git/hooks") "python3 -c \"\n"
-                                                           "import hashlib\n"
-                                                           "new = open('s', 'rb').read()[-20:]\n"
-                                                           "d = open('.git/index', 'rb').read()\n"
-                                                           "at = d.index(b'link') + 8\n"
-                                                           "d = d[:at] + new + d[at + 20:-20]\n"
-                                                           "open('.git/index', 'wb').write(d "
-                                                           "+ hashlib.sha1(d).digest())\n"
-                                                           "print(new.hex())\" > n; mv s "
-                                                           ".git/sharedindex.$(cat n); rm n",
-        "git checkout -- .; git checkout -q HEAD", .holds = "rm -f .git/index; git reset -q && git status"},
+    {"a split index that names a hook", FIRST, SPLIT_INDEX, "git checkout -- .; git checkout -q HEAD",
+        .holds = "rm -f .git/index; git reset -q && git status"},
     {"a new worktree's index", FIRST,
         "git worktree add -q w; cd w; " HOOK(
             "Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; " INDEX_AT("../.git/worktrees/w/index",
             "Xgit/hooks/post-checkout", "../.git/hooks/post-checkout"),
         "cd w; git checkout -- .; git checkout -q HEAD"},
-    {"a split index in a repository that is not to be listed", FIRST,
-        HOOK("Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; git update-index --split-index; mv "
-                                         ".git/sharedindex.* s; " INDEX_AT("s", "Xgit/hooks",
-                                             ".git/hooks") "python3 -c \"\n"
-                                                           "import hashlib\n"
-                                                           "new = open('s', 'rb').read()[-20:]\n"
-                                                           "d = open('.git/index', 'rb').read()\n"
-                                                           "at = d.index(b'link') + 8\n"
-                                                           "d = d[:at] + new + d[at + 20:-20]\n"
-                                                           "open('.git/index', 'wb').write(d "
-                                                           "+ hashlib.sha1(d).digest())\n"
-                                                           "print(new.hex())\" > n; mv s "
-                                                           ".git/sharedindex.$(cat n); rm n; chmod 311 .git",
+    {"a split index in a repository that is not to be listed", FIRST, SPLIT_INDEX "; chmod 311 .git",
         "git checkout -- .; git checkout -q HEAD",
         .holds = "chmod 755 .git; rm -f .git/index; git reset -q && git status"},
     {"a message led out of the tree", FIRST,
@@ -128,26 +109,7 @@ static const git_attack attacks[] = {
         "git worktree repair; test -e ../precious/.git && touch $CANARY", .holds = "true"},
 };
 
-static void test_git__every_attack_works_without_a_defence(void **state)
-{
-    git_attacks_work(attacks, sizeof attacks / sizeof *attacks);
-}
-
-static void test_git__no_attack_works(void **state)
-{
-    git_attacks_fail(attacks, sizeof attacks / sizeof *attacks);
-}
-
-static int all_tests(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_git__every_attack_works_without_a_defence),
-        cmocka_unit_test(test_git__no_attack_works),
-    };
-    return cmocka_run_group_tests_name("git: writes", tests, NULL, NULL);
-}
-
 int main(int argc, char **argv)
 {
-    return git_tests(argc, argv, all_tests);
+    return git_attack_tests(argc, argv, "git: writes", attacks, sizeof attacks / sizeof *attacks);
 }
