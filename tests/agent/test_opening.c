@@ -221,6 +221,42 @@ static void test_opening__parameters_are_turned_round_with_their_calls(void **st
     free_host(&h);
 }
 
+/* "Remove the deprecated functions from a.py": each of them, by what its text says, and nothing where the words say too little. */
+static void test_opening__a_group_is_deleted(void **state)
+{
+    static const struct {
+        const char *request, *after;
+    } cases[] = {
+        {"Remove deprecated functions from a.py, and the tests of them.",
+            "def parse_a():\n    return 1\n\n\ndef kept():\n    return 2\n"},
+        {"please delete all the parse_* functions of a.py",
+            "import warnings\n\n\n# Deprecated: use kept\ndef old_a():\n    return 3\n\n\n"
+            "def kept():\n    return 2\n\n\ndef old_b():\n    warnings.warn('deprecated')\n"},
+        {"Remove the functions from a.py", NULL},
+    };
+    static const char before[] =
+        "import warnings\n\n\n# Deprecated: use kept\ndef old_a():\n    return 3\n\n\n"
+        "def parse_a():\n    return 1\n\n\ndef kept():\n    return 2\n\n\ndef old_b():\n    warnings.warn('deprecated')\n";
+    NEEDS_GRAMMAR;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.py", before);
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            cases[i].after
+                ? "opens 1\nanswer }}</tools>\nopens 1\nanswer }}</tools>\nanswer Done.\nanswer Done.\n"
+                : "answer No.\nanswer No.\nanswer No.\nanswer No.\n",
+            AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        char *now = get_file("a.py");
+        const char *after = cases[i].after ? cases[i].after : before, *end = strstr(now, after);
+        if (!end || strlen(end) != strlen(after) || (i == 0 && strstr(now, "old")))
+            fail_msg("%s\n%s\n%s", cases[i].request, now, h.json.data);
+        free(now);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* What a request says whole leaves the model nothing to write: a group that moves, an inlining, a parameter for keywords alone. */
 static void test_opening__operations_are_read_whole(void **state)
 {
@@ -771,6 +807,7 @@ int main(void)
         TEST_CASE(test_opening__words_that_name_the_place_are_followed),
         TEST_CASE(test_opening__an_operation_is_done_for_each_of_a_list),
         TEST_CASE(test_opening__an_operation_is_opened_by_other_words),
+        TEST_CASE(test_opening__a_group_is_deleted),
         TEST_CASE(test_opening__operations_are_read_whole),
         TEST_CASE(test_opening__what_is_told_is_renamed),
         TEST_CASE(test_opening__parameters_are_turned_round_with_their_calls),

@@ -304,6 +304,15 @@ static bool asks_for_more(const char *request, const char *operation)
            (agent__has_any_word(request, texts) && !has_text);
 }
 
+/* Does it order a deletion of several definitions by what they have in common? */
+static bool names_group(const agent *a, const char *request)
+{
+    agent_listed all[AGENT_MAX_WISHES];
+    const uint32_t n = agent__list_group(a, request, all, AGENT_MAX_WISHES);
+    for (uint32_t i = 0; i < n; i++) agent__listed_free(&all[i]);
+    return n > 0;
+}
+
 bool agent__is_operation_alone(const agent *a, const char *request)
 {
     const char *behind;
@@ -318,7 +327,8 @@ bool agent__is_operation_alone(const agent *a, const char *request)
     base_buf whole = {0};
     const bool is_whole = agent__open_whole(a, request, &whole);
     base_buf_free(&whole);
-    return is_whole || (o && !is_undefined && !asks_for_more(request, o->name));
+    return is_whole || (o && !is_undefined && !asks_for_more(request, o->name)) ||
+           (!o && names_group(a, request) && !asks_for_more(request, "delete"));
 }
 
 bool agent__is_sure_operation(const agent *a, const char *request)
@@ -331,7 +341,7 @@ bool agent__is_sure_operation(const agent *a, const char *request)
                                  agent__open_parameter_name(a, request, &json) ||
                                  agent__open_order(a, request, &json);
     base_buf_free(&json);
-    return is_sure;
+    return is_sure || names_group(a, request);
 }
 
 static bool is_operation_done(const agent *a)
@@ -460,7 +470,7 @@ static void put_next_listed(agent *a, const char *request, base_buf *json)
         agent__put_member(json, "to", l->to);
     else if (strcmp(l->operation, "delete") != 0)
         base_buf_puts(json, ", \"to\": \"");
-    if (l->to && l->path) agent__put_member(json, "path", l->path);
+    if ((l->to || !strcmp(l->operation, "delete")) && l->path) agent__put_member(json, "path", l->path);
     if (l->to) put_besides(l->operation, request, json);
 }
 
@@ -484,9 +494,15 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
         (may && (agent__open_parameter(a, request, &json) || agent__open_parameter_name(a, request, &json) ||
                     ((!o || !names_symbol(a, behind)) && agent__open_order(a, request, &json))));
     const bool has_list = o && names_symbol(a, behind) && lists_names(a, o, request, behind);
-    const bool is_wording = may && !is_signature && !has_list && open_wording(a, request, &json);
+    const bool is_wording =
+        may && !is_signature && !has_list && !names_group(a, request) && open_wording(a, request, &json);
     agent_asked *x = &a->asked; /* what is deleted stands in the list still */
-    if (!is_signature && !is_wording && o) {
+    if (may && !is_signature && !has_list && !x->n_listed)
+        x->n_listed = agent__list_group(a, request, x->listed, AGENT_MAX_WISHES);
+    const bool is_group = x->n_listed && !has_list && (!o || x->listed[0].path);
+    if (is_group) {
+        put_next_listed(a, request, &json);
+    } else if (!is_signature && !is_wording && o) {
         if (!done && !x->n_listed) x->n_listed = agent__read_several(a, request, x->listed, AGENT_MAX_WISHES);
         if (!done && !x->n_listed) {
             x->n_listed = list_names(a, o, request, behind, x->listed, AGENT_MAX_WISHES);

@@ -96,7 +96,25 @@ typedef struct group {
     const char *const *kinds; /* NULL: all */
     const char *words[4];     /* each a part of its name */
     size_t lengths[4], n_words;
+    bool is_deprecated; /* its text says so */
 } group;
+
+static bool says_deprecated(const base_buf *text, const code_definition *d)
+{
+    static const char word[] = "deprecat";
+    size_t from = d->from;
+    const size_t to = d->to < text->len ? d->to : text->len, n = sizeof word - 1;
+    for (size_t line = from; line > 1; from = line) { /* with the comment above it */
+        size_t above = line - 1;
+        while (above && text->data[above - 1] != '\n') above--;
+        const size_t first = above + strspn(text->data + above, " \t");
+        if (!strchr("#/*@", text->data[first])) break;
+        line = above;
+    }
+    bool is = false;
+    for (size_t i = from; i + n <= to && !is; i++) is = !strncasecmp(text->data + i, word, n);
+    return is;
+}
 
 /* Is the word, in singular, one of the parts of the name? */
 static bool has_part(const char *name, const char *word, size_t n)
@@ -112,7 +130,7 @@ static bool has_part(const char *name, const char *word, size_t n)
     return has;
 }
 
-static bool is_of_group(const group *g, const code_definition *d)
+static bool is_of_group(const group *g, const base_buf *text, const code_definition *d)
 {
     static const char *const none[] = {"field", "method", NULL};
     bool is_one = !*d->parent && !d->is_declaration &&
@@ -120,7 +138,7 @@ static bool is_of_group(const group *g, const code_definition *d)
     if (g->kinds) is_one &= agent__is_any_word(d->what, (agent_word){0, strlen(d->what)}, g->kinds);
     if (g->pattern) is_one &= fnmatch(g->pattern, d->name, 0) == 0;
     for (size_t i = 0; i < g->n_words && is_one; i++) is_one = has_part(d->name, g->words[i], g->lengths[i]);
-    return is_one;
+    return is_one && (!g->is_deprecated || says_deprecated(text, d));
 }
 
 /* What is said between the verb and the file; false: it is no group, but names, or says more than the program understands. */
@@ -128,7 +146,8 @@ static bool read_group(const agent *a, const char *request, size_t from, size_t 
 {
     static const char *const fillers[] = {"the", "all", "of", "every", "each", "our", "definitions", "ones",
         "out", "and", "their", "methods", "new", "file", "a", NULL};
-    static const char *const named[] = {"errors", "exceptions", NULL};
+    static const char *const named[] = {"errors", "exceptions", NULL}, *const deprecated[] = {
+                                                                           "deprecated", NULL};
     const char *star = memchr(request + from, '*', to - from);
     if (star) {
         size_t begin = (size_t)(star - request), end = begin;
@@ -140,6 +159,10 @@ static bool read_group(const agent *a, const char *request, size_t from, size_t 
     while (agent__next_word(request, w.to, &w) && w.to <= to) {
         const bool is_in_pattern = (w.from && request[w.from - 1] == '*') || request[w.to] == '*';
         if (is_in_pattern || agent__is_any_word(request, w, fillers)) continue;
+        if (agent__is_any_word(request, w, deprecated)) {
+            ret->is_deprecated = true;
+            continue;
+        }
         const char *const *kinds = kinds_of(request, w);
         if (kinds) ret->kinds = kinds;
         const bool is_named = agent__is_any_word(request, w, named);
@@ -193,7 +216,7 @@ static bool open_group(const agent *a, const char *request, base_buf *json)
     code_file *f =
         is_good ? code_parse(tool_workspace_grammars(a->workspace), from, text.data, text.len) : NULL;
     for (uint32_t i = 0; f && i < f->n_definitions && n_found < MAX_GROUP; i++) {
-        if (!is_of_group(&g, &f->definitions[i])) continue;
+        if (!is_of_group(&g, &text, &f->definitions[i])) continue;
         if (!n_found++)
             agent__begin_refactor(json, "move", f->definitions[i].name);
         else
@@ -210,6 +233,54 @@ static bool open_group(const agent *a, const char *request, base_buf *json)
     base_buf_free(&text);
     base_buf_free(&with);
     return n_found > 0;
+}
+
+/* The first file of code that the request names behind byte `at`; *ret_behind: the byte where it is said. NULL: none. */
+static char *read_source(const agent *a, const char *request, size_t at, size_t *ret_behind)
+{
+    agent_word m;
+    char *path = NULL;
+    for (; !path && agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
+        if (m.from == m.to || !memchr(request + m.from, '.', m.to - m.from)) continue;
+        char *said = agent__copy_word(request, m);
+        const char *language = code_language(said, "", 0);
+        if (language && !code_language_is_document(language))
+            path = code_index_path(tool_workspace_index(a->workspace), said);
+        *ret_behind = m.from;
+        free(said);
+    }
+    return path;
+}
+
+uint32_t agent__list_group(const agent *a, const char *request, agent_listed *ret, uint32_t most)
+{
+    static const char *const verbs[] = {"delete", "remove", "drop", "get rid of"};
+    static const char *const leads[] = {"from", "in", "of", NULL};
+    size_t verb = 0, behind = 0;
+    uint32_t n = 0;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs && !verb; i++)
+        verb = agent__find_phrase(request, 0, verbs[i]);
+    char *path = verb ? read_source(a, request, verb, &behind) : NULL;
+    group g = {0};
+    base_buf text = {0};
+    agent_word before;
+    bool is_good = path && agent__word_before(request, behind, &before) && before.from > verb &&
+                   agent__is_any_word(request, before, leads) &&
+                   read_group(a, request, verb, before.from, &g) &&
+                   (g.pattern || g.n_words || g.is_deprecated) &&
+                   !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len;
+    code_file *f =
+        is_good ? code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len) : NULL;
+    for (uint32_t i = 0; f && i < f->n_definitions && n < most; i++)
+        if (is_of_group(&g, &text, &f->definitions[i]))
+            ret[n++] = (agent_listed){.operation = "delete",
+                .name = base_xstrdup(f->definitions[i].name),
+                .path = base_xstrdup(path)};
+    code_file_free(f);
+    free(g.pattern);
+    free(path);
+    base_buf_free(&text);
+    return n;
 }
 
 bool agent__open_whole(const agent *a, const char *request, base_buf *json)
