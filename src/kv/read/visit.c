@@ -301,6 +301,7 @@ static int gather(kv_visit *v, const model_rows_view *rows, base_err *err)
     int rc = 0;
     v->is_tried = true;
     if (!which) return 0;
+    kv_table_read_apart(&s->table, model_memory_available()); /* before anything of it is read */
     find_scattered(v, which);
     const uint32_t n_blocks = kv_gather_blocks(rows, which, v->known_to);
     if (!v->gather) v->gather = kv_gather_new(&s->compute, v->cap / MODEL_ROWS_BLOCK + 2);
@@ -317,8 +318,6 @@ static int gather(kv_visit *v, const model_rows_view *rows, base_err *err)
         free(v->lanes[lane].runs);
         v->lanes[lane].runs = NULL;
     }
-    kv_table_read_apart(
-        &s->table, model_memory_available()); /* the lists were read, rows that visit are left */
     free(which);
     return rc;
 }

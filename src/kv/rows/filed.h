@@ -50,8 +50,8 @@ kv_filed_files *kv_filed_files_open(int rows, int digest);
 /* Bytes of them were read that somebody had cut off: what was computed since may be wrong. */
 bool kv_filed_files_are_cut(const kv_filed_files *f);
 /*
- * From now on rows are read one here and one there. A row file that is larger than `room`, the memory that is free, is read
- * by single pages then: what lies around them would push out what others need. Smaller ones stay, which warms them.
+ * What is read are rows here and there, 512 bytes of a lane each. A row file that is larger than `room`, the memory that is free, is read
+ * by single pages from now on: what lies around them would push out what others need. Smaller ones stay, which warms them.
  */
 void kv_filed_files_read_apart(kv_filed_files *f, uint64_t room);
 void kv_filed_files_close(kv_filed_files *f); /* the maps stay until their last block goes; NULL is fine */
