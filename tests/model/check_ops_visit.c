@@ -342,62 +342,65 @@ static void check_same(
             fail(c, "others visit: %g and %g, place %zu", "visit", a->n_chosen[i], b->n_chosen[i], i);
 }
 
-static visited run_gaps(
-    check *c, model_ops *ops, const scene *s, const uint32_t *gaps, uint32_t n_gaps, const float *q)
+enum { FOLDED = 3, FOLDED_MOST = 40 }; /* tokens, and rows that visit each */
+
+static visited run_gaps(check *c, model_ops *ops, const scene *s, uint32_t n_head, const uint32_t *gaps,
+    uint32_t n_gaps, const float *q)
 {
-    enum { N = 3, HEADS = 6, MOST = 40 };
     static const uint8_t layers[] = {0, 1};
+    const uint32_t d = s->x.view.shape.head_dim;
     base_err err;
-    float *zeros = base_xcalloc((size_t)n_gaps * 64, sizeof *zeros);
+    float *zeros = base_xcalloc((size_t)n_gaps * d, sizeof *zeros);
     ops_turns turns = {.gaps = gaps,
-        .table = buffer_of(ops, zeros, (size_t)n_gaps * 64 * sizeof *zeros),
+        .table = buffer_of(ops, zeros, (size_t)n_gaps * d * sizeof *zeros),
         .layers = layers,
         .n = n_gaps,
-        .n_rot = 64,
+        .n_rot = d,
         .pairing = OPS_ROPE_NEOX};
     ops_rope_table_args table = {.phases = gaps,
         .n = n_gaps,
-        .n_rot = 64,
+        .n_rot = d,
         .base = 10000,
         .table = (ops_buffer *)(uintptr_t)turns.table};
     expect_ok(c, "rope_table", ops->rope_table(ops, &table, &err), &err);
-    visited v = run_turned(c, ops, s, N, HEADS, MOST, true, &turns, q);
+    visited v = run_turned(c, ops, s, FOLDED, n_head, FOLDED_MOST, true, &turns, q);
     ops->buffer_free(ops, (ops_buffer *)(uintptr_t)turns.table);
     free(zeros);
     return v;
 }
 
 /* Folded rows: everything of one gap is what a query so much nearer reads, whoever is asked by sketch or key. */
-static void cases_visit_folded(check *c)
+static void case_visit_folded(check *c, uint32_t n_head, uint32_t d)
 {
-    enum { N = 3, HEADS = 6, MOST = 40, DIM = 64, WIDTH = HEADS * DIM, GAP = 1234 };
+    enum { GAP = 1234 };
+    const uint32_t width = n_head * d;
     scene s;
-    c->what = "folded";
-    if (!c->a->turns || !c->b->turns) return;
-    scene_new(&s, 900, N, DIM, true);
+    scene_new(&s, 900, FOLDED, d, true);
     const uint32_t n_gaps = s.n_slots / MODEL_ROWS_GROUP;
     uint32_t *gaps = base_xcalloc(n_gaps, sizeof *gaps);
-    float *q = random_floats(N * WIDTH), *nearer = base_xcalloc(N * WIDTH, sizeof *nearer);
-    for (uint32_t i = 0; i < N * HEADS; i++)
-        for (uint32_t k = 0; k < DIM / 2; k++) {
-            const double angle = GAP * pow(10000, -2.0 * k / DIM);
-            const double x = (double)q[i * DIM + k], y = (double)q[i * DIM + k + DIM / 2];
-            nearer[i * DIM + k] = (float)(x * cos(angle) + y * sin(angle));
-            nearer[i * DIM + k + DIM / 2] = (float)(y * cos(angle) - x * sin(angle));
+    float *q = random_floats((size_t)FOLDED * width),
+          *nearer = base_xcalloc((size_t)FOLDED * width, sizeof *nearer);
+    for (uint32_t i = 0; i < FOLDED * n_head; i++)
+        for (uint32_t k = 0; k < d / 2; k++) {
+            const double angle = GAP * pow(10000, -2.0 * k / d);
+            const double x = (double)q[i * d + k], y = (double)q[i * d + k + d / 2];
+            nearer[i * d + k] = (float)(x * cos(angle) + y * sin(angle));
+            nearer[i * d + k + d / 2] = (float)(y * cos(angle) - x * sin(angle));
         }
     for (uint32_t i = 0; i < n_gaps; i++) gaps[i] = GAP;
     s.x.view.gaps = gaps;
     s.x.view.n_gaps = n_gaps;
-    visited one = run_gaps(c, c->a, &s, gaps, n_gaps, q),
-            plain = run(c, c->a, &s, N, HEADS, MOST, true, nearer);
-    double *truth = base_xcalloc(N * WIDTH, sizeof *truth);
-    for (uint32_t i = 0; i < N * WIDTH; i++) truth[i] = (double)plain.out[i];
-    expect_near(c, "visit (folded)", one.out, truth, N * WIDTH, 1e-3);
+    visited one = run_gaps(c, c->a, &s, n_head, gaps, n_gaps, q),
+            plain = run(c, c->a, &s, FOLDED, n_head, FOLDED_MOST, true, nearer);
+    double *truth = base_xcalloc((size_t)FOLDED * width, sizeof *truth);
+    for (uint32_t i = 0; i < FOLDED * width; i++) truth[i] = (double)plain.out[i];
+    expect_near(c, "visit (folded)", one.out, truth, FOLDED * width, 1e-3);
     free_visited(one);
     for (uint32_t i = 0; i < n_gaps; i++) gaps[i] = i % 5 < 2 ? 0 : 7000 - i / 3 * 100;
     s.open = 5;
-    visited a = run_gaps(c, c->a, &s, gaps, n_gaps, q), b = run_gaps(c, c->b, &s, gaps, n_gaps, q);
-    check_same(c, &a, &b, N, WIDTH, MOST);
+    visited a = run_gaps(c, c->a, &s, n_head, gaps, n_gaps, q),
+            b = run_gaps(c, c->b, &s, n_head, gaps, n_gaps, q);
+    check_same(c, &a, &b, FOLDED, width, FOLDED_MOST);
     free_visited(a);
     free_visited(b);
     free_visited(plain);
@@ -406,6 +409,15 @@ static void cases_visit_folded(check *c)
     free(q);
     free(nearer);
     scene_free(&s);
+}
+
+static void cases_visit_folded(check *c)
+{
+    if (!c->a->turns || !c->b->turns) return;
+    c->what = "folded, 6 heads of 64";
+    case_visit_folded(c, 6, 64);
+    c->what = "folded, 14 heads of 128"; /* three queries at once, and one that is left over */
+    case_visit_folded(c, 14, 128);
 }
 
 void cases_visit(check *c)

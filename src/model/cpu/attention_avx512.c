@@ -13,7 +13,8 @@ enum {
     SCORE_QUERIES = 6,
     SCORE_ROWS = 4,
     SCORE_BLOCK = 32, /* rows that all queries pass over before the next ones */
-    VALUE_QUERIES = 6
+    VALUE_QUERIES = 6,
+    VALUE_PARTS = 8 /* vectors of a row that are read at once at most */
 };
 
 INLINE __m512 f16_lanes(const uint16_t *p)
@@ -255,11 +256,11 @@ static void softmax(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *ret_m
 INLINE void values_part(int n_q, int n_v, const uint16_t *const *rows, uint32_t n_rows, uint32_t at,
     const float *p, size_t p_stride, uint32_t head_dim, cpu_ahead ahead, float *out)
 {
-    __m512 o[VALUE_QUERIES][4];
+    __m512 o[VALUE_QUERIES][VALUE_PARTS];
     for (int m = 0; m < n_q; m++)
         for (int i = 0; i < n_v; i++) o[m][i] = _mm512_setzero_ps();
     for (uint32_t r = 0; r < n_rows; r++) {
-        __m512 v[4];
+        __m512 v[VALUE_PARTS];
         if (r < ahead.n)
             for (int i = 0; i < 16 * n_v; i += 32)
                 _mm_prefetch((const char *)(ahead.rows[r] + at + i), _MM_HINT_T1);
@@ -277,6 +278,8 @@ INLINE void values_queries(int n_q, const uint16_t *const *rows, uint32_t n_rows
     size_t p_stride, uint32_t head_dim, cpu_ahead ahead, float *out)
 {
     uint32_t at = 0;
+    for (; n_q <= 2 && at + 128 <= head_dim; at += 128) /* so that what no cache holds is read once */
+        values_part(n_q, 8, rows, n_rows, at, p, p_stride, head_dim, ahead, out);
     for (; at + 64 <= head_dim; at += 64)
         values_part(n_q, 4, rows, n_rows, at, p, p_stride, head_dim, ahead, out);
     for (; at < head_dim; at += 16) values_part(n_q, 1, rows, n_rows, at, p, p_stride, head_dim, ahead, out);
@@ -348,6 +351,32 @@ static void masses(
     }
 }
 
+static float weigh(const float *counts, uint32_t n, float *p)
+{
+    __m512 sums = _mm512_setzero_ps();
+    float each[16], sum = 0;
+    for (uint32_t i = 0; i < n; i += 16) {
+        const __m512 one = _mm512_loadu_ps(p + i), all = _mm512_mul_ps(one, _mm512_loadu_ps(counts + i));
+        _mm512_storeu_ps(p + i, all);
+        sums = _mm512_add_ps(sums, _mm512_sub_ps(all, one));
+    }
+    _mm512_storeu_ps(each, sums);
+    for (int r = 0; r < 16; r++) sum += each[r];
+    return sum;
+}
+
+static uint32_t count_least(const uint32_t *some, uint32_t n, uint32_t least)
+{
+    const __m512i than = _mm512_set1_epi32((int)least), one = _mm512_set1_epi32(1);
+    __m512i there = _mm512_setzero_si512();
+    uint32_t i = 0, rest = 0;
+    for (; i + 16 <= n; i += 16)
+        there = _mm512_mask_add_epi32(
+            there, _mm512_cmpge_epu32_mask(_mm512_loadu_si512(some + i), than), there, one);
+    for (; i < n; i++) rest += some[i] >= least;
+    return rest + (uint32_t)_mm512_reduce_add_epi32(there);
+}
+
 void cpu_attention_avx512(cpu_kernels *k)
 {
     k->f16_row = f16_row;
@@ -359,4 +388,6 @@ void cpu_attention_avx512(cpu_kernels *k)
     k->merge = merge;
     k->mass = mass;
     k->masses = masses;
+    k->weigh = weigh;
+    k->count_least = count_least;
 }

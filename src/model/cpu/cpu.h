@@ -238,6 +238,14 @@ typedef struct cpu_kernels {
     void (*masses)(const float *p, size_t stride, uint32_t n_q, uint32_t n, const cpu_share *of, float *acc,
         float *largest);
 
+    /*
+     * Numerators that stand for counts[i] places each, n a multiple of 16: p[i] *= counts[i]. Returns what that adds to
+     * their sum.
+     */
+    float (*weigh)(const float *counts, uint32_t n, float *p);
+    /* How many of `some`, all below 2^31, are at least `least`. */
+    uint32_t (*count_least)(const uint32_t *some, uint32_t n, uint32_t least);
+
     /* Sketches (model/ops/sketch.h). */
     /*
      * Queries q[m], head_dim apart, as their lane's sketch takes them: codes [head_dim] from -127 to 127;
@@ -245,6 +253,13 @@ typedef struct cpu_kernels {
      */
     void (*sketch_queries)(const float *q, uint32_t n_q, const float *middle, const float *step,
         uint32_t head_dim, float scale, cpu_sketch_query *ret);
+    /*
+     * sketch_queries of turn_queries of q at once, with the same bits. False: not of this shape, and nothing was done.
+     * NULL: the level has none.
+     */
+    bool (*sketch_turned)(const float *q, uint32_t n_q, const float *table, uint32_t n_rot,
+        ops_rope_pairing pairing, const float *middle, const float *step, uint32_t head_dim, float scale,
+        cpu_sketch_query *ret);
     /* s[m][0..15] of a group's rows; -infinity where `rows` has no bit. ahead: codes wanted soon, or NULL. */
     void (*sketch_scores)(const uint8_t *codes, const uint8_t *ahead, uint32_t head_dim, uint32_t rows,
         const cpu_sketch_query *q, uint32_t n_q, float *s, size_t s_stride);

@@ -454,6 +454,26 @@ static void sketch_query_ref(const float *q, const float *middle, const float *s
     ret->base = fmaf(part * (float)sum, -7.5f, add_by_halves(sums)) * scale;
 }
 
+static float weigh_ref(const float *counts, uint32_t n, float *p)
+{
+    float sums[CPU_LANES] = {0}, sum = 0;
+    for (uint32_t i = 0; i < n; i += CPU_LANES)
+        for (uint32_t r = 0; r < CPU_LANES; r++) {
+            const float one = p[i + r];
+            p[i + r] = one * counts[i + r];
+            sums[r] += p[i + r] - one;
+        }
+    for (uint32_t r = 0; r < CPU_LANES; r++) sum += sums[r];
+    return sum;
+}
+
+static uint32_t count_least_ref(const uint32_t *some, uint32_t n, uint32_t least)
+{
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < n; i++) there += some[i] >= least;
+    return there;
+}
+
 static void sketch_queries_ref(const float *q, uint32_t n_q, const float *middle, const float *step,
     uint32_t head_dim, float scale, cpu_sketch_query *ret)
 {
@@ -508,6 +528,8 @@ void cpu_kernels_ref(cpu_kernels *k)
         .merge = merge_ref,
         .mass = mass_ref,
         .masses = masses_ref,
+        .weigh = weigh_ref,
+        .count_least = count_least_ref,
         .sketch_queries = sketch_queries_ref,
         .sketch_scores = sketch_scores_ref,
     };

@@ -55,6 +55,62 @@ static void sketch_queries(const float *q, uint32_t n_q, const float *middle, co
     for (; n_q; n_q--, q += head_dim, ret++) queries_some(1, q, middle, step, head_dim, scale, ret);
 }
 
+enum {
+    TURNED = 3,
+    WIDTH = 128,
+    PARTS = WIDTH / 16
+}; /* queries whose numbers stay in registers; each has so many */
+
+/* n_q queries of 128 numbers, turned as attention_avx512.c turns them and sketched as above. */
+INLINE void turned_some(int n_q, const float *q, const float *table, const float *middle, const float *step,
+    float scale, cpu_sketch_query *ret)
+{
+    __m512 v[TURNED][PARTS];
+    for (int i = 0; i < PARTS / 2; i++) {
+        const __m512 cosines = _mm512_loadu_ps(table + 16 * i),
+                     sines = _mm512_loadu_ps(table + WIDTH / 2 + 16 * i);
+        for (int m = 0; m < n_q; m++) {
+            const float *from = q + m * WIDTH + 16 * i;
+            const __m512 a = _mm512_loadu_ps(from), b = _mm512_loadu_ps(from + WIDTH / 2);
+            v[m][i] = _mm512_add_ps(_mm512_mul_ps(a, cosines), _mm512_mul_ps(b, sines));
+            v[m][PARTS / 2 + i] = _mm512_sub_ps(_mm512_mul_ps(b, cosines), _mm512_mul_ps(a, sines));
+        }
+    }
+    __m512 sums[TURNED], most[TURNED];
+    for (int m = 0; m < n_q; m++) sums[m] = most[m] = _mm512_setzero_ps();
+    for (int i = 0; i < PARTS; i++) {
+        const __m512 c = _mm512_loadu_ps(middle + 16 * i), w = _mm512_loadu_ps(step + 16 * i);
+        for (int m = 0; m < n_q; m++) {
+            sums[m] = _mm512_fmadd_ps(v[m][i], c, sums[m]);
+            v[m][i] = _mm512_mul_ps(v[m][i], w);
+            most[m] = _mm512_max_ps(_mm512_abs_ps(v[m][i]), most[m]);
+        }
+    }
+    for (int m = 0; m < n_q; m++) {
+        const float largest = _mm512_reduce_max_ps(most[m]), part = largest / 127.0f;
+        const __m512 inverse = _mm512_set1_ps(largest > 0 ? 127.0f / largest : 0);
+        __m512i sum = _mm512_setzero_si512();
+        for (int i = 0; i < PARTS; i++) {
+            const __m512i code = _mm512_cvtps_epi32(_mm512_mul_ps(v[m][i], inverse));
+            sum = _mm512_add_epi32(sum, code);
+            _mm_storeu_si128((__m128i *)(void *)(ret[m].codes + 16 * i), _mm512_cvtepi32_epi8(code));
+        }
+        ret[m].by = part * scale;
+        ret[m].base = fmaf(part * (float)_mm512_reduce_add_epi32(sum), -7.5f, vec_sum(sums[m])) * scale;
+    }
+}
+
+static bool sketch_turned(const float *q, uint32_t n_q, const float *table, uint32_t n_rot,
+    ops_rope_pairing pairing, const float *middle, const float *step, uint32_t head_dim, float scale,
+    cpu_sketch_query *ret)
+{
+    if (pairing != OPS_ROPE_NEOX || n_rot != WIDTH || head_dim != WIDTH) return false;
+    for (; n_q >= TURNED; n_q -= TURNED, q += TURNED * WIDTH, ret += TURNED)
+        turned_some(TURNED, q, table, middle, step, scale, ret);
+    for (; n_q; n_q--, q += WIDTH, ret++) turned_some(1, q, table, middle, step, scale, ret);
+    return true;
+}
+
 INLINE __m512i four_codes(const cpu_sketch_query *q, uint32_t i)
 {
     int32_t four;
@@ -103,5 +159,6 @@ static void sketch_scores(const uint8_t *codes, const uint8_t *ahead, uint32_t h
 void cpu_sketch_avx512(cpu_kernels *k)
 {
     k->sketch_queries = sketch_queries;
+    k->sketch_turned = sketch_turned;
     k->sketch_scores = sketch_scores;
 }

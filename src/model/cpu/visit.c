@@ -22,8 +22,9 @@ enum {
     MOST_STRIDE = MOST + GROUP, /* a kernel writes some scores more than it has rows */
     SCORE_FLOATS = 160 << 10,   /* of a unit, more than a token's only if they fit */
     TOKENS_MOST = 8,
-    PIECE = 32, /* columns that a thread scores at once where scores are spread */
-    SOON = 4,   /* columns that are asked from memory ahead of the one at hand */
+    PIECE = 32,      /* columns that a thread scores at once where scores are spread */
+    SOON = 4,        /* columns that are asked from memory ahead of the one at hand */
+    MEANS_SOON = 16, /* the same for pages' mean values */
 };
 
 /* Columns that are weighed row by row: which 16 slots, and the evicted ones among them. */
@@ -34,8 +35,8 @@ typedef struct columns {
     /* A token's own: the pages that it left closed. */
     uint32_t *closed; /* slot / 64 */
     uint32_t n_closed;
-    float *counts,
-        *weights; /* [closed] rows; [group][closed] scores of their mean keys; room: of all pages */
+    float *counts;  /* [closed] rows */
+    float *weights; /* [group][all pages] scores of their mean keys */
 } columns;
 
 /* A lane's pages of 64 slots. */
@@ -152,6 +153,21 @@ static const uint8_t *codes_of(const visit_job *j, uint32_t kv_head, const colum
            (size_t)(c->at[i] % BLOCK_GROUPS) * (d / 8) * MODEL_SKETCH_PIECE;
 }
 
+/* The n_q queries in w->q as a block's sketch takes them, into w->queries; its rows are of that group's gap. */
+static void sketch_queries(
+    const visit_job *j, const model_sketch *of, uint32_t group, const space *w, uint32_t n_q)
+{
+    const cpu_kernels *k = &j->cpu->kernels;
+    const ops_turns *turns = cpu_turns_of(j->args->turns, j->args->layer);
+    const uint32_t d = j->args->visit->rows->shape.head_dim;
+    if (turns && cpu_gap_of(turns, group) && k->sketch_turned &&
+        k->sketch_turned(w->q, n_q, cpu_floats(turns->table) + (size_t)group * turns->n_rot, turns->n_rot,
+            turns->pairing, of->middle, of->step, d, j->args->scale, w->queries))
+        return;
+    const float *q = turn(k, turns, group, w->q, n_q, d, w->turned);
+    k->sketch_queries(q, n_q, of->middle, of->step, d, j->args->scale, w->queries);
+}
+
 /* Of the n_q queries in w->q with columns [from, to). */
 static void score_columns(const visit_job *j, uint32_t kv_head, const columns *c, const space *w,
     uint32_t n_q, uint32_t from, uint32_t to, float *s, size_t stride)
@@ -166,17 +182,16 @@ static void score_columns(const visit_job *j, uint32_t kv_head, const columns *c
         const uint32_t group = c->at[i] * GROUP / MODEL_ROWS_GROUP, own_block = c->at[i] / BLOCK_GROUPS,
                        own_gap = turns ? cpu_gap_of(turns, group) : 0;
         const uint8_t *sketch = visit->sketches[own_block];
-        if (own_gap != gap) q = turn(k, turns, group, w->q, n_q, d, w->turned);
+        const bool is_other = own_block != block || own_gap != gap;
+        block = own_block;
+        gap = own_gap;
         if (!sketch) {
+            if (is_other) q = turn(k, turns, group, w->q, n_q, d, w->turned);
             score_keys(j, lane, c->at[i], c->rows[i], q, n_q, s + (size_t)i * GROUP, stride);
-            gap = own_gap;
             continue;
         }
         const model_sketch of = model_sketch_of(sketch, d, lane - visit->n_unsketched);
-        if (own_block != block || own_gap != gap)
-            k->sketch_queries(q, n_q, of.middle, of.step, d, j->args->scale, w->queries);
-        block = own_block;
-        gap = own_gap;
+        if (is_other) sketch_queries(j, &of, group, w, n_q);
         k->sketch_scores(codes_of(j, kv_head, c, i), codes_of(j, kv_head, c, i + SOON), d, c->rows[i],
             w->queries, n_q, s + (size_t)i * GROUP, stride);
     }
@@ -193,23 +208,20 @@ static uint32_t bits_of(float x)
 }
 
 /*
- * The bits of the last mass that is taken when the n largest of `some` (more than n) are, and into *room how
- * many of those equal to it are: digit by digit, by counting.
+ * Bits of a mass such that the n largest of `some` (more than n) are those above it and *room of those equal to it: bit by
+ * bit from the highest on, by counting.
  */
-static uint32_t find_cut(const uint32_t *some, uint32_t n_some, uint32_t n, uint32_t *room)
+static uint32_t find_cut(
+    const cpu_kernels *k, const uint32_t *some, uint32_t n_some, uint32_t n, uint32_t *room)
 {
-    enum { DIGITS = 3, DIGIT = 11, VALUES = 1 << DIGIT };
     uint32_t cut = 0;
-    for (uint32_t shift = DIGITS * DIGIT; shift;) {
-        const uint32_t above = shift;
-        uint32_t steps[VALUES] = {0}, b = VALUES - 1;
-        shift -= DIGIT;
-        for (uint32_t i = 0; i < n_some; i++)
-            if ((uint64_t)some[i] >> above == cut) steps[some[i] >> shift & (VALUES - 1)]++;
-        for (; b && steps[b] < n; b--) n -= steps[b];
-        cut = cut << DIGIT | b;
-    }
     *room = n;
+    for (uint32_t bit = UINT32_C(1) << 30; bit; bit >>= 1) {
+        const uint32_t there = k->count_least(some, n_some, cut | bit);
+        if (there >= n) cut |= bit;
+        if (there == n) return cut;
+    }
+    *room = n - k->count_least(some, n_some, cut + 1);
     return cut;
 }
 
@@ -217,22 +229,24 @@ static uint32_t find_cut(const uint32_t *some, uint32_t n_some, uint32_t n, uint
  * A mass that is not above that of the last row taken: each column's heaviest row has at least as much, in
  * as many columns as rows are taken.
  */
-static uint32_t find_least(const columns *c, uint32_t most, const float *largest, uint32_t *bits)
+static uint32_t find_least(
+    const cpu_kernels *k, const columns *c, uint32_t most, const float *largest, uint32_t *bits)
 {
     uint32_t room;
     for (uint32_t i = 0; i < c->n; i++) bits[i] = bits_of(largest[i]);
-    return c->n > most ? find_cut(bits, c->n, most, &room) : 0;
+    return c->n > most ? find_cut(k, bits, c->n, most, &room) : 0;
 }
 
 /*
  * Places of the `most` heaviest of a lane's evicted rows, ascending; their mass becomes 0. w->left_out: each
  * column's largest mass. Returns how many.
  */
-static uint32_t choose(const columns *c, const space *w, uint32_t most, uint32_t *places)
+static uint32_t choose(
+    const cpu_kernels *k, const columns *c, const space *w, uint32_t most, uint32_t *places)
 {
     uint32_t n_some = 0, room = most, cut = 0, n = 0;
     if (!most) return 0;
-    const uint32_t least = find_least(c, most, w->left_out, w->bits);
+    const uint32_t least = find_least(k, c, most, w->left_out, w->bits);
     for (uint32_t i = 0; i < c->n; i++) {
         if (bits_of(w->left_out[i]) < least) continue;
         for (uint32_t r = 0; r < GROUP; r++) {
@@ -242,7 +256,7 @@ static uint32_t choose(const columns *c, const space *w, uint32_t most, uint32_t
             n_some += bits >= least && c->rows[i] >> r & 1;
         }
     }
-    if (n_some > most) cut = find_cut(w->bits, n_some, most, &room);
+    if (n_some > most) cut = find_cut(k, w->bits, n_some, most, &room);
     for (uint32_t i = 0; i < n_some && n < most; i++) {
         if (w->bits[i] < cut || (w->bits[i] == cut && !room)) continue;
         room -= w->bits[i] == cut;
@@ -283,23 +297,6 @@ static void score_pages(
     }
 }
 
-/*
- * Numerators of a head's pages, each for all of its rows, from what softmax left of their mean keys' scores, up to a
- * multiple of 16; returns what that adds to their sum.
- */
-static float weigh_pages(const float *counts, uint32_t n, float *p)
-{
-    float sums[GROUP] = {0}, sum = 0;
-    for (uint32_t i = 0; i < n; i += GROUP)
-        for (uint32_t r = 0; r < GROUP; r++) {
-            const float one = p[i + r];
-            p[i + r] = one * counts[i + r];
-            sums[r] += p[i + r] - one;
-        }
-    for (uint32_t r = 0; r < GROUP; r++) sum += sums[r];
-    return sum;
-}
-
 /* What a lane's listed rows and `n_q` parts of others (largest, sum) make of each head's softmax. */
 static void find_shares(
     const visit_job *j, uint32_t kv_head, uint32_t t, const float *max, const float *sum, cpu_share *shares)
@@ -325,11 +322,11 @@ static uint32_t choose_pages(
     memcpy(s, own->weights, j->group * stride * sizeof *s);
     for (uint32_t g = 0; g < j->group; g++) {
         k->softmax(s + g * stride, 0, p->n, width, &max[g], &sum[g]);
-        sum[g] += weigh_pages(p->counts, p->n, s + g * stride);
+        sum[g] += k->weigh(p->counts, width, s + g * stride);
     }
     find_shares(j, kv_head, t, max, sum, shares);
     k->masses(s, stride, j->group, width, shares, w->mass, w->left_out);
-    return choose(&(columns){.rows = p->some, .n = width / GROUP}, w, j->args->visit->open, w->places);
+    return choose(k, &(columns){.rows = p->some, .n = width / GROUP}, w, j->args->visit->open, w->places);
 }
 
 /* A page's columns. */
@@ -357,7 +354,6 @@ static void open_pages(
 {
     const model_visit *visit = j->args->visit;
     const pages *p = &j->pages[kv_head];
-    const size_t stride = page_stride(j);
     const bool chooses = chooses_pages(j, kv_head);
     uint32_t n_open = 0, at = 0;
     own->n = own->n_closed = 0;
@@ -369,11 +365,9 @@ static void open_pages(
             add_columns(own, rows_of_page(visit, kv_head, i), i);
             continue;
         }
-        for (uint32_t g = 0; g < j->group; g++)
-            own->weights[g * stride + own->n_closed] = own->weights[g * stride + i];
-        own->counts[own->n_closed] = p->counts[i];
         own->closed[own->n_closed++] = i;
     }
+    for (uint32_t i = 0; i < own->n_closed; i++) own->counts[i] = p->counts[own->closed[i]];
     for (uint32_t i = own->n_closed; i % GROUP; i++) own->counts[i] = 0;
 }
 
@@ -382,7 +376,9 @@ static uint32_t add_closed(const visit_job *j, const columns *c, float *s, size_
 {
     const uint32_t first = c->n * GROUP, width = first + (c->n_closed + GROUP - 1) / GROUP * GROUP;
     for (uint32_t g = 0; g < j->group && c->n_closed; g++) {
-        memcpy(s + g * stride + first, c->weights + g * page_stride(j), c->n_closed * sizeof *s);
+        const float *weights = c->weights + g * page_stride(j);
+        float *to = s + g * stride + first;
+        for (uint32_t i = 0; i < c->n_closed; i++) to[i] = weights[c->closed[i]];
         for (uint32_t i = first + c->n_closed; i < width; i++) s[g * stride + i] = -INFINITY;
     }
     return width;
@@ -414,7 +410,8 @@ static void mean_of_others(
         total += w->left_out[n];
     }
     for (uint32_t i = 0; i < n; i++) w->left_out[i] = total > 0 ? w->left_out[i] / total : 0;
-    k->values(rows, n, w->left_out, n, 1, d, (cpu_ahead){0}, ret);
+    const cpu_ahead ahead = {rows + MEANS_SOON, n > MEANS_SOON ? n - MEANS_SOON : 0};
+    k->values(rows, n, w->left_out, n, 1, d, ahead, ret);
 }
 
 /* Rows that are attended to soon. */
@@ -470,11 +467,11 @@ static void visit_token(
     cpu_share shares[CPU_VISIT_GROUP] = {{0}};
     for (uint32_t g = 0; g < group; g++) {
         k->softmax(s + g * stride, 0, width, width, &max[g], &out_of[g]);
-        out_of[g] += weigh_pages(c->counts, c->n_closed, s + g * stride + c->n * GROUP);
+        out_of[g] += k->weigh(c->counts, width - c->n * GROUP, s + g * stride + c->n * GROUP);
     }
     find_shares(j, kv_head, t, max, out_of, shares);
     k->masses(s, stride, group, width, shares, w->mass, w->left_out);
-    const uint32_t n = choose(c, w, visit->most, chosen);
+    const uint32_t n = choose(k, c, w, visit->most, chosen);
     visit->n_chosen[place] = n;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t g = 0; g < group; g++) taken[g] += s[g * stride + chosen[i]];
