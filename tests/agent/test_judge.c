@@ -224,7 +224,8 @@ static void test_judge__what_fails_without_the_change_too_is_not_counted(void **
         REWRITE_TWICE("2 * x") "answer Doubled.\n", AGENT_MODE_ALL, false);
     assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
     assert_true(told(&h, "cannot judge the change: it fails without the change too"));
-    assert_true(told(&h, "No test has judged it."));
+    assert_true(told(&h, "No test has judged it: "));
+    assert_true(told(&h, " fails without the change too.\""));
     agent_session_close(s);
     free_host(&h);
 }
@@ -556,8 +557,10 @@ static void test_judge__a_runner_of_node_modules_is_found_there(void **state)
             AGENT_MODE_ALL, NULL, false);
         agent_session_agent(s)->settings.tries = 0;
         submit(s, &h, "one should return two");
-        if (!told(&h, is_there ? "The tests of it pass: PATH=node_modules/.bin:$PATH jest one.test.js"
-                               : "is not installed: PATH=node_modules/.bin:$PATH jest one.test.js"))
+        if (!told(&h,
+                is_there
+                    ? "The tests of it pass: PATH=node_modules/.bin:$PATH jest one.test.js"
+                    : "No test has judged it: PATH=node_modules/.bin:$PATH jest one.test.js lacks what runs it."))
             fail_msg("%s", h.json.data);
         agent_session_close(s);
         free_host(&h);

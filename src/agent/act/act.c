@@ -346,6 +346,15 @@ static bool is_judged_by_values(agent *a, const tool_result *t)
     return a->test.has_values && a->test.plain && agent_values_count(t->text.data, &hold, &of) && hold == of;
 }
 
+/* The turn's last line says it of the first one: those behind it are tried since it was none. */
+static void keep_why_none(agent *a, const char *command, const char *why)
+{
+    base_buf say = {0};
+    if (a->test.why_none) return;
+    base_buf_printf(&say, "%s %s", command, why);
+    a->test.why_none = base_buf_take(&say);
+}
+
 /* A test that the program chose has to be able to tell right from wrong: else it says nothing of the change. true: it is none. */
 static bool give_up_judging(agent *a, agent_running *test)
 {
@@ -365,6 +374,8 @@ static bool give_up_judging(agent *a, agent_running *test)
     a->fix.was_whole = !why;
     if (!why) return false;
     agent__notice(a, "%s cannot judge the change: %s", plain, why);
+    keep_why_none(
+        a, plain, test->result.status == TOOL_TIMEOUT ? "takes too long" : "fails without the change too");
     a->fix.no_test = !a->test.has_values;
     a->fix.failing = false;
     if (!a->test.has_values) return true;
@@ -416,10 +427,11 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
         return run_test(a, change, ret, err);
     }
     if (lacks) {
+        const char *plain = a->test.plain ? a->test.plain : a->test.command;
         agent__notice(a,
-            "the test cannot judge, since what runs it is not "
-            "installed: %s; install it, or name another test",
-            a->test.plain ? a->test.plain : a->test.command);
+            "the test cannot judge, since what runs it is not installed: %s; install it, or name another test",
+            plain);
+        keep_why_none(a, plain, "lacks what runs it");
         a->fix.no_test = !is_judged_by_values(a, &ret->result);
     }
     if (lacks && !a->fix.no_test) {

@@ -339,7 +339,8 @@ static const char *tell_judged(const agent *a, base_buf *out)
         return "failing";
     }
     if (!a->test.command || !a->fix.passed) {
-        base_buf_puts(out, " No test has judged it.");
+        base_buf_printf(out, " No test has judged it%s%s.", a->test.why_none ? ": " : "",
+            a->test.why_none ? a->test.why_none : "");
         return "changed";
     }
     const char *passes = a->test.is_found ? "The tests of it pass" : "Its test passes";

@@ -28,6 +28,8 @@ void agent__forget_values(agent *a)
     free(a->test.unfit);
     a->test.unfit = NULL;
     a->test.n_unfit = 0;
+    free(a->test.why_none);
+    a->test.why_none = NULL;
 }
 
 /* --- where the values are tried ------------------------------------------------------------------------- */

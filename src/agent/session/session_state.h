@@ -92,6 +92,8 @@ typedef struct agent_test {
     char *miss;        /* the first of them that did not hold, as it was told; NULL: none */
     char **unfit;      /* commands that were found in this turn and cannot judge here */
     size_t n_unfit;
+    char *
+        why_none; /* what the first one of this turn that cannot judge lacks, for its last line; NULL: none */
     bool is_found;                    /* by the program, for this turn's change (judge.c) */
     bool in_copy;                     /* it builds: in the session's copy of the tree (tools/run/scratch.h) */
     bool lacks_pytest;                /* it was called, and is not installed */
