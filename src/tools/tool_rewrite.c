@@ -318,6 +318,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     is_good = is_good && replace_definition(&r) && tool__is_only_one(w, path, old, &r.new.text, result);
     if (is_good) {
         tool__keep_head(w->grammars, path, old, &r.new.text, r.name, call->request);
+        tool__keep_order(w->grammars, path, old, &r.new.text, r.name, call->request, &r.new.note);
         find_lines(&r);
         is_good = is_a_change(&r);
     }

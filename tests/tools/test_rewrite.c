@@ -72,6 +72,39 @@ static void test_rewrite__keeps_the_head(void **state)
     }
 }
 
+/* Calls that give values by place mean what they meant; the request's own order stays. */
+static void test_rewrite__keeps_old_parameters_in_their_places(void **state)
+{
+    static const rewriting calls[] = {
+        {"a.py", "C.f", "    def f(self, start: int = 1, name=\"x\"):\n        return start\n",
+            "f should take a start", TOOL_OK, "start stands behind the parameters that calls give by place.",
+            "def f(self, name=\"x\", start: int = 1):\n"},
+        {"a.py", "C.f", "    def f(self, start: int = 1, name=\"x\"):\n        return start\n",
+            "f should take a start in front of name", TOOL_OK, "rewrote",
+            "def f(self, start: int = 1, name=\"x\"):\n"},
+        {"a.py", "C.f", "    def f(self, name=\"x\", start=1):\n        return start\n",
+            "f should take a start", TOOL_OK, "now lines 2-3.\n", "def f(self, name=\"x\", start=1):\n"},
+        {"a.py", "C.f", "    def f(self, start=1, title=\"x\"):\n        return start\n",
+            "f should take a title", TOOL_OK, "rewrote", "def f(self, start=1, title=\"x\"):\n"},
+        {"a.py", "g", "def g(a, deep=True, *rest, key, **more):\n    return deep\n", "g should be deep",
+            TOOL_OK, "deep stands behind", "def g(a, *rest, key, deep=True, **more):\n"},
+        {"a.py", "g", "def g(a, deep=True, *rest, key, **more):\n    return g(a, deep)\n", "g should be deep",
+            TOOL_OK, "rewrote", "def g(a, deep=True, *rest, key, **more):\n"},
+        {"a.js", "f", "function f(deep = true, a, ...rest) {\n  return deep;\n}\n", "f should be deep",
+            TOOL_OK, "deep stands behind", "function f(a, deep = true, ...rest) {\n"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "a.py",
+            "class C:\n    def f(self, name=\"x\"):\n        return name\n\n\ndef g(a, *rest, key, **more):\n    return a\n");
+        tree_put(&t, "a.js", "function f(a, ...rest) {\n  return a;\n}\n");
+        tree_open(&t);
+        check(&t, &calls[i]);
+        tree_remove(&t);
+    }
+}
+
 /* Where something is left of the change; and not where the request says the name. */
 static void test_rewrite__takes_back_names_that_nothing_binds(void **state)
 {
@@ -304,6 +337,7 @@ static void test_rewrite__refuses_a_stub(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
+        cmocka_unit_test(test_rewrite__keeps_old_parameters_in_their_places),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
         cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function),
         cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures),

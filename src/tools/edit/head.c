@@ -113,3 +113,121 @@ void tool__keep_head(code_grammars *g, const char *path, const base_buf *old_tex
     free(was.items);
     free(is.items);
 }
+
+/* ---- the order of parameters ---- */
+
+enum { MOST_PARAMETERS = 64 };
+
+/* The name of an item: its first word behind "*" and "...". Returns its length. */
+static uint32_t find_item_name(const head *h, uint32_t i, const char **ret)
+{
+    uint32_t from = h->items[i].from, n = 0;
+    const uint32_t to = h->items[i].to;
+    while (from < to && strchr("*.&", h->text[from])) from++;
+    while (from + n < to && code_is_name_byte(h->text[from + n])) n++;
+    *ret = h->text + from;
+    return n;
+}
+
+/* The item of `h` with the name of item i of `of`; h->n: none. */
+static uint32_t find_item(const head *h, const head *of, uint32_t i)
+{
+    const char *name, *other;
+    const uint32_t n = find_item_name(of, i, &name);
+    uint32_t k = 0;
+    while (k < h->n && (find_item_name(h, k, &other) != n || memcmp(name, other, n) != 0)) k++;
+    return k;
+}
+
+static bool has_default(const head *h, uint32_t i)
+{
+    return memchr(h->text + h->items[i].from, '=', h->items[i].to - h->items[i].from) != NULL;
+}
+
+/* "**options", "...rest": nothing may stand behind it. */
+static bool is_rest(const head *h, uint32_t i)
+{
+    const char *at = h->text + h->items[i].from;
+    return !strncmp(at, "**", 2) || !strncmp(at, "...", 3);
+}
+
+/*
+ * The items of `is` in the order in which calls find the old ones: ret[k] stands at place k. The first new one that moves is
+ * *ret_moved. false: it is in order, or old ones were renamed, removed or ordered anew, which is the request's own matter.
+ */
+static bool order_items(const head *was, const head *is, uint32_t *ret, uint32_t *ret_moved)
+{
+    uint32_t last = 0, n = 0, n_old = 0;
+    bool is_new[MOST_PARAMETERS] = {false};
+    if (is->n > MOST_PARAMETERS || is->n <= was->n) return false;
+    for (uint32_t k = 0; k < is->n; k++) {
+        const uint32_t at = find_item(was, is, k);
+        is_new[k] = at == was->n;
+        if (!is_new[k] && at != n_old++) return false;
+        if (!is_new[k] && !is_rest(is, k)) last = k;
+    }
+    *ret_moved = is->n;
+    for (uint32_t k = 0; k < is->n; k++) {
+        const bool moves = k < last && is_new[k] && has_default(is, k);
+        if (moves && *ret_moved == is->n) *ret_moved = k;
+        if (!moves) ret[n++] = k;
+        for (uint32_t m = 0; k == last && m < last; m++)
+            if (is_new[m] && has_default(is, m)) ret[n++] = m;
+    }
+    return n_old == was->n && *ret_moved < is->n;
+}
+
+static bool speaks_of_order(const char *request)
+{
+    static const char *const words[] = {
+        "first", "front", "before", "beginning", "start of", "order", "leading", NULL};
+    bool does = !request;
+    for (size_t i = 0; words[i] && !does; i++) does = strcasestr(request, words[i]) != NULL;
+    return does;
+}
+
+/* Does it call itself? Then its calls follow the order that it was written in. */
+static bool calls_itself(const head *h, const base_buf *text, const char *name)
+{
+    const char *short_name = code_last_name(name);
+    const char *at = text->data + h->to;
+    const size_t n = strlen(short_name);
+    while ((at = strstr(at, short_name)) != NULL) {
+        if (at[n] == '(' && !code_is_name_byte(at[-1])) return true;
+        at += n;
+    }
+    return false;
+}
+
+void tool__keep_order(code_grammars *g, const char *path, const base_buf *old_text, base_buf *new_text,
+    const char *name, const char *request, base_buf *note)
+{
+    static const char *const languages[] = {"python", "javascript", "typescript", "tsx"};
+    const char *language = code_language(path, old_text->data, old_text->len);
+    bool is_read = false;
+    head was = {0}, is = {0};
+    uint32_t order[MOST_PARAMETERS], moved;
+    for (size_t i = 0; language && i < sizeof languages / sizeof *languages; i++)
+        is_read |= !strcmp(language, languages[i]);
+    if (is_read && !speaks_of_order(request) && find_head(g, path, old_text, name, false, &was) &&
+        find_head(g, path, new_text, name, false, &is) && order_items(&was, &is, order, &moved) &&
+        !calls_itself(&is, new_text, name)) {
+        base_buf out = {0};
+        const char *moved_name;
+        const uint32_t n_name = find_item_name(&is, moved, &moved_name);
+        uint32_t at = 0;
+        base_buf_printf(note, "%s%.*s stands behind the parameters that calls give by place.",
+            note->len ? " " : "", (int)n_name, moved_name);
+        for (uint32_t k = 0; k < is.n; k++) { /* white space and commas stay where they are */
+            base_buf_add(&out, new_text->data + at, is.items[k].from - at);
+            const code_item *item = &is.items[order[k]];
+            base_buf_add(&out, new_text->data + item->from, item->to - item->from);
+            at = is.items[k].to;
+        }
+        base_buf_add(&out, new_text->data + at, new_text->len - at);
+        base_buf_free(new_text);
+        *new_text = out;
+    }
+    free(was.items);
+    free(is.items);
+}
