@@ -189,6 +189,15 @@ static void test_rewrite__gives_a_test_its_fixtures(void **state)
         {"tests/test_a.py", "test_two",
             "def test_two(shop):\n    cart.add(shop)\n    assert tmp_path, cart\n", "add a test", TOOL_OK,
             "cart is a fixture", "def test_two(shop, tmp_path, cart):\n"},
+        /* No fixture of that name: only where nothing in the file, a decorator or the body say, has it. */
+        {"tests/test_a.py", "test_none", "def test_none(basket, shop, tmp_path):\n    assert shop\n",
+            "add a test", TOOL_OK, "No fixture is called basket: it is no parameter of test_none.",
+            "def test_none(shop, tmp_path):\n"},
+        {"tests/test_a.py", "test_only", "def test_only(basket):\n    assert 1\n", "add a test", TOOL_OK,
+            "No fixture is called basket", "def test_only():\n"},
+        {"tests/test_a.py", "test_each",
+            "@pytest.mark.parametrize('n', [1])\ndef test_each(n, more=1):\n    assert 1\n", "add a test",
+            TOOL_OK, "added test_each", "def test_each(n, more=1):\n"},
         /* One of the same name that the test has itself, what is called, and a test of unittest. */
         {"tests/test_a.py", "test_own", "def test_own():\n    shop = 1\n    assert shop\n", "add a test",
             TOOL_OK, "added test_own", "def test_own():\n"},

@@ -119,6 +119,64 @@ static bool give(tool_workspace *w, const char *path, base_buf *text, uint32_t n
     return is;
 }
 
+static uint32_t count_name(const base_buf *text, const char *name, size_t n_name)
+{
+    uint32_t n = 0;
+    size_t pos = 0, from, to;
+    while (code_next_identifier(text->data, text->len, &pos, &from, &to))
+        n += to - from == n_name && !memcmp(text->data + from, name, n_name);
+    return n;
+}
+
+/* The last parameter that no fixture gives and nothing else in the file names; false: there is none. */
+static bool take_stranger(
+    tool_workspace *w, const char *path, base_buf *text, uint32_t name_end, const fixtures *known, char **ret)
+{
+    code_item *items = NULL;
+    uint32_t from, to, n, i = 0;
+    bool is = false;
+    if (code_items(w->grammars, path, text->data, text->len, name_end, &from, &to, &items, &n)) i = n;
+    while (i-- > 0 && !is) {
+        const char *name = text->data + items[i].from;
+        size_t len = 0;
+        while (items[i].from + len < items[i].to && code_is_name_byte(name[len])) len++;
+        is = len && !memchr(name, '=', items[i].to - items[i].from) && count_name(text, name, len) == 1;
+        for (uint32_t k = 0; k < known->n && is; k++)
+            is = strncmp(known->names[k], name, len) != 0 || known->names[k][len];
+        if (!is) continue;
+        *ret = base_xstrndup(name, len);
+        const uint32_t cut = i ? items[i - 1].to : from, end = i || n == 1 ? items[i].to : items[1].from;
+        memmove(text->data + cut, text->data + end, text->len - end);
+        text->len -= end - cut;
+        text->data[text->len] = '\0';
+    }
+    free(items);
+    return is;
+}
+
+/* A parameter that the model took from somewhere else, an example say. */
+static void take_strangers(tool_workspace *w, const char *path, base_buf *text, const char *name,
+    const fixtures *known, base_buf *note)
+{
+    bool is = true;
+    while (is) {
+        base_buf why = {0};
+        char *taken = NULL;
+        uint32_t at;
+        code_file *c = tool__parse_for(w->grammars, path, text->data, text->len, name);
+        is = tool__find_definition(c, path, text, name, &at, &why) && !*c->definitions[at].parent;
+        if (is) {
+            const code_definition *d = &c->definitions[at];
+            is = take_stranger(w, path, text, d->name_from + (uint32_t)strlen(d->name), known, &taken);
+            if (is)
+                base_buf_printf(note, "No fixture is called %s: it is no parameter of %s. ", taken, d->name);
+        }
+        free(taken);
+        code_file_free(c);
+        base_buf_free(&why);
+    }
+}
+
 void tool__give_fixtures(
     tool_workspace *w, const char *path, base_buf *text, const char *name, base_buf *note)
 {
@@ -143,6 +201,7 @@ void tool__give_fixtures(
         code_file_free(c);
         base_buf_clear(&why);
     }
+    take_strangers(w, path, text, name, &all, note);
     for (uint32_t i = 0; i < all.n; i++) free(all.names[i]);
     base_buf_free(&why);
 }
