@@ -132,25 +132,26 @@ static uint32_t count_name(const base_buf *text, const char *name, size_t n_name
 static bool take_stranger(
     tool_workspace *w, const char *path, base_buf *text, uint32_t name_end, const fixtures *known, char **ret)
 {
-    code_item *items = NULL;
-    uint32_t from, to, n, i = 0;
+    code_item_list l = {0};
+    uint32_t i = 0;
     bool is = false;
-    if (code_items(w->grammars, path, text->data, text->len, name_end, &from, &to, &items, &n)) i = n;
+    if (code_items(w->grammars, path, text->data, text->len, name_end, &l)) i = l.n;
     while (i-- > 0 && !is) {
-        const char *name = text->data + items[i].from;
+        const char *name = text->data + l.items[i].from;
         size_t len = 0;
-        while (items[i].from + len < items[i].to && code_is_name_byte(name[len])) len++;
-        is = len && !memchr(name, '=', items[i].to - items[i].from) && count_name(text, name, len) == 1;
+        while (l.items[i].from + len < l.items[i].to && code_is_name_byte(name[len])) len++;
+        is = len && !memchr(name, '=', l.items[i].to - l.items[i].from) && count_name(text, name, len) == 1;
         for (uint32_t k = 0; k < known->n && is; k++)
             is = strncmp(known->names[k], name, len) != 0 || known->names[k][len];
         if (!is) continue;
         *ret = base_xstrndup(name, len);
-        const uint32_t cut = i ? items[i - 1].to : from, end = i || n == 1 ? items[i].to : items[1].from;
+        const uint32_t cut = i ? l.items[i - 1].to : l.from,
+                       end = i || l.n == 1 ? l.items[i].to : l.items[1].from;
         memmove(text->data + cut, text->data + end, text->len - end);
         text->len -= end - cut;
         text->data[text->len] = '\0';
     }
-    free(items);
+    free(l.items);
     return is;
 }
 
