@@ -670,7 +670,6 @@ static void test_refactor__move_takes_what_is_needed(void **state)
     expect(
         &t, "shop/sums.py", "import math\n\n\n# Adds.\ndef add_up(prices):\n    return math.fsum(prices)\n");
     expect(&t, "shop/total.py",
-        "import math\n"
         "import os\n"
         "from .sums import add_up\n\n\n"
         "def twice(prices):\n"
@@ -759,7 +758,7 @@ static void test_refactor__move_keeps_the_old_place(void **state)
     assert_contains(said, "shop/page.py imports it back: importing it from there goes on working.");
     free(said);
     expect(&t, "shop/page.py",
-        "\"\"\"Pages.\"\"\"\n\nimport re\nfrom .words import plain, BLANK\nfrom .words import strip  # noqa: F401\n\n"
+        "\"\"\"Pages.\"\"\"\n\nfrom .words import plain, BLANK\nfrom .words import strip  # noqa: F401\n\n"
         "__all__ = ['strip', 'title']\n\n\n"
         "def loud(text):\n    return own(text)\n\n\ndef own(text):\n    return text\n\n\n"
         "def title(text):\n    return plain(text) + BLANK + own(text)\n");
@@ -817,7 +816,6 @@ static void test_refactor__move_takes_along_what_nothing_else_uses(void **state)
         "def unescape(text):\n"
         "    return _ESCAPE_RE.sub('', text)\n");
     expect(&t, "shop/page.py",
-        "import re\n"
         "from .words import unescape, MARK\n\n"
         "WIDE = 3\n\n\n"
         "def title(text):\n"

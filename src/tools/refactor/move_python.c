@@ -52,6 +52,41 @@ static bool is_of_target(const mover *m, const code_import *im)
 
 static const char *taken_by_star(const mover *m, const refactor *part);
 
+/* Is it inside of a definition, so that only that one has it? */
+static bool is_local(const mover *m, const code_import *im)
+{
+    const code_file *f = m->from->uses->file;
+    for (uint32_t i = 0; i < f->n_definitions; i++)
+        if (im->from >= f->definitions[i].from && im->from < f->definitions[i].to) return true;
+    return false;
+}
+
+/*
+ * `import x` at the left margin that only what goes used: linters take it for a mistake. What is imported by name stays: another
+ * module may take it from here.
+ */
+static void drop_import(mover *m, const code_import *im, const char *head)
+{
+    const base_buf *text = &m->from->file.text;
+    const size_t begin = tool__line_begin(text->data, im->from),
+                 end = tool__line_end(text->data, text->len, im->to);
+    uint32_t from = im->from, to = im->to;
+    size_t pos = 0, a, b;
+    if (*im->name || strncmp(text->data + begin, "import ", 7) != 0 ||
+        memchr(text->data + im->to, '#', end - im->to) ||
+        !strcmp(base_path_name(m->from->path), "__init__.py"))
+        return;
+    while (code_next_identifier(text->data, text->len, &pos, &a, &b))
+        if (b - a == strlen(head) && !memcmp(text->data + a, head, b - a) && (a < begin || a >= end) &&
+            !mover__is_cut(m, (uint32_t)a))
+            return;
+    if (!refactor__item_extent(text, &from, &to)) {
+        from = (uint32_t)begin;
+        to = (uint32_t)(end < text->len ? end + 1 : end);
+    }
+    refactor__edit(&m->source_edits, from, to, "");
+}
+
 /* What the moved text takes from imports of the source is imported by the new place too. */
 static bool add_imports(mover *m)
 {
@@ -61,7 +96,9 @@ static bool add_imports(mover *m)
     for (uint32_t i = 0; i < u->n_imports; i++) {
         const code_import *im = &u->imports[i];
         char *head = head_of(im->local);
-        const bool is_used = !strcmp(im->name, "*") || code_has_identifier(m->moved.data, m->moved.len, head);
+        const bool is_used = !is_local(m, im) && (!strcmp(im->name, "*") ||
+                                                     code_has_identifier(m->moved.data, m->moved.len, head));
+        if (is_used) drop_import(m, im, head);
         free(head);
         if (!is_used || is_of_target(m, im)) continue;
         base_buf_clear(&line);
