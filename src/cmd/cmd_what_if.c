@@ -19,6 +19,8 @@
 #include "cmd/cmd_what_if.h"
 #include "cmd/model_files.h"
 #include "cmd/options.h"
+#include "kv/core/model_file.h"
+#include "kv/prune/pivot.h"
 #include "kv/repair/heads.h"
 #include "model/forward/arch.h"
 #include "model/text/tokenizer.h"
@@ -176,21 +178,12 @@ static void close_sides(sides *d)
 
 /* --- their settings ------------------------------------------------------------------------------------- */
 
-static char *rows_file(const char *hash, const char *ending)
-{
-    char *folder = base_fs_home(BASE_HOME_DATA, "rows");
-    base_buf path = {0};
-    base_buf_printf(&path, "%s/%.24s.%s", folder, hash, ending);
-    free(folder);
-    return base_buf_take(&path);
-}
-
 /* Finds the files of a side's model; they are the side's until it is closed. */
 static void put_cache_files(sides *d, int side, kv_options *kv)
 {
     const char *hash = model_get_info(d->models[side])->hash;
     cache_files *f = &d->files[side];
-    *f = (cache_files){rows_file(hash, "prefix"), rows_file(hash, "pivot"), kv_heads_path(hash)};
+    *f = (cache_files){kv_model_file(hash, "prefix"), kv_pivot_path(hash), kv_heads_path(hash)};
     kv->prefix_file = f->prefix;
     kv->pivot_file = f->pivot;
     kv->heads_file = f->heads;

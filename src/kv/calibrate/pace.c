@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "kv/calibrate/drawn_rows.h"
 #include "kv/core/budget.h"
+#include "kv/core/model_file.h"
 #include "kv/session.h"
 
 enum { ROUND = 1024, MESSAGE = 32, ANSWER = 8, REPEATS = 5, SIDES = 2, FILE_MOST = 1 << 16 };
@@ -173,9 +174,7 @@ int kv_pace_measure(model *m, kv_pace *ret, void (*progress)(void *user, double 
 
 char *kv_pace_path(const char *model_hash)
 {
-    char name[64];
-    snprintf(name, sizeof name, "rows/%.24s.pace", model_hash);
-    return base_fs_home(BASE_HOME_DATA, name);
+    return kv_model_file(model_hash, "pace");
 }
 
 int kv_pace_save(const kv_pace *p, const char *path, base_err *err)

@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/hash.h"
+#include "kv/core/model_file.h"
 #include "kv/policy/residual.h"
 
 typedef struct head {
@@ -24,11 +25,7 @@ enum { VERSION = 1, SUM = 32, FILE_MOST = 8 << 20 };
 
 char *kv_residual_path(const char *model_hash)
 {
-    base_buf name = {0};
-    base_buf_printf(&name, "rows/%.24s.residual", model_hash);
-    char *path = base_fs_home(BASE_HOME_DATA, name.data);
-    base_buf_free(&name);
-    return path;
+    return kv_model_file(model_hash, "residual");
 }
 
 static void sum_of(const void *bytes, size_t n, uint8_t ret[SUM])

@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "kv/core/model_file.h"
 
 enum { FILE_MOST = 1 << 20 };
 
@@ -52,9 +53,7 @@ uint32_t kv_pivot_cut(const kv_pivot *p, double floor_share, uint32_t *ret_free)
 
 char *kv_pivot_path(const char *model_hash)
 {
-    char name[64];
-    snprintf(name, sizeof name, "rows/%.24s.pivot", model_hash);
-    return base_fs_home(BASE_HOME_DATA, name);
+    return kv_model_file(model_hash, "pivot");
 }
 
 /* An entropy in nats, a share, a variance of shares: none is far from zero. Not NaN. */

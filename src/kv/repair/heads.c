@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "kv/core/model_file.h"
 #include "kv/core/state.h"
 #include "kv/repair/repair.h"
 #include "kv/session.h"
@@ -123,7 +124,5 @@ void kv__heads_below(const kv_session *s, uint32_t layer, uint32_t n, uint8_t *f
 
 char *kv_heads_path(const char *model_hash)
 {
-    char name[64];
-    snprintf(name, sizeof name, "rows/%.24s.heads", model_hash);
-    return base_fs_home(BASE_HOME_DATA, name);
+    return kv_model_file(model_hash, "heads");
 }
