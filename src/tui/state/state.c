@@ -29,21 +29,29 @@ static void clear_approval(tui_approval *a)
     *a = (tui_approval){0};
 }
 
-void tui_state_free(tui_state *s)
+/* What is kept of the cache, turn by turn; the arrays stay. */
+static void forget_cache(tui_state *s)
 {
-    for (size_t i = 0; i < s->n_items; i++) tui_item_free(s->items + i);
     for (size_t i = 0; i < s->n_ledgers; i++) free(s->ledgers[i].why);
     for (size_t i = 0; i < s->n_masks; i++) {
         free(s->masks[i].wanted);
         free(s->masks[i].took);
     }
+    s->n_ledgers = s->n_masks = s->n_scores = s->n_sections = 0;
+    tui_told_free(&s->told);
+    tui_journal_free(s->journal);
+    s->journal = NULL;
+}
+
+void tui_state_free(tui_state *s)
+{
+    for (size_t i = 0; i < s->n_items; i++) tui_item_free(s->items + i);
+    forget_cache(s);
     free(s->items);
     free(s->ledgers);
     free(s->masks);
     free(s->scores);
     free(s->sections);
-    tui_told_free(&s->told);
-    tui_journal_free(s->journal);
     clear_approval(&s->approval);
     free(s->payload);
     free(s->session);
@@ -75,15 +83,8 @@ static void see_turn(tui_state *s, int64_t turn)
  */
 static void start_again(tui_state *s)
 {
-    tui_journal_free(s->journal);
+    forget_cache(s);
     s->journal = tui_journal_new();
-    for (size_t i = 0; i < s->n_ledgers; i++) free(s->ledgers[i].why);
-    for (size_t i = 0; i < s->n_masks; i++) {
-        free(s->masks[i].wanted);
-        free(s->masks[i].took);
-    }
-    s->n_ledgers = s->n_masks = s->n_scores = s->n_sections = 0;
-    tui_told_free(&s->told);
     s->turn = s->n_tokens = 0;
     s->ended = false;
     for (size_t i = 0; i < s->n_items; i++) s->items[i].turn = 0; /* no rewind reaches them */
