@@ -167,35 +167,17 @@ static void open_servers(agent_session *s, base_buf *notes)
     free(path);
 }
 
-typedef struct showing {
-    const agent_host *host;
-    int rc;
-    base_err *err;
-} showing;
-
-static bool show_event(
-    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+static bool show_event(void *user, uint32_t turn, const agent_event *e)
 {
-    (void)turn;
-    showing *s = user;
-    agent_event e;
-    agent_event_doc *doc = NULL;
-    s->rc = agent_event_read(json, n, &e, &doc, s->err);
-    if (s->rc) return false;
-    e.seq = seq;
-    e.blob = blob;
-    e.blob_n = blob_n;
-    s->host->event(s->host->user, &e);
-    agent_event_doc_free(doc);
+    const agent_host *host = user;
+    host->event(host->user, e);
     return true;
 }
 
 /* What was said is there to be read while the model loads. */
 static int show_log(const agent_session *s, const agent_host *host, base_err *err)
 {
-    showing all = {.host = host, .err = err};
-    const int rc = agent_log_events(s->log, s->id, show_event, &all, err);
-    return rc ? rc : all.rc;
+    return agent_log_read(s->log, s->id, AGENT_LOG_FAIL, show_event, (void *)host, err);
 }
 
 /* Where its rows go. The folder comes with the log's row: there is none without a session in it. */

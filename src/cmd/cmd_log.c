@@ -299,14 +299,9 @@ static void (*const shown[])(const agent_event *e, uint32_t turn) = {
     [AGENT_EVENT_turn_end] = show_turn_end,
 };
 
-static bool show_event(
-    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+static bool show_event(void *user, uint32_t turn, const agent_event *e)
 {
-    agent_event e;
-    agent_event_doc *doc = NULL;
-    if (agent_event_read(json, n, &e, &doc, NULL)) return true; /* of a later schema: not for this text */
-    if ((size_t)e.type < sizeof shown / sizeof *shown && shown[e.type]) shown[e.type](&e, turn);
-    agent_event_doc_free(doc);
+    if ((size_t)e->type < sizeof shown / sizeof *shown && shown[e->type]) shown[e->type](e, turn);
     return true;
 }
 
@@ -383,41 +378,36 @@ static void fold_plan(live_sets *s, const void *blob, size_t n)
     kv_plan_free(p);
 }
 
-static bool fold_event(
-    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+static bool fold_event(void *user, uint32_t turn, const agent_event *e)
 {
     live_sets *s = user;
-    agent_event e;
-    agent_event_doc *doc = NULL;
-    if (agent_event_read(json, n, &e, &doc, NULL)) return true;
     bool more = true;
-    switch (e.type) {
+    switch (e->type) {
     case AGENT_EVENT_session:
-        if (!s->n_lanes && e.session.n_lanes > 0 && e.session.n_lanes <= 1 << 16) {
-            s->n_lanes = (uint32_t)e.session.n_lanes;
+        if (!s->n_lanes && e->session.n_lanes > 0 && e->session.n_lanes <= 1 << 16) {
+            s->n_lanes = (uint32_t)e->session.n_lanes;
             s->live = base_xcalloc(s->n_lanes, sizeof *s->live);
-            s->windows = base_xstrdup(e.session.windows);
-            s->window = e.session.window > 0 ? (uint32_t)e.session.window : 0;
+            s->windows = base_xstrdup(e->session.windows);
+            s->window = e->session.window > 0 ? (uint32_t)e->session.window : 0;
         }
         break;
     case AGENT_EVENT_append:
-        if (e.append.from == s->n && e.append.n >= 0 && e.append.n < 1 << 24)
-            set_length(s, s->n + (uint32_t)e.append.n);
+        if (e->append.from == s->n && e->append.n >= 0 && e->append.n < 1 << 24)
+            set_length(s, s->n + (uint32_t)e->append.n);
         break;
     case AGENT_EVENT_token:
-        if (e.token.index == s->n) set_length(s, s->n + 1);
+        if (e->token.index == s->n) set_length(s, s->n + 1);
         break;
     case AGENT_EVENT_rewind:
-        if (e.rewind.n >= 0 && e.rewind.n <= s->n) set_length(s, (uint32_t)e.rewind.n);
+        if (e->rewind.n >= 0 && e->rewind.n <= s->n) set_length(s, (uint32_t)e->rewind.n);
         break;
-    case AGENT_EVENT_plan: fold_plan(s, blob, blob_n); break;
+    case AGENT_EVENT_plan: fold_plan(s, e->blob, e->blob_n); break;
     case AGENT_EVENT_turn_end:
         s->turn = turn;
         more = !s->wanted || turn < s->wanted;
         break;
     default: break;
     }
-    agent_event_doc_free(doc);
     return more && !s->is_too_much;
 }
 
@@ -488,7 +478,7 @@ static void print_sets(const live_sets *s, bool json)
 static int run_kv(agent_log *l, const char *id, const log_options *o, base_err *err)
 {
     live_sets s = {.wanted = (uint32_t)o->turn};
-    int rc = agent_log_events(l, id, fold_event, &s, err);
+    int rc = agent_log_read(l, id, AGENT_LOG_PASS_BY, fold_event, &s, err);
     if (!rc && s.damaged)
         rc = base_fail(err, BASE_E_FORMAT, "a plan of session %s does not fit its tokens", id);
     if (!rc && s.is_too_much)
@@ -511,7 +501,8 @@ typedef int verb_fn(agent_log *l, const char *id, const log_options *o, base_err
 
 static int run_show(agent_log *l, const char *id, const log_options *o, base_err *err)
 {
-    return agent_log_events(l, id, o->json ? export_event : show_event, NULL, err);
+    return o->json ? agent_log_events(l, id, export_event, NULL, err)
+                   : agent_log_read(l, id, AGENT_LOG_PASS_BY, show_event, NULL, err);
 }
 
 static int print_markdown(agent_log *l, const char *id, base_err *err)

@@ -26,34 +26,26 @@ static void on_append(learn_history *h, const agent_event *e)
     learn_history_end_part(h);
 }
 
-static bool read_event(
-    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+static bool read_event(void *user, uint32_t turn, const agent_event *e)
 {
     log_history *l = user;
     learn_history *h = &l->history;
-    agent_event e;
-    agent_event_doc *doc = NULL;
-    (void)seq;
-    (void)blob;
-    (void)blob_n;
-    if (agent_event_read(json, n, &e, &doc, NULL)) return true;
-    if (e.type == AGENT_EVENT_session && e.session.model_hash && !l->model_hash[0])
-        snprintf(l->model_hash, sizeof l->model_hash, "%s", e.session.model_hash);
-    if (e.type == AGENT_EVENT_append) on_append(h, &e);
-    if (e.type == AGENT_EVENT_token && e.token.index == (int64_t)h->n)
-        learn_history_add(h, agent_logged_origin(e.token.origin), turn, false, (int32_t)e.token.id,
-            e.token.text ? e.token.text : "", e.token.text ? strlen(e.token.text) : 0);
-    if (e.type == AGENT_EVENT_rewind && e.rewind.n >= 0) learn_history_cut(h, (size_t)e.rewind.n);
-    if (e.type == AGENT_EVENT_tool_call)
-        learn_history_add_call(h, e.tool_call.arguments ? e.tool_call.arguments : "{}");
-    agent_event_doc_free(doc);
+    if (e->type == AGENT_EVENT_session && e->session.model_hash && !l->model_hash[0])
+        snprintf(l->model_hash, sizeof l->model_hash, "%s", e->session.model_hash);
+    if (e->type == AGENT_EVENT_append) on_append(h, e);
+    if (e->type == AGENT_EVENT_token && e->token.index == (int64_t)h->n)
+        learn_history_add(h, agent_logged_origin(e->token.origin), turn, false, (int32_t)e->token.id,
+            e->token.text ? e->token.text : "", e->token.text ? strlen(e->token.text) : 0);
+    if (e->type == AGENT_EVENT_rewind && e->rewind.n >= 0) learn_history_cut(h, (size_t)e->rewind.n);
+    if (e->type == AGENT_EVENT_tool_call)
+        learn_history_add_call(h, e->tool_call.arguments ? e->tool_call.arguments : "{}");
     return true;
 }
 
 int log_history_read(agent_log *log, const char *id, log_history *ret, base_err *err)
 {
     *ret = (log_history){.model_hash = ""};
-    return agent_log_events(log, id, read_event, ret, err);
+    return agent_log_read(log, id, AGENT_LOG_PASS_BY, read_event, ret, err);
 }
 
 void log_history_free(log_history *h)

@@ -378,31 +378,20 @@ static void collect(history *h, const agent_event *e, uint64_t seq, uint32_t tur
     }
 }
 
-static bool on_event(
-    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+static bool on_event(void *user, uint32_t turn, const agent_event *e)
 {
     history *h = user;
-    agent_event e;
-    agent_event_doc *doc = NULL;
-    h->rc = agent_event_read(json, n, &e, &doc, h->err);
+    const uint64_t seq = e->seq;
+    h->rc = check_counts(h, e);
     if (h->rc) return false;
-    e.seq = seq;
-    e.blob = blob;
-    e.blob_n = blob_n;
-    h->rc = check_counts(h, &e);
-    if (h->rc) {
-        agent_event_doc_free(doc);
-        return false;
-    }
     h->behind = h->executing && seq > h->from_seq;
-    if (!h->executing) remember(h, &e, seq);
-    if (h->behind) execute(h, &e);
-    collect(h, &e, seq, turn);
+    if (!h->executing) remember(h, e, seq);
+    if (h->behind) execute(h, e);
+    collect(h, e, seq, turn);
     /* Up to where the snapshot stands the engine has it: only what follows is computed. */
     if (h->executing && seq == h->from_seq)
         for (size_t i = 0; i < h->n_runs; i++) h->runs[i].computed = h->runs[i].text.n;
     h->last_seq = seq;
-    agent_event_doc_free(doc);
     return h->rc == 0;
 }
 
@@ -433,7 +422,7 @@ static int execute_again(history *h, bool after_snapshot, base_err *err)
     h->executing = true;
     a->telling.replaying = true;
     if (a->engine->session) kv_session_set_automatic(a->engine->session, false);
-    int rc = agent_log_events(a->log, a->telling.id, on_event, h, err);
+    int rc = agent_log_read(a->log, a->telling.id, AGENT_LOG_FAIL, on_event, h, err);
     if (!rc) rc = h->rc;
     if (!rc) compute(h);
     if (!rc) rc = h->rc;
@@ -482,7 +471,7 @@ static void leave_other_tree(agent *a, const char *root)
 int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err)
 {
     history h = {.a = a, .options = options, .budget = -1, .mode = a->settings.mode, .err = err};
-    int rc = agent_log_events(a->log, a->telling.id, on_event, &h, err);
+    int rc = agent_log_read(a->log, a->telling.id, AGENT_LOG_FAIL, on_event, &h, err);
     if (!rc) rc = h.rc;
     a->telling.seq = h.last_seq;
     uint32_t total = h.n;

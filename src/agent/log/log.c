@@ -222,6 +222,40 @@ int agent_log_events(agent_log *l, const char *session, agent_log_event_fn *fn, 
     return result;
 }
 
+typedef struct event_reader {
+    agent_log_unread unread;
+    agent_log_read_fn *fn;
+    void *user;
+    int rc;
+    base_err *err;
+} event_reader;
+
+static bool read_event(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    event_reader *r = user;
+    agent_event e;
+    agent_event_doc *doc = NULL;
+    const bool fails = r->unread == AGENT_LOG_FAIL;
+    const int rc = agent_event_read(json, n, &e, &doc, fails ? r->err : NULL);
+    if (rc && fails) r->rc = rc;
+    if (rc) return !fails;
+    e.seq = seq;
+    e.blob = blob;
+    e.blob_n = blob_n;
+    const bool more = r->fn(r->user, turn, &e);
+    agent_event_doc_free(doc);
+    return more;
+}
+
+int agent_log_read(agent_log *l, const char *session, agent_log_unread unread, agent_log_read_fn *fn,
+    void *user, base_err *err)
+{
+    event_reader r = {.unread = unread, .fn = fn, .user = user, .err = err};
+    const int rc = agent_log_events(l, session, read_event, &r, err);
+    return rc ? rc : r.rc;
+}
+
 /* Each word becomes a quoted string: all must occur, and nothing a person types is FTS5 syntax. */
 static char *match_expression(const char *words)
 {

@@ -62,6 +62,14 @@ int agent_log_list(agent_log *l, const char *root, void (*row)(void *user, const
 typedef bool agent_log_event_fn(
     void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n);
 int agent_log_events(agent_log *l, const char *session, agent_log_event_fn *fn, void *user, base_err *err);
+/*
+ * The same, read; an event lives while fn runs. One that cannot be read (a newer kvist's, or damaged) is passed by, or ends the reading
+ * with its error.
+ */
+typedef enum agent_log_unread { AGENT_LOG_PASS_BY, AGENT_LOG_FAIL } agent_log_unread;
+typedef bool agent_log_read_fn(void *user, uint32_t turn, const agent_event *e);
+int agent_log_read(agent_log *l, const char *session, agent_log_unread unread, agent_log_read_fn *fn,
+    void *user, base_err *err);
 
 /* The session as a page for a person (log_markdown.c), appended. */
 int agent_log_markdown(agent_log *l, const char *session, base_buf *out, base_err *err);

@@ -72,21 +72,16 @@ static void put_event(base_buf *out, const agent_event *e)
     }
 }
 
-static bool add_event(
-    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+static bool add_event(void *user, uint32_t turn, const agent_event *e)
 {
-    agent_event e;
-    agent_event_doc *doc = NULL;
     base_buf text = {0};
-    if (agent_event_read(json, n, &e, &doc, NULL)) return true; /* of a newer kvist */
-    put_event(&text, &e);
+    put_event(&text, e);
     if (text.len) base_utf8_sanitise(user, text.data, text.len, true);
     base_buf_free(&text);
-    agent_event_doc_free(doc);
     return true;
 }
 
 int agent_log_markdown(agent_log *log, const char *id, base_buf *out, base_err *err)
 {
-    return agent_log_events(log, id, add_event, out, err);
+    return agent_log_read(log, id, AGENT_LOG_PASS_BY, add_event, out, err);
 }
