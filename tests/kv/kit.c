@@ -3,11 +3,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/fs.h"
 #include "base/hash.h"
 #include "kit.h"
 #include "kv/core/state.h"
@@ -21,6 +23,30 @@ static void see(void *user, const kv_plan *p)
     s->evicted += p->evicted;
     for (uint32_t i = 0; i < p->n_runs; i++)
         s->by_reason[p->runs[i].reason] += p->runs[i].to - p->runs[i].from;
+}
+
+char kit_folder[64], kit_row_path[96];
+
+int kit_make_folder(void **state)
+{
+    snprintf(kit_folder, sizeof kit_folder, "/tmp/kvist-test-XXXXXX");
+    if (!mkdtemp(kit_folder)) return -1;
+    snprintf(kit_row_path, sizeof kit_row_path, "%s/s.rows", kit_folder);
+    return 0;
+}
+
+int kit_remove_folder(void **state)
+{
+    return base_fs_remove(kit_folder, NULL);
+}
+
+kv_session *kit_open_as(fake_model *m, uint32_t n_ctx, const kv_options *o)
+{
+    const kv_compute c = fake_compute(m, n_ctx);
+    kv_session *s = NULL;
+    base_err err = {0};
+    if (kv_session_new_over(&s, &c, o, NULL, &err)) fail_msg("%s", err.msg);
+    return s;
 }
 
 kv_session *kit_open(fake_model *m, const kv_options *o, kit_seen *log)

@@ -23,7 +23,14 @@ kv_session *kit_open(fake_model *m, const kv_options *o, kit_seen *log);
 /* No repair's rows but the policy's own; policy NULL: the usual one. */
 kv_session *kit_open_session(
     fake_model *m, uint32_t n_ctx, uint32_t budget, const char *policy, const kv_observer *observer);
+kv_session *kit_open_as(
+    fake_model *m, uint32_t n_ctx, const kv_options *o);    /* as the options say, of n_ctx tokens */
 model *kit_open_tiny(const tiny_gguf *spec, int n_threads); /* n_threads 0: the machine's */
+
+/* A test's own folder, and a row file in it: setup and teardown. */
+extern char kit_folder[64], kit_row_path[96];
+int kit_make_folder(void **state);
+int kit_remove_folder(void **state);
 
 void kit_make_ids(int32_t *ids, uint32_t n, uint32_t n_vocab, uint64_t seed);
 /* Ids of classes 0..n_classes-1 only: what a query of another class finds is then known. */

@@ -14,6 +14,7 @@
 
 #include "base/fs.h"
 #include "fake_compute.h"
+#include "kit.h"
 #include "kv/core/state.h"
 #include "kv/plan/plan.h"
 #include "kv/session.h"
@@ -55,23 +56,6 @@ static void append(kv_session *s, kv_origin origin, uint32_t turn, uint32_t n, u
     if (kv_session_append(s, &g, ids, n, NULL, NULL, &err)) fail_msg("%s", err.msg);
 }
 
-static char folder[64], path[96];
-
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/kvist-limits-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/rows", folder);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return base_fs_remove(folder, NULL);
-}
-
 static void test_limits__rows_on_disk_give_the_bits_of_rows_in_memory(void **state)
 {
     static const char *const host[] = {"host=.125", NULL};
@@ -80,7 +64,7 @@ static void test_limits__rows_on_disk_give_the_bits_of_rows_in_memory(void **sta
     seen log = {0}, other = {0};
     (void)state;
     kv_session *a = open_session(&m, "streaming-llm", NULL, NULL, &other),
-               *b = open_session(&m, "streaming-llm", host, path, &log);
+               *b = open_session(&m, "streaming-llm", host, kit_row_path, &log);
     append(a, KV_ORIGIN_TOOL, 1, 4000, 1);
     append(b, KV_ORIGIN_TOOL, 1, 4000, 1);
     uint32_t n_on_disk = 0;
@@ -111,7 +95,7 @@ static void test_limits__rows_given_up_are_told_and_never_come_back(void **state
     seen log = {0};
     kv_stats stats;
     (void)state;
-    kv_session *s = open_session(&m, "streaming-llm", disk, path, &log);
+    kv_session *s = open_session(&m, "streaming-llm", disk, kit_row_path, &log);
     append(s, KV_ORIGIN_TOOL, 1, 5000, 3);
     kv_session_get_stats(s, &stats);
     assert_true(log.lost > 0 && stats.lost == log.lost && log.n_pressure > 0);
@@ -127,7 +111,7 @@ static void test_limits__rows_given_up_are_told_and_never_come_back(void **state
     assert_int_equal(kv_session_compact(s, NULL), 0);
     kv_session_free(s);
     const kv_compute c = fake_compute(&m, CTX);
-    const kv_options o = {.budget = 800, .policy = "streaming-llm", .repair = -1, .row_file = path};
+    const kv_options o = {.budget = 800, .policy = "streaming-llm", .repair = -1, .row_file = kit_row_path};
     if (kv_session_resume_over(&s, &c, &o, NULL, &err)) fail_msg("%s", err.msg);
     kv_stats after;
     kv_session_get_stats(s, &after);
@@ -202,9 +186,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            test_limits__rows_on_disk_give_the_bits_of_rows_in_memory, set_up, tear_down),
+            test_limits__rows_on_disk_give_the_bits_of_rows_in_memory, kit_make_folder, kit_remove_folder),
         cmocka_unit_test_setup_teardown(
-            test_limits__rows_given_up_are_told_and_never_come_back, set_up, tear_down),
+            test_limits__rows_given_up_are_told_and_never_come_back, kit_make_folder, kit_remove_folder),
         cmocka_unit_test(test_limits__a_budget_changed_in_mid_session_is_a_plan),
         cmocka_unit_test(test_limits__a_request_asks_by_its_last_w_queries),
         cmocka_unit_test(test_limits__a_rewind_takes_back_what_the_cut_messages_asked),

@@ -25,35 +25,24 @@
 
 enum { CTX = 3000 };
 
-static char folder[64], row_path[96], manifest_path[128], prefix_path[96];
+static char manifest_path[128], prefix_path[96];
 
 static int make_folder(void **state)
 {
-    snprintf(folder, sizeof folder, "/tmp/kvist-test-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
-    snprintf(row_path, sizeof row_path, "%s/s.rows", folder);
-    snprintf(manifest_path, sizeof manifest_path, "%s.manifest", row_path);
-    snprintf(prefix_path, sizeof prefix_path, "%s/p.prefix", folder);
+    if (kit_make_folder(state)) return -1;
+    snprintf(manifest_path, sizeof manifest_path, "%s.manifest", kit_row_path);
+    snprintf(prefix_path, sizeof prefix_path, "%s/p.prefix", kit_folder);
     return 0;
-}
-
-static int remove_folder(void **state)
-{
-    return base_fs_remove(folder, NULL);
 }
 
 static kv_options options_with_file(uint32_t budget)
 {
-    return (kv_options){.budget = budget, .repair = -1, .row_file = row_path};
+    return (kv_options){.budget = budget, .repair = -1, .row_file = kit_row_path};
 }
 
 static kv_session *open_session(fake_model *m, const kv_options *o)
 {
-    const kv_compute c = fake_compute(m, CTX);
-    kv_session *s = NULL;
-    base_err err = {0};
-    if (kv_session_new_over(&s, &c, o, NULL, &err)) fail_msg("%s", err.msg);
-    return s;
+    return kit_open_as(m, CTX, o);
 }
 
 static void append(
@@ -171,7 +160,7 @@ static void test_snapshot__writes_only_new_rows(void **state)
     struct stat st;
     assert_int_equal(kv_session_save(s, NULL), 0);
     kv_session_get_stats(s, &a);
-    assert_int_equal(stat(row_path, &st), 0);
+    assert_int_equal(stat(kit_row_path, &st), 0);
     assert_int_equal(st.st_size, a.file_bytes);
     assert_int_equal(kv_session_save(s, NULL), 0);
     kv_session_get_stats(s, &b);
@@ -200,8 +189,8 @@ static void test_snapshot__a_crash_between_two_saves_keeps_the_first(void **stat
     kv_session *s = lived_session(&m, 3, NULL), *r = NULL;
     base_err err = {0};
     char old_manifest[160], rows[160], part[192];
-    snprintf(old_manifest, sizeof old_manifest, "%s/old", folder);
-    snprintf(rows, sizeof rows, "%s/rows", folder);
+    snprintf(old_manifest, sizeof old_manifest, "%s/old", kit_folder);
+    snprintf(rows, sizeof rows, "%s/rows", kit_folder);
     snprintf(part, sizeof part, "%s.tmp", manifest_path);
     assert_int_equal(kv_session_save(s, NULL), 0);
     const uint64_t want = fingerprint(s);
@@ -213,11 +202,11 @@ static void test_snapshot__a_crash_between_two_saves_keeps_the_first(void **stat
     append(s, KV_ORIGIN_TOOL, 2, ids, 100, NULL);
     assert_int_equal(kv_session_save(s, NULL), 0);
     kv_session_get_stats(s, &second);
-    copy_file(row_path, rows, SIZE_MAX);
+    copy_file(kit_row_path, rows, SIZE_MAX);
     kv_session_free(s);
     for (size_t size = first.file_bytes; size <= second.file_bytes;
          size += 1 + (second.file_bytes - first.file_bytes) / 7) {
-        copy_file(rows, row_path, size);
+        copy_file(rows, kit_row_path, size);
         copy_file(old_manifest, manifest_path, SIZE_MAX);
         copy_file(old_manifest, part, size % 4000); /* what a half-written temporary leaves */
         if (resume(&m, &r, &err)) fail_msg("%s", err.msg);
@@ -260,9 +249,9 @@ static void test_snapshot__a_full_disk_harms_nothing(void **state)
     kv_session_free(f);
     /* What was saved before is there; with room again the rest is saved too. */
     char rows[160], manifest[192];
-    snprintf(rows, sizeof rows, "%s/copy", folder);
+    snprintf(rows, sizeof rows, "%s/copy", kit_folder);
     snprintf(manifest, sizeof manifest, "%s.manifest", rows);
-    copy_file(row_path, rows, SIZE_MAX);
+    copy_file(kit_row_path, rows, SIZE_MAX);
     copy_file(manifest_path, manifest, SIZE_MAX);
     const kv_compute c = fake_compute(&m, CTX);
     if (kv_session_resume_over(
@@ -283,12 +272,12 @@ static void test_snapshot__damage_is_a_sentence(void **state)
     kv_session *s = lived_session(&m, 4, NULL), *r = NULL;
     base_err err = {0};
     char manifest[192], rows[160];
-    snprintf(manifest, sizeof manifest, "%s/m", folder);
-    snprintf(rows, sizeof rows, "%s/r", folder);
+    snprintf(manifest, sizeof manifest, "%s/m", kit_folder);
+    snprintf(rows, sizeof rows, "%s/r", kit_folder);
     assert_int_equal(kv_session_save(s, NULL), 0);
     kv_session_free(s);
     copy_file(manifest_path, manifest, SIZE_MAX);
-    copy_file(row_path, rows, SIZE_MAX);
+    copy_file(kit_row_path, rows, SIZE_MAX);
     struct stat sm, sr;
     assert_int_equal(stat(manifest, &sm), 0);
     assert_int_equal(stat(rows, &sr), 0);
@@ -299,7 +288,7 @@ static void test_snapshot__damage_is_a_sentence(void **state)
     }
     copy_file(manifest, manifest_path, SIZE_MAX);
     for (int64_t cut = 0; cut < sr.st_size; cut += 1 + cut / 2) {
-        copy_file(rows, row_path, (size_t)cut);
+        copy_file(rows, kit_row_path, (size_t)cut);
         assert_int_equal(resume(&m, &r, &err), BASE_E_FORMAT);
         assert_true(strlen(err.msg) > 10);
     }
@@ -311,8 +300,8 @@ static void test_snapshot__damage_is_a_sentence(void **state)
         b.data[k < 10 ? (size_t)k * 3 : test_below(&random, (uint32_t)b.len)] ^=
             (char)(1 << test_below(&random, 8));
         copy_file(manifest, manifest_path, SIZE_MAX);
-        copy_file(rows, row_path, SIZE_MAX);
-        assert_int_equal(base_fs_write(in_rows ? row_path : manifest_path, b.data, b.len, 0600, NULL), 0);
+        copy_file(rows, kit_row_path, SIZE_MAX);
+        assert_int_equal(base_fs_write(in_rows ? kit_row_path : manifest_path, b.data, b.len, 0600, NULL), 0);
         const int code = resume(&m, &r, &err);
         if (code == 0) { /* a row that a cut left behind, or the header's unused bytes: nobody reads them */
             assert_true(in_rows);
@@ -347,11 +336,11 @@ static void test_snapshot__many_rows_are_read_by_several_threads(void **state)
         kv_session_free(r);
     }
     base_buf b = {0};
-    assert_int_equal(base_fs_read(row_path, 1 << 30, &b, NULL), 0);
+    assert_int_equal(base_fs_read(kit_row_path, 1 << 30, &b, NULL), 0);
     const size_t header = b.len - (CTX - 100) * row;
     b.data[header + 1501 * row + 3] ^= 4;
     b.data[header + 2777 * row] ^= 1;
-    assert_int_equal(base_fs_write(row_path, b.data, b.len, 0600, NULL), 0);
+    assert_int_equal(base_fs_write(kit_row_path, b.data, b.len, 0600, NULL), 0);
     assert_int_equal(resume(&m, &r, &err), BASE_E_FORMAT);
     assert_non_null(strstr(err.msg, "the row of token 1501 is damaged"));
     base_buf_free(&b);
@@ -452,9 +441,9 @@ static void test_snapshot__the_longest_unused_rows_go_first(void **state)
     fake_model m = {0};
     base_err err = {0};
     char first[128], manifest[160];
-    snprintf(first, sizeof first, "%s/a", folder);
+    snprintf(first, sizeof first, "%s/a", kit_folder);
     assert_int_equal(mkdir(first, 0700), 0);
-    snprintf(first, sizeof first, "%s/a/rows", folder);
+    snprintf(first, sizeof first, "%s/a/rows", kit_folder);
     snprintf(manifest, sizeof manifest, "%s.manifest", first);
     kv_options o = options_with_file(0);
     o.row_file = first;
@@ -469,14 +458,14 @@ static void test_snapshot__the_longest_unused_rows_go_first(void **state)
     kv_session_get_stats(b, &stats);
     uint64_t left = 0;
     assert_int_equal(
-        kv_rowfile_trim(folder, stats.file_bytes, &left, &err), BASE_E_LIMIT); /* both are open */
-    assert_true(base_fs_exists(first) && base_fs_exists(row_path));
+        kv_rowfile_trim(kit_folder, stats.file_bytes, &left, &err), BASE_E_LIMIT); /* both are open */
+    assert_true(base_fs_exists(first) && base_fs_exists(kit_row_path));
     kv_session_free(a);
     kv_session_free(b);
-    assert_int_equal(kv_rowfile_trim(folder, stats.file_bytes, &left, &err), 0);
+    assert_int_equal(kv_rowfile_trim(kit_folder, stats.file_bytes, &left, &err), 0);
     assert_true(left == stats.file_bytes);
     assert_false(base_fs_exists(first) || base_fs_exists(manifest));
-    assert_true(base_fs_exists(row_path) && base_fs_exists(manifest_path));
+    assert_true(base_fs_exists(kit_row_path) && base_fs_exists(manifest_path));
     kv_session *r = NULL;
     if (resume(&m, &r, &err)) fail_msg("%s", err.msg);
     kv_session_free(r);
@@ -538,7 +527,7 @@ static void test_snapshot__a_logged_schedule_gives_the_state_again(void **state)
     kv_session_free(b);
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, kit_remove_folder)
 
 int main(void)
 {

@@ -20,30 +20,19 @@
 
 enum { CTX = 4000, PROMPT = 100, REQUEST = 60, ANSWER = 40, RESULT = 120 };
 
-static char folder[] = "/tmp/kvist-states-XXXXXX";
-static char row_path[64], prefix_path[64];
+static char prefix_path[96];
 
 static int make_folder(void **state)
 {
     setenv("KVIST_FAKE_STATES", "1", 1);
-    if (!mkdtemp(folder)) return -1;
-    snprintf(row_path, sizeof row_path, "%s/rows", folder);
-    snprintf(prefix_path, sizeof prefix_path, "%s/prefix", folder);
+    if (kit_make_folder(state)) return -1;
+    snprintf(prefix_path, sizeof prefix_path, "%s/prefix", kit_folder);
     return 0;
-}
-
-static int remove_folder(void **state)
-{
-    return base_fs_remove(folder, NULL);
 }
 
 static kv_session *open_session(fake_model *m, const kv_options *o)
 {
-    const kv_compute c = fake_compute(m, CTX);
-    kv_session *s;
-    base_err err = {0};
-    if (kv_session_new_over(&s, &c, o, NULL, &err)) fail_msg("%s", err.msg);
-    return s;
+    return kit_open_as(m, CTX, o);
 }
 
 static kv_stats stats_of(const kv_session *s)
@@ -157,7 +146,7 @@ static void test_states__a_cancelled_batch_leaves_the_state_before_it(void **sta
 static void test_states__a_resumed_session_computes_nothing_and_goes_back_as_far(void **state)
 {
     fake_model m = {.fail_after = -1};
-    const kv_options o = {.repair = -1, .row_file = row_path};
+    const kv_options o = {.repair = -1, .row_file = kit_row_path};
     const kv_compute c = fake_compute(&m, CTX);
     kv_session *s = open_session(&m, &o);
     uint32_t starts[5];
@@ -178,8 +167,8 @@ static void test_states__a_resumed_session_computes_nothing_and_goes_back_as_far
     assert_int_equal(stats_of(s).to_walk, 0);
     kv_session_free(s);
     /* A state that is not what was written is found. */
-    char path[80];
-    snprintf(path, sizeof path, "%s.states", row_path);
+    char path[128];
+    snprintf(path, sizeof path, "%s.states", kit_row_path);
     FILE *f = fopen(path, "r+b");
     assert_non_null(f);
     fputc(0x55, f);
@@ -275,7 +264,7 @@ static void test_states__a_real_models_bits_come_back(void **state)
     int32_t ids[900];
     float want[V], got[V], behind[V];
     base_err err = {0};
-    const kv_options o = {.repair = -1, .row_file = row_path};
+    const kv_options o = {.repair = -1, .row_file = kit_row_path};
     kit_make_ids(ids, 900, V, 3);
     if (kv_session_new(&s, m, &o, NULL, &err)) fail_msg("%s", err.msg);
     assert_int_equal(kv_session_new(&other, m, &(kv_options){.repair = -1}, NULL, NULL), 0);
@@ -353,5 +342,5 @@ int main(void)
         cmocka_unit_test(test_states__a_real_models_bits_come_back),
         cmocka_unit_test(test_states__a_real_model_evicts_and_goes_on),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_folder, kit_remove_folder);
 }

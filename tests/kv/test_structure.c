@@ -31,11 +31,7 @@ static kv_parameters parameters_of(const char *const *set)
 
 static kv_session *open_session(fake_model *m, const kv_options *o)
 {
-    const kv_compute c = fake_compute(m, CTX);
-    kv_session *s = NULL;
-    base_err err = {0};
-    if (kv_session_new_over(&s, &c, o, NULL, &err)) fail_msg("%s", err.msg);
-    return s;
+    return kit_open_as(m, CTX, o);
 }
 
 static void append(kv_session *s, kv_segment g, const int32_t *ids, uint32_t n, float *logits)

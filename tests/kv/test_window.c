@@ -19,23 +19,6 @@
 
 enum { WINDOW = 100, BUDGET = 800, N = 3000, WINDOWED = FAKE_HEADS_KV };
 
-static char folder[64], path[96];
-
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/kvist-window-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/rows", folder);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return base_fs_remove(folder, NULL);
-}
-
 static void append(kv_session *s, kv_origin origin, uint32_t turn, uint32_t n, uint64_t seed)
 {
     int32_t ids[N];
@@ -139,7 +122,7 @@ static void test_window__plans_of_older_versions_are_applied_and_resumed(void **
     fake_model m = {.window = WINDOW};
     kv_stats stats;
     (void)state;
-    kv_session *s = kit_open(&m, &(kv_options){.budget = 2000, .row_file = path}, NULL);
+    kv_session *s = kit_open(&m, &(kv_options){.budget = 2000, .row_file = kit_row_path}, NULL);
     append(s, KV_ORIGIN_TOOL, 1, 700, 2);
     kv_session_get_stats(s, &stats);
     kv_plan *old = kv_plan_new(stats.epoch, KV_CAUSE_EVICT, 700, FAKE_LANES);
@@ -152,7 +135,7 @@ static void test_window__plans_of_older_versions_are_applied_and_resumed(void **
     assert_int_equal(kv_session_save(s, NULL), 0);
     kv_session_free(s);
     const kv_compute c = fake_compute(&m, KIT_CTX);
-    const kv_options o = {.budget = 2000, .row_file = path, .repair = -1};
+    const kv_options o = {.budget = 2000, .row_file = kit_row_path, .repair = -1};
     base_err err = {0};
     if (kv_session_resume_over(&s, &c, &o, NULL, &err)) fail_msg("%s", err.msg);
     for (uint32_t lane = 0; lane < FAKE_LANES; lane++) assert_int_equal(active_in(s, lane, 0, 720), 700);
@@ -176,7 +159,8 @@ static void test_window__rows_behind_it_lie_on_disk_and_are_read_after_a_rewind(
     kv_session *const both[] = {
         kit_open(&m, &(kv_options){.budget = BUDGET, .policy = "streaming-llm"}, NULL),
         kit_open(&m,
-            &(kv_options){.budget = BUDGET, .policy = "streaming-llm", .set = host, .row_file = path}, NULL)};
+            &(kv_options){.budget = BUDGET, .policy = "streaming-llm", .set = host, .row_file = kit_row_path},
+            NULL)};
     float *const logits[] = {want, got};
     for (int i = 0; i < 2; i++) {
         append(both[i], KV_ORIGIN_TOOL, 1, N, 7);
@@ -257,7 +241,7 @@ static void test_window__rows_behind_it_take_no_memory(void **state)
     kit_make_ids(ids, LONG, TINY_GGUF_VOCAB, 9);
     for (int i = 0; i < 2; i++) {
         kv_session *s = NULL, *fork = NULL;
-        const kv_options o = {.budget = 900, .repair = 40, .row_file = i ? path : NULL};
+        const kv_options o = {.budget = 900, .repair = 40, .row_file = i ? kit_row_path : NULL};
         const size_t before = anonymous_bytes();
         assert_int_equal(kv_session_new(&s, m, &o, NULL, NULL), 0);
         kit_append(s, KV_ORIGIN_TOOL, 1, ids, 512, NULL);
@@ -314,11 +298,12 @@ int main(void)
         cmocka_unit_test(test_window__a_repair_by_lanes_leaves_it_out_too),
         cmocka_unit_test(test_window__evicting_by_hand_spares_it_and_dropping_does_not),
         cmocka_unit_test_setup_teardown(
-            test_window__plans_of_older_versions_are_applied_and_resumed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            test_window__rows_behind_it_lie_on_disk_and_are_read_after_a_rewind, set_up, tear_down),
+            test_window__plans_of_older_versions_are_applied_and_resumed, kit_make_folder, kit_remove_folder),
+        cmocka_unit_test_setup_teardown(test_window__rows_behind_it_lie_on_disk_and_are_read_after_a_rewind,
+            kit_make_folder, kit_remove_folder),
         cmocka_unit_test(test_window__rows_given_up_leave_its_lists),
-        cmocka_unit_test_setup_teardown(test_window__rows_behind_it_take_no_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_window__rows_behind_it_take_no_memory, kit_make_folder, kit_remove_folder),
         cmocka_unit_test(test_window__where_every_layer_has_one_all_lanes_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
