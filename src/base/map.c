@@ -13,6 +13,10 @@
 
 #include "base/mem.h"
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* Linux 5.14; headers may be older */
+#endif
+
 enum { MAX_GUARDED = 64 }; /* a model may come in parts; later ones are mapped without a guard */
 
 /* What the handler may look at. */
@@ -120,6 +124,13 @@ const uint8_t *base_map_bytes(const base_map *m)
 void base_map_read_apart(base_map *m)
 {
     madvise(m->bytes, m->n, MADV_RANDOM); /* an advice: nothing is wrong without it */
+}
+
+void base_map_read_all(const void *bytes, size_t n)
+{
+    const uintptr_t from = (uintptr_t)bytes & ~(page_bytes - 1);
+    /* Fails on old systems and behind a cut file's end: then they are found as they are read. */
+    madvise((void *)from, (uintptr_t)bytes + n - from, MADV_POPULATE_READ);
 }
 
 bool base_map_is_cut(const base_map *m)

@@ -26,6 +26,9 @@ const uint8_t *base_map_bytes(const base_map *m);
 /* What is read from now on lies apart: of a missing page the system reads that page alone, not those around it too. */
 void base_map_read_apart(base_map *m);
 
+/* These bytes of a map are all read next: their pages are found at once, not one fault after another. */
+void base_map_read_all(const void *bytes, size_t n);
+
 /* Bytes that the file no longer had were read so far: they were zeros. Cheap. */
 bool base_map_is_cut(const base_map *m);
 

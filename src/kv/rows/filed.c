@@ -249,6 +249,7 @@ bool kv_filed_is_checked(const kv_filed *f, uint32_t lane, uint32_t row)
 const uint8_t *kv_filed_sketch(kv_filed *f)
 {
     if (f->sketch && !f->is_sketch_sure) {
+        base_map_read_all(f->sketch, model_sketch_bytes(f->shape.n_sketched, f->shape.rows.head_dim));
         f->is_sketch_sure = hash_sketch(&f->shape, f->sketch) == f->sketch_hash;
         if (!f->is_sketch_sure) f->sketch = NULL;
     }
