@@ -117,6 +117,7 @@ static bool add_rules(const tool_sandbox_plan *p)
         return good;
     }
     good = good && add_rule(p->ruleset, "/", look, true) && add_rule(p->ruleset, "/dev/shm", all, true) &&
+           add_rule(p->ruleset, "/tmp", all, true) &&
            add_rule(p->ruleset, "/dev/pts", device | FS_READ_DIR, true);
     for (size_t i = 0; good && i < p->views.n; i++)
         if (p->views.all[i].kind >= TOOL_VIEW_LAYER)
@@ -439,8 +440,7 @@ static bool mount_devices(const tool_sandbox_plan *p)
 {
     static const char *const links[][2] = {{"/proc/self/fd", "dev/fd"}, {"/proc/self/fd/0", "dev/stdin"},
         {"/proc/self/fd/1", "dev/stdout"}, {"/proc/self/fd/2", "dev/stderr"}, {"pts/ptmx", "dev/ptmx"}};
-    static const char *const folders[] = {
-        "dev", "dev/pts", "dev/shm", "proc", "tmp", "run", "var", "var/tmp"};
+    static const char *const folders[] = {"dev", "dev/pts", "dev/shm", "proc", "run", "var", "var/tmp"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) mkdir(folders[i], 0755);
     for (size_t i = 0; i < N_DEVICES; i++) {
         close(open(devices[i] + 1, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
@@ -513,6 +513,8 @@ static const char *enter_mounts(const tool_sandbox_plan *p)
     const char *step = NULL;
     if (enter_namespace(p->needs_user && !p->use_pids, p->uid_map, p->gid_map)) return "mount namespace";
     if (mount_memory(p->stage, "mode=0755,size=16m") || chdir(p->stage)) return "a root of its own";
+    /* tmpfile() and many tests know no TMPDIR. What of the tree's way lies below it is put on top. */
+    if (mkdir("tmp", 0755) || mount_memory("tmp", "mode=1777,size=256m")) return "a /tmp of its own";
     for (size_t i = 0; i < p->views.n && !step; i++) step = mount_view(p, &p->views.all[i], p->places[i]);
     if (step) return step;
     if (chdir(p->stage) || !mount_devices(p)) return "a /dev of its own";
@@ -522,7 +524,7 @@ static const char *enter_mounts(const tool_sandbox_plan *p)
     for (size_t i = 0; i < p->views.n; i++)
         if (p->views.all[i].kind >= TOOL_VIEW_LAYER && set_read_only(p->views.all[i].path, false, 0))
             return "the tree's mount";
-    if (set_read_only("/dev/shm", false, 0)) return "tmp's mount";
+    if (set_read_only("/dev/shm", false, 0) || set_read_only("/tmp", false, 0)) return "tmp's mount";
     for (char **path = p->own; path && *path; path++)
         if (mount(*path, *path, NULL, MS_BIND | MS_REC, NULL)) return "protecting .git";
     for (char **path = p->read_only; *path; path++)
