@@ -75,6 +75,38 @@ static void test_reading__the_likeliest_operation_is_done(void **state)
     }
 }
 
+/* What is said besides of the old place, or of comments, is done where the operation was read from other words. */
+static void test_reading__what_is_said_besides_stays(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request, *likely, *file, *has;
+    } cases[] = {
+        {"strip would be better off in words.py. Importing it from page has to go on working.",
+            "move(strip, words.py)", "page.py", "from words import strip  # noqa: F401\n"},
+        {"strip -> trim everywhere, in the comments too", "rename(strip, trim)", "page.py",
+            "# trim, or not\n"},
+        {"strip -> trim everywhere", "rename(strip, trim)", "page.py", "# strip, or not\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("page.py", "# strip, or not\nx = 1\n\n\ndef strip(s):\n    return s\n");
+        put_file("words.py", "y = 1\n");
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script,
+            "opens 1\nlikely %s\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            cases[i].likely);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        char *now = get_file(cases[i].file);
+        if (!strstr(now, cases[i].has)) fail_msg("%s\n%s\n%s", cases[i].request, now, h.json.data);
+        free(now);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 /* An operation that leads other work by little is left: the model works on the request. */
 static void test_reading__an_operation_has_to_lead(void **state)
 {
@@ -183,6 +215,7 @@ int main(void)
     find_grammars();
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_reading__the_likeliest_operation_is_done),
+        TEST_CASE(test_reading__what_is_said_besides_stays),
         TEST_CASE(test_reading__an_operation_has_to_lead),
         TEST_CASE(test_reading__what_is_said_is_not_weighed),
         TEST_CASE(test_reading__a_definition_is_not_what_is_meant),

@@ -97,6 +97,8 @@ bool agent__asks_for_text(const char *request);
 void agent__put_text_words(const char *request, base_buf *json);
 /* The same of a move's: "keep": true where what goes is to be found in the old place too. */
 void agent__put_keep_words(const char *request, base_buf *json);
+/* What a request was read as, with what it says of comments and of the old place besides; the caller frees. */
+char *agent__say_besides(const char *request, const char *meaning);
 /* The word is a definition of the tree. */
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w);
 /*

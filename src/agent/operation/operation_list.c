@@ -68,6 +68,17 @@ void agent__put_keep_words(const char *request, base_buf *json)
     if (keeps_old_place(request)) base_buf_puts(json, ", \"keep\": true");
 }
 
+char *agent__say_besides(const char *request, const char *meaning)
+{
+    base_buf out = {0};
+    base_buf_puts(&out, meaning);
+    if (agent__has_word(meaning, "move") && keeps_old_place(request))
+        base_buf_puts(&out, ". Importing it from there has to go on working.");
+    if (agent__has_word(meaning, "rename") && speaks_of_text(request))
+        base_buf_puts(&out, leaves_text(request) ? ". Leave the comments." : ". Also in comments and docs.");
+    return base_buf_take(&out);
+}
+
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w)
 {
     char *name = agent__copy_word(text, w);

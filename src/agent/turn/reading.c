@@ -250,7 +250,7 @@ int agent__read_meaning(agent *a, const char *request, char **ret, base_err *err
     const agent_reading *best = !rc && r.n ? choose(&r, lead) : NULL;
     if (best) tell(a, &r, best);
     if (best && best->meaning)
-        *ret = base_xstrdup(best->meaning);
+        *ret = agent__say_besides(request, best->meaning);
     else if (best)
         a->read_as = best->kind == AGENT_READ_ANSWER ? AGENT_READ_AS_ANSWER : AGENT_READ_AS_CHANGE;
     agent__readings_free(&r);
