@@ -236,12 +236,13 @@ static void test_new_test__of_c_makes_what_its_subject_is_given(void **state)
         "typedef struct bag { int n; } bag;\nbag *bag_new(int n);\nvoid bag_put(bag *b, const char *s);\nint bag_len(const bag *b);\n");
     put_file("bag.c",
         "#include \"bag.h\"\n\nvoid bag_put(bag *b, const char *s)\n{\n    b->n++;\n}\n\nint bag_len(const bag *b)\n{\n    return b->n;\n}\n");
-    put_file("test_bag.c", "#include \"bag.h\"\n\n"
-                           "void Test_bag_put(Case *c)\n{\n"
-                           "    int i;\n    bag *b;\n\n"
-                           "    /* NULL */\n    bag_put(0, 0);\n"
-                           "    b = bag_new(3);\n    AssertNotNull(c, b);\n"
-                           "    for (i = 0; i < 2; i++)\n        bag_put(b, \"x\");\n}\n");
+    put_file("test_bag.c",
+        "#include \"bag.h\"\n\n"
+        "void Test_bag_put(Case *c)\n{\n"
+        "    int i;\n    bag *b;\n\n"
+        "    /* NULL */\n    bag_put(0, 0);\n"
+        "    b = bag_new(3);\n    AssertNotNull(c, b);\n"
+        "    for (i = 0; i < 2; i++)\n        bag_put(b, \"x\");\n    bag_put(b, 0);\n    bag_del(b);\n}\n");
     host h = new_host();
     agent_session *s = open_session(&h,
         "answer <<X\n    AssertInt(c, 0, bag_len(b));\n}\n```\nX\n" ADDED ADDED, AGENT_MODE_ALL, NULL, false);
@@ -252,6 +253,7 @@ static void test_new_test__of_c_makes_what_its_subject_is_given(void **state)
             "void Test_bag_len(Case *c)\n{\n    bag *b;\n\n    b = bag_new(3);\n    AssertNotNull(c, b);\n"
             "    AssertInt(c, 0, bag_len(b));\n}\n"))
         fail_msg("%s\n%s", tests, h.json.data);
+    assert_true(told(&h, "and calls bag_len. It ends with bag_del(b);"));
     free(tests);
     agent_session_close(s);
     free_host(&h);

@@ -22,6 +22,7 @@ typedef struct neighbour {
     base_buf text;                /* of the file */
     char *begins;                 /* how a new test goes on behind its name; NULL: not known */
     char *setup;                  /* lines that make what the subject is given; NULL: not known */
+    char *ends;                   /* the statement that takes it apart again; NULL: not known */
     size_t from, to;              /* bytes of the test, whole lines, as many as are shown */
     uint32_t line_end;
 } neighbour;
@@ -34,6 +35,7 @@ static void neighbour_free(neighbour *e)
     free(e->test);
     free(e->begins);
     free(e->setup);
+    free(e->ends);
     base_buf_free(&e->text);
 }
 
@@ -157,6 +159,7 @@ static int show_example(agent *a, const neighbour *e, const code_definition *d, 
     else
         base_buf_printf(&behind, "\n\nThe new test goes into %s, beside %s, and calls %s.", e->path, d->name,
             plain_subject(e));
+    if (!rows && e->ends) base_buf_printf(&behind, " It ends with %s", e->ends);
     /* The request stands far above by now, and this test in view: it would be written once more. */
     if (!rows && a->asked.n_changed)
         base_buf_printf(&behind, " It tests what was changed for this request: %s", request);
@@ -213,7 +216,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     if (a->asked.test && find_example(a, request, &e)) {
         code_file *f = code_parse(tool_workspace_grammars(a->workspace), e.path, e.text.data, e.text.len);
         const code_definition *d = agent__nearest_test(
-            a, f, e.path, &e.text, e.test, e.subject, e.subject_path, &e.begins, &e.setup);
+            a, f, e.path, &e.text, e.test, e.subject, e.subject_path, &e.begins, &e.setup, &e.ends);
         const bool is_test = d && agent__is_test_definition(d, e.path, &e.text);
         if (is_test) rc = agent__append_call_test(a, e.path, &e.text, d, plain_subject(&e), request, err);
         if (!rc && !t->path && is_test)

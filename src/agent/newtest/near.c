@@ -138,7 +138,7 @@ static char *opening_like(
 
 const code_definition *agent__nearest_test(const agent *a, const code_file *f, const char *path,
     const base_buf *text, const char *name, const char *subject_name, const char *subject_path,
-    char **ret_opening, char **ret_setup)
+    char **ret_opening, char **ret_setup, char **ret_end)
 {
     const code_definition *best = NULL;
     unsigned most = 0;
@@ -168,7 +168,7 @@ const code_definition *agent__nearest_test(const agent *a, const code_file *f, c
         most = near > most ? near : most;
         free(opening);
     }
-    *ret_setup = agent__find_setup(&s.text, s.d, path, f, text, best);
+    *ret_setup = agent__find_setup(&s.text, s.d, path, f, text, best, ret_end);
     subject_free(&s);
     return best;
 }

@@ -124,20 +124,21 @@ void agent__tell_mutant(const base_buf *text, const agent_mutant *m, base_buf *o
 /* --- setup.c --- */
 /*
  * The lines with which the nearest test of a file of C or Go, else its first one that does, makes an object of a type that the subject
- * d is given: "    dictionary *dic;\n\n    dic = dictionary_new(1);\n". The caller frees; NULL: none does. Pure.
+ * d is given: "    dictionary *dic;\n\n    dic = dictionary_new(1);\n". The caller frees; NULL: none does. *ret_end (heap): the
+ * statement with which that test of C takes it apart again; NULL. Pure.
  */
 char *agent__find_setup(const base_buf *subject, const code_definition *d, const char *path,
-    const code_file *f, const base_buf *tests, const code_definition *nearest);
+    const code_file *f, const base_buf *tests, const code_definition *nearest, char **ret_end);
 
 /* --- near.c --- */
 /*
  * The definition called `name` (NULL: the test that calls most of what is near to the subject, of several the last) in
  * the file of tests; NULL: there is none. *ret_opening (heap): how a new test of it goes on behind its name, up to the subject's
- * arguments; NULL: the model begins it. *ret_setup (heap): agent__find_setup.
+ * arguments; NULL: the model begins it. *ret_setup, *ret_end (heap): agent__find_setup.
  */
 const code_definition *agent__nearest_test(const agent *a, const code_file *f, const char *path,
     const base_buf *text, const char *name, const char *subject, const char *subject_path, char **ret_opening,
-    char **ret_setup);
+    char **ret_setup, char **ret_end);
 
 /* --- told.c --- */
 /*

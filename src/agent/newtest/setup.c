@@ -116,8 +116,25 @@ static bool next_at_depth(const base_buf *text, size_t *at, size_t to, size_t de
     return false;
 }
 
-static void put_setup_c(
-    const base_buf *text, size_t from, size_t to, const char *types, size_t depth, base_buf *out)
+/* "free_it(name);": the last statement of the test, where it takes the object apart again. */
+static void put_end(const base_buf *text, size_t from, size_t to, size_t depth, base_str name, base_buf *out)
+{
+    line l;
+    for (size_t at = from; next_at_depth(text, &at, to, depth, &l);) {
+        size_t word, end, given, behind;
+        size_t pos = l.word;
+        const bool is_call = code_next_identifier(text->data, l.to, &pos, &word, &end) && word == l.word &&
+                             text->data[end] == '(' &&
+                             code_next_identifier(text->data, l.to, &pos, &given, &behind) &&
+                             behind - given == name.len && !memcmp(text->data + given, name.ptr, name.len) &&
+                             l.to - behind == 2 && !memcmp(text->data + behind, ");", 2);
+        if (is_call) base_buf_clear(out);
+        if (is_call) base_buf_add(out, text->data + l.word, l.to - l.word);
+    }
+}
+
+static void put_setup_c(const base_buf *text, size_t from, size_t to, const char *types, size_t depth,
+    base_buf *out, base_buf *end)
 {
     line l, made;
     base_str name;
@@ -135,13 +152,14 @@ static void put_setup_c(
         next = made.to + 1;
         if (read_line(text, next, to, &made) && made.to > made.word && asserts(text, &made, name))
             put_line(text, &made, out);
+        put_end(text, next, to, depth, name, end);
         return;
     }
 }
 
 /* "l, err := New(128)" with the check of its error behind it */
-static void put_setup_go(
-    const base_buf *text, size_t from, size_t to, const char *types, size_t depth, base_buf *out)
+static void put_setup_go(const base_buf *text, size_t from, size_t to, const char *types, size_t depth,
+    base_buf *out, base_buf *end)
 {
     line l, check;
     size_t at = from;
@@ -180,8 +198,8 @@ static void put_types(const base_buf *text, size_t from, size_t to, base_buf *ou
     }
 }
 
-static void put_from(
-    const base_buf *tests, const code_definition *d, const char *types, bool is_go, base_buf *out)
+static void put_from(const base_buf *tests, const code_definition *d, const char *types, bool is_go,
+    base_buf *out, base_buf *end)
 {
     const size_t to = d->to < tests->len ? d->to : tests->len;
     const char *brace = d->name_from < to ? memchr(tests->data + d->name_from, '{', to - d->name_from) : NULL;
@@ -191,22 +209,26 @@ static void put_from(
     const size_t from = (size_t)(begin - tests->data) + 1;
     size_t at = from;
     while (read_line(tests, at, to, &first) && first.word == first.to) at = first.to + 1;
-    if (at < to) (is_go ? put_setup_go : put_setup_c)(tests, from, to, types, first.word - first.from, out);
+    if (at < to)
+        (is_go ? put_setup_go : put_setup_c)(tests, from, to, types, first.word - first.from, out, end);
 }
 
 char *agent__find_setup(const base_buf *subject, const code_definition *d, const char *path,
-    const code_file *f, const base_buf *tests, const code_definition *nearest)
+    const code_file *f, const base_buf *tests, const code_definition *nearest, char **ret_end)
 {
     const bool is_go = base_ends_with(path, ".go");
-    base_buf types = {0}, out = {0};
+    base_buf types = {0}, out = {0}, ends = {0};
+    *ret_end = NULL;
     if (!d || !nearest || (!is_go && !base_ends_with(path, ".c"))) return NULL;
     const size_t head = is_go ? d->from : d->name_from + strlen(d->name),
                  end = d->body_from < subject->len ? d->body_from : 0;
     if (end > head) put_types(subject, head, end, &types);
-    if (types.len) put_from(tests, nearest, types.data, is_go, &out);
+    if (types.len) put_from(tests, nearest, types.data, is_go, &out, &ends);
     for (uint32_t i = 0; i < f->n_definitions && types.len && !out.len; i++)
         if (agent__is_test_definition(&f->definitions[i], path, tests))
-            put_from(tests, &f->definitions[i], types.data, is_go, &out);
+            put_from(tests, &f->definitions[i], types.data, is_go, &out, &ends);
     base_buf_free(&types);
+    if (ends.len) *ret_end = base_buf_take(&ends);
+    base_buf_free(&ends);
     return out.len ? base_buf_take(&out) : NULL;
 }
