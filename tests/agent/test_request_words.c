@@ -197,6 +197,11 @@ static void test_request_words__a_question_is_known(void **state)
         {"Could we go with g instead of f?", false}, {"Why not g instead of f?", false},
         {"why don't we call f g", false}, {"what guesses the command is misnamed, g is correct", false},
         {"When f is called it should drop the old ones first", false}, {"f could do without x", false},
+        {"f has no doc for an empty list. What does it give then?", true},
+        {"decode crashes on an empty file.\nWhy?", true}, {"f was renamed. Is it called g now?", true},
+        {"Rename f to g. Is there a test?", false}, {"f is too long. What about g?", false},
+        {"f gives None. Is there a way to get a list?", false},
+        {"f crashes on None. Can you mend it?", false}, {"f should give a list. Does it?", false},
         {"", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (agent__asks_question(cases[i].request) != cases[i].is_question) fail_msg("%s", cases[i].request);

@@ -144,6 +144,33 @@ static bool begins_with_clause(const char *from)
                    agent__has_any_word(from, ordering)));
 }
 
+/* Where the request's last sentence begins. */
+static size_t find_last_sentence(const char *request, size_t n)
+{
+    size_t at = n ? n - 1 : 0;
+    while (at > 0 && !(strchr(" \t\n", request[at]) && strchr(".!?\n", request[at - 1]))) at--;
+    return at;
+}
+
+/* "f has no doc for an empty list. What does it give then?": said first, asked then, and nothing is ordered. */
+static bool ends_with_question(const char *request, size_t n)
+{
+    static const char *const asking[] = {
+        "why", "how", "where", "who", "what", "which", "does", "did", "do", "is", "are", NULL};
+    static const char *const proposing[] = {"why not", "why don", "how about", "what about", "what if",
+        "is it possible", "is there a", "is there any"};
+    const size_t last = find_last_sentence(request, n);
+    agent_word first;
+    if (!last || request[n - 1] != '?' || !agent__next_word(request, last, &first)) return false;
+    for (size_t i = 0; i < sizeof proposing / sizeof *proposing; i++)
+        if (!strncasecmp(request + first.from, proposing[i], strlen(proposing[i]))) return false;
+    char said[256];
+    const size_t n_said = last < sizeof said ? last : sizeof said - 1;
+    memcpy(said, request, n_said);
+    said[n_said] = '\0';
+    return agent__is_any_word(request, first, asking) && last < sizeof said && !agent_asks_for_change(said);
+}
+
 bool agent__asks_question(const char *request)
 {
     static const char *const asking[] = {"why", "how", "where", "who", "whom", "whose", "does", "did",
@@ -158,7 +185,7 @@ bool agent__asks_question(const char *request)
     for (size_t i = 0; i < sizeof proposing / sizeof *proposing; i++)
         if (!strncasecmp(request + from, proposing[i], strlen(proposing[i]))) return false;
     return agent__next_word(request, 0, &first) &&
-           (agent__is_any_word(request, first, asking) ||
+           (agent__is_any_word(request, first, asking) || ends_with_question(request, n) ||
                (n && request[n - 1] == '?' && agent__is_any_word(request, first, with_mark)));
 }
 
