@@ -8,6 +8,26 @@
 
 #ifdef KVIST_HAVE_TREE_SITTER
 
+/*
+ * Does the list that begins at byte `to` belong to the name that ends at byte `at`? "f = (a) =>" and "f = function(a)" give the name
+ * a function; behind any other sign of a statement the list is another's.
+ */
+static bool belongs(const char *text, uint32_t at, uint32_t to)
+{
+    static const char *const functions[] = {"async", "function"};
+    uint32_t k = at;
+    while (k < to && !strchr("{};=", text[k])) k++;
+    if (k == to) return true;
+    if (text[k++] != '=') return false;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        while (k < to && strchr(" \t\r\n", text[k])) k++;
+        const uint32_t n = (uint32_t)strlen(functions[i]);
+        if (k + n <= to && !memcmp(text + k, functions[i], n)) k += n;
+    }
+    while (k < to && strchr(" *\t\r\n", text[k])) k++;
+    return k == to;
+}
+
 bool code_items(
     code_grammars *g, const char *path, const char *text, size_t n, uint32_t at, code_item_list *ret)
 {
@@ -20,9 +40,7 @@ bool code_items(
     uint32_t found = UINT32_MAX;
     for (uint32_t i = 0; i < t->n && found == UINT32_MAX; i++)
         if (t->nodes[i].from >= at && code_node_is_one(t, i, lists)) found = i;
-    bool is_near = found != UINT32_MAX;
-    for (uint32_t k = at; is_near && k < t->nodes[found].from; k++)
-        is_near = text[k] != '{' && text[k] != ';' && text[k] != '}' && text[k] != '=';
+    bool is_near = found != UINT32_MAX && belongs(text, at, t->nodes[found].from);
     if (is_near && (text[t->nodes[found].from] != '(' || t->nodes[found].to < t->nodes[found].from + 2))
         is_near = false;
     if (is_near) {

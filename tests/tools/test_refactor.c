@@ -365,7 +365,21 @@ static void test_refactor__an_order_keeps_what_each_parameter_gets(void **state)
         "function f(a, b, c) {\n  return a;\n}\n\n"
         "f(1);\nf(1, 2);\nf(1, 2, 3);\n");
     tree_put(&t, "g.py", "def g(a, b=1):\n    return a\n");
+    tree_put(&t, "arrow.js",
+        "const pick = (list, at) => list[at];\n"
+        "const cut = async function(text, n) {\n  return text.slice(n);\n};\n"
+        "const sum = (1 + 2) * pick([3], 0);\n"
+        "cut('abc', sum);\n");
     tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"pick\",\"parameter\":\"2,1\"}", TOOL_OK));
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"cut\",\"parameter\":\"2,1\"}", TOOL_OK));
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"sum\",\"parameter\":\"2,1\"}", TOOL_REFUSED,
+        "no function");
+    expect(&t, "arrow.js",
+        "const pick = (at, list) => list[at];\n"
+        "const cut = async function(n, text) {\n  return text.slice(n);\n};\n"
+        "const sum = (1 + 2) * pick(0, [3]);\n"
+        "cut(sum, 'abc');\n");
     char *said = refactor_with(&t,
         "{\"operation\":\"signature\",\"name\":\"run\",\"parameter\":\"verbose=False\",\"at\":3}", TOOL_OK);
     assert_contains(said, "Left, look at them: k.py:9");
