@@ -58,7 +58,7 @@ typedef struct agent_function {
     size_t n;
     char (*parameters)[REFACTOR_NAME_BYTES];
 } agent_function;
-/* false: the tree has no such function with a list of parameters, or only in its tests. */
+/* One of the tests only where there is no other. false: the tree has no such function with a list of parameters. */
 bool agent__look_up_function(const agent *a, const char *name, agent_function *ret);
 void agent__function_free(agent_function *f);
 /*

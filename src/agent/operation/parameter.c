@@ -21,11 +21,11 @@ void agent__function_free(agent_function *f)
     *f = (agent_function){0};
 }
 
-/* The definition of that place; false: it has no list of parameters, or is one of the tests. */
+/* The definition of that place; false: it has no list of parameters. */
 static bool read_function(const agent *a, const char *name, const code_place *p, agent_function *ret)
 {
     *ret = (agent_function){0};
-    if (p->is_declaration || code_path_is_test(p->path)) return false;
+    if (p->is_declaration) return false;
     ret->parameters = base_xcalloc(REFACTOR_MAX_ITEMS, REFACTOR_NAME_BYTES);
     ret->n =
         refactor_parameters(a->workspace, p->path, code_last_name(name), p->from, p->to, ret->parameters);
@@ -39,16 +39,20 @@ static bool read_function(const agent *a, const char *name, const code_place *p,
 /* Does the request speak of this one? */
 typedef bool meets(const agent_function *f, const void *ctx);
 
-/* Of the tree's functions of that name the one that meets it. false: none does. */
+/* Of the tree's functions of that name the one that meets it; one of the tests where there is no other. false: none does. */
 static bool look_up(const agent *a, const char *name, meets *is_it, const void *ctx, agent_function *ret)
 {
     code_place *places = NULL;
     const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
     uint32_t n_found = 0, n_met = 0;
+    bool is_in_tests = true; /* all of them */
     *ret = (agent_function){0};
+    for (uint32_t i = 0; i < n; i++)
+        is_in_tests &= places[i].is_declaration || code_path_is_test(places[i].path);
     for (uint32_t i = 0; i < n; i++) {
         agent_function f;
-        n_found += !places[i].is_declaration && !code_path_is_test(places[i].path);
+        if (!is_in_tests && code_path_is_test(places[i].path)) continue;
+        n_found += !places[i].is_declaration;
         if (!read_function(a, name, &places[i], &f)) continue;
         const bool is_met = !is_it || is_it(&f, ctx);
         n_met += is_met;

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "code/code.h"
 
-enum { MAX_PARAMETERS = 8, MOST_WITH_PARAMETERS = 4 };
+enum { MAX_PARAMETERS = 8, MOST_WITH_PARAMETERS = 6 };
 
 /* How each is called in the examples, and said where the program takes it; NULL: the request stands as it is. */
 static const struct form {
@@ -94,9 +94,9 @@ static agent_reading *may_mean(finding *f, agent_reading_kind kind, ...)
     return &r->all[r->n++];
 }
 
-static void sign(const finding *f, agent_reading *one, const read_name *about, unsigned unnamed)
+static void sign(const finding *f, agent_reading *one, read_slots slots)
 {
-    if (one) agent__sign_reading(f->a, &f->n, &f->w, about, unnamed, one);
+    if (one) agent__sign_reading(f->a, &f->n, &f->w, &slots, one);
 }
 
 /* "Give f and g the pre_ prefix": both get names that begin so. */
@@ -112,13 +112,14 @@ static void add_prefix_readings(finding *f)
     for (size_t i = 0; i < n->n_known && i < READ_MOST_NAMES && prefix; i++) {
         if (n->known[i].rank >= 0) continue;
         base_buf_printf(&made[i], "%s%s", prefix, code_last_name(n->known[i].text));
-        sign(f, may_mean(f, AGENT_READ_RENAME, n->known[i].text, made[i].data), &n->known[i], 0);
+        sign(f, may_mean(f, AGENT_READ_RENAME, n->known[i].text, made[i].data),
+            (read_slots){.about = &n->known[i]});
         for (size_t k = 0; k < i; k++)
             if (made[k].len)
                 sign(f,
                     may_mean(f, AGENT_READ_RENAME_BOTH, n->known[k].text, made[k].data, n->known[i].text,
                         made[i].data),
-                    &n->known[i], 0);
+                    (read_slots){.about = &n->known[i]});
     }
     for (size_t i = 0; i < READ_MOST_NAMES; i++) base_buf_free(&made[i]);
 }
@@ -130,6 +131,17 @@ static bool is_parameter(const agent_function *g, const char *word)
     return false;
 }
 
+/* "Output.data", "Output's data": a member of what is named in front of it. */
+static bool is_qualified(const char *s, agent_word w, const char *by)
+{
+    const char *const only[] = {code_last_name(by), NULL};
+    agent_word before;
+    size_t at = w.from;
+    if (at && s[at - 1] == '.') at--;
+    return agent__word_before(s, at, &before) && agent__is_any_word(s, before, only) &&
+           (before.to + 1 == w.from && s[before.to] == '.');
+}
+
 /* "The local x in f": a variable of the function's. */
 static void add_local_readings(finding *f, const read_name *of, const agent_function *g)
 {
@@ -137,81 +149,184 @@ static void add_local_readings(finding *f, const read_name *of, const agent_func
         "member", "attribute", "property", "param", "parameter", "argument", NULL};
     const char *s = f->request;
     agent_word w = {0};
+    char *first = NULL;
     const bool is_cued = agent__has_any_word(s, cues);
     while (agent__next_word(s, w.to, &w)) {
         char *word = agent__copy_word(s, w);
-        const bool may = (is_cued || agent__looks_like_name(s, w)) &&
+        const bool is_sure = is_qualified(s, w, of->text);
+        const bool is_free = !code_index_is_defined(tool_workspace_index(f->a->workspace), word);
+        const bool may = (is_sure || is_free) && (is_sure || is_cued || agent__looks_like_name(s, w)) &&
                          agent__is_content_word(word, strlen(word)) && !is_parameter(g, word) &&
                          !agent__is_any_word(s, w, cues) && strcmp(word, of->text) != 0 &&
-                         !code_index_is_defined(tool_workspace_index(f->a->workspace), word) &&
-                         agent__stands_inside(f->a, of->text, word);
+                         (!first || strcmp(word, first) != 0) && agent__stands_inside(f->a, of->text, word);
         for (size_t k = 0; k < f->n.n_fresh && may; k++)
-            sign(f, may_mean(f, AGENT_READ_RENAME_PARAMETER, of->text, word, f->n.fresh[k].text), of, 0);
-        free(word);
+            if (strcmp(word, f->n.fresh[k].text) != 0)
+                sign(f, may_mean(f, AGENT_READ_RENAME_PARAMETER, of->text, word, f->n.fresh[k].text),
+                    (read_slots){.about = of, .parameter = word, .fresh = &f->n.fresh[k]});
+        if (may && first && f->n.n_fresh == 2)
+            sign(f,
+                may_mean(f, AGENT_READ_RENAME_PARAMETERS, of->text, first, f->n.fresh[0].text, of->text, word,
+                    f->n.fresh[1].text),
+                (read_slots){.about = of, .parameter = word, .fresh = &f->n.fresh[1]});
+        if (may && !first)
+            first = word;
+        else
+            free(word);
     }
+    free(first);
 }
 
-/* "The name of the program" speaks of program_name. */
-static bool is_partly_named(const char *s, const char *parameter)
+/* Exactly so, and one letter not as "a" and the end of "it's" are written. */
+static bool names_parameter(const char *s, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *p = s; n && (p = strstr(p, name)); p++) {
+        const size_t at = (size_t)(p - s);
+        const char before = at ? s[at - 1] : ' ', behind = s[at + n];
+        if ((at && agent__is_in_word(s, at - 1)) || agent__is_in_word(s, at + n)) continue;
+        const bool is_end = before == '\'' && at > 1 && agent__is_in_word(s, at - 2);
+        const bool is_code = strchr("(`\"'*,", before) || (behind && strchr(")`\"',=:", behind));
+        if (!is_end && (n > 1 || is_code || !strchr("aAI", *name))) return true;
+    }
+    return false;
+}
+
+/* How it is named: itself, 0; all words of its name, 1, as "the name of the program" speaks of program_name; some, 2; not, 3. */
+static unsigned how_named(const char *s, const char *parameter)
 {
     base_buf parts = {0};
-    bool has_all = true;
-    size_t n = 0;
+    size_t n = 0, n_said = 0;
+    if (names_parameter(s, parameter)) return 0;
+    if (strlen(parameter) < 2) return 3;
     code_split_identifier(parameter, strlen(parameter), &parts);
-    for (const char *p = parts.data; p && *p && has_all; n++) {
+    for (const char *p = parts.data; p && *p; n++) {
         const size_t len = strcspn(p, " ");
         char *part = base_xstrndup(p, len);
-        has_all = agent__has_word(s, part);
+        n_said += len > 1 && agent__has_word(s, part);
         free(part);
         p += len + strspn(p + len, " ");
     }
     base_buf_free(&parts);
-    return n && has_all;
+    return n_said && n_said == n ? 1 : n_said ? 2 : 3;
+}
+
+/* What is said of one function's parameters. */
+typedef struct parameters {
+    const read_name *of;
+    agent_function g;
+    unsigned named[MAX_PARAMETERS]; /* how_named */
+    size_t n, n_named;
+} parameters;
+
+/* Of one or two parameters "its argument" names one nearly. */
+static unsigned most_unnamed(const agent_function *g)
+{
+    return g->n == 1 ? 1 : g->n == 2 ? 2 : 3;
+}
+
+static void read_parameters(const finding *f, const read_name *of, parameters *p)
+{
+    p->of = of;
+    p->n = p->g.n < MAX_PARAMETERS ? p->g.n : MAX_PARAMETERS;
+    for (size_t i = 0; i < p->n; i++) {
+        const char *name = p->g.parameters[i];
+        p->named[i] = *name && strcmp(name, of->text) != 0 ? how_named(f->request, name) : 3;
+        p->n_named += !p->named[i];
+        if (p->named[i] > most_unnamed(&p->g)) p->named[i] = most_unnamed(&p->g);
+    }
+}
+
+static read_slots slots_of(const parameters *p, size_t i, const read_name *fresh)
+{
+    return (read_slots){.about = p->of,
+        .fresh = fresh,
+        .function = &p->g,
+        .parameter = p->g.parameters[i],
+        .unnamed = p->named[i],
+        .left = (unsigned)(p->n_named - !p->named[i])};
+}
+
+static void add_drops(finding *f, const parameters *p)
+{
+    const bool is_spoken_of = f->w.has[READ_GOING] || f->w.has[READ_PARAMETER];
+    for (size_t i = 0; i < p->n; i++) {
+        const bool is_named = p->named[i] < 2;
+        const bool may_drop = is_named || (is_spoken_of && p->of->rank < 0);
+        if (*p->g.parameters[i] && may_drop && (is_named || !f->n.n_fresh || f->w.has[READ_PARAMETER]))
+            sign(f, may_mean(f, AGENT_READ_DROP, p->of->text, p->g.parameters[i]), slots_of(p, i, NULL));
+    }
+}
+
+static void add_parameter_names(finding *f, const parameters *p)
+{
+    const read_names *n = &f->n;
+    const char *of = p->of->text;
+    for (size_t i = 0; i < p->n; i++) {
+        const char *old = p->g.parameters[i];
+        const bool may_be =
+            !p->named[i] || (p->g.n <= 2 && f->w.has[READ_PARAMETER] && f->w.has[READ_NAMING]);
+        for (size_t k = 0; k < n->n_fresh && *old && may_be; k++)
+            if (!is_parameter(&p->g, n->fresh[k].text))
+                sign(f, may_mean(f, AGENT_READ_RENAME_PARAMETER, of, old, n->fresh[k].text),
+                    slots_of(p, i, &n->fresh[k]));
+        for (size_t k = 0; k < p->n && !p->named[i] && n->n_fresh == 2; k++) {
+            const char *second = p->g.parameters[k];
+            if (i == k || p->named[k] ||
+                agent__find_phrase(f->request, 0, old) >= agent__find_phrase(f->request, 0, second))
+                continue;
+            read_slots slots = slots_of(p, i, &n->fresh[0]);
+            slots.left -= slots.left > 0;
+            sign(f,
+                may_mean(
+                    f, AGENT_READ_RENAME_PARAMETERS, of, old, n->fresh[0].text, of, second, n->fresh[1].text),
+                slots);
+        }
+    }
+}
+
+static void add_order(finding *f, const parameters *p, size_t first, size_t second)
+{
+    read_slots slots = slots_of(p, first, NULL);
+    slots.other = p->g.parameters[second];
+    slots.left -= slots.left && !p->named[second];
+    if (p->named[second] > slots.unnamed) slots.unnamed = p->named[second];
+    sign(f, may_mean(f, AGENT_READ_REORDER, p->of->text, slots.parameter, slots.other), slots);
+}
+
+/* In front of another one: what stands there already is no order. */
+static void add_orders(finding *f, const parameters *p)
+{
+    static const char *const front[] = {"first", "front", "leading", "begin", "beginning", "start", NULL};
+    static const char *const back[] = {"last", "end", "trailing", "behind", NULL};
+    const bool is_front = agent__has_any_word(f->request, front),
+               is_back = agent__has_any_word(f->request, back);
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const bool goes_first = !p->named[i] && !k && is_front && p->n_named == 1;
+            const bool goes_last = !p->named[k] && i + 1 == p->g.n && is_back && p->n_named == 1;
+            const bool is_pair = p->g.n == 2 && !p->n_named && f->w.has[READ_PARAMETER];
+            if (*p->g.parameters[i] && *p->g.parameters[k] &&
+                ((!p->named[i] && !p->named[k]) || goes_first || goes_last || is_pair))
+                add_order(f, p, i, k);
+        }
 }
 
 /* Of the parameters of a function that the request names or describes. */
 static void add_parameter_readings(finding *f, const read_name *of)
 {
-    agent_function g = {0};
-    const char *s = f->request;
-    const char *named[MAX_PARAMETERS];
-    size_t n_named = 0, at[MAX_PARAMETERS];
-    const bool is_function = agent__look_up_function(f->a, of->text, &g);
-    if (of->rank < 0) add_local_readings(f, of, &g);
+    parameters p = {.of = of};
+    const bool is_function = agent__look_up_function(f->a, of->text, &p.g);
+    if (of->rank < 0) add_local_readings(f, of, &p.g);
     if (!is_function) return;
-    for (size_t i = 0; i < g.n; i++) {
-        const char *p = g.parameters[i];
-        const bool is_named = agent__has_word(s, p) && strcmp(p, of->text) != 0;
-        const bool is_spoken_of = is_named || is_partly_named(s, p);
-        const bool may_drop = is_spoken_of || (f->w.has[READ_GOING] && g.n <= MAX_PARAMETERS && of->rank < 0);
-        if (may_drop && (is_spoken_of || !f->n.n_fresh || f->w.has[READ_PARAMETER]))
-            sign(f, may_mean(f, AGENT_READ_DROP, of->text, p), of, is_named ? 0 : is_spoken_of ? 1 : 2);
-        const bool may_be_renamed =
-            is_named || (g.n <= 2 && f->w.has[READ_PARAMETER] && f->w.has[READ_NAMING]);
-        for (size_t k = 0; k < f->n.n_fresh && may_be_renamed; k++)
-            if (!is_parameter(&g, f->n.fresh[k].text))
-                sign(f, may_mean(f, AGENT_READ_RENAME_PARAMETER, of->text, p, f->n.fresh[k].text), of,
-                    is_named ? 0 : 2);
-        if (is_named && n_named < MAX_PARAMETERS) {
-            at[n_named] = agent__find_phrase(s, 0, p);
-            named[n_named++] = p;
-        }
-    }
-    for (size_t i = 0; i < n_named; i++)
-        for (size_t k = 0; k < n_named; k++) {
-            if (i != k) sign(f, may_mean(f, AGENT_READ_REORDER, of->text, named[i], named[k]), of, 0);
-            if (f->n.n_fresh == 2 && at[i] < at[k])
-                sign(f,
-                    may_mean(f, AGENT_READ_RENAME_PARAMETERS, of->text, named[i], f->n.fresh[0].text,
-                        of->text, named[k], f->n.fresh[1].text),
-                    of, 0);
-        }
-    if (g.n == 2 && !n_named && f->w.has[READ_PARAMETER])
-        sign(f, may_mean(f, AGENT_READ_REORDER, of->text, g.parameters[1], g.parameters[0]), of, 2);
+    read_parameters(f, of, &p);
+    add_drops(f, &p);
+    add_parameter_names(f, &p);
+    add_orders(f, &p);
     for (size_t k = 0; k < f->n.n_fresh; k++)
-        if (!is_parameter(&g, f->n.fresh[k].text))
-            sign(f, may_mean(f, AGENT_READ_INSERT, of->text, f->n.fresh[k].text), of, 0);
-    agent__function_free(&g);
+        if (!is_parameter(&p.g, f->n.fresh[k].text))
+            sign(f, may_mean(f, AGENT_READ_INSERT, of->text, f->n.fresh[k].text),
+                (read_slots){.about = of, .function = &p.g, .fresh = &f->n.fresh[k]});
+    agent__function_free(&p.g);
 }
 
 /* Two definitions at once. */
@@ -225,20 +340,31 @@ static void add_pairs(finding *f)
             const read_name *x = &n->known[i], *y = &n->known[k];
             const bool is_described = x->rank >= 0 && y->rank >= 0 && x->rank + y->rank < 5 && has_pair;
             if ((x->rank >= 0 || y->rank >= 0) && !is_described) continue;
-            if (n->n_fresh == 2)
+            if (n->n_fresh == 2 && strcmp(x->text, n->fresh[0].text) != 0 &&
+                strcmp(y->text, n->fresh[1].text) != 0)
                 sign(f,
                     may_mean(f, AGENT_READ_RENAME_BOTH, x->text, n->fresh[0].text, y->text, n->fresh[1].text),
-                    x, 0);
+                    (read_slots){.about = x, .also = y, .fresh = &n->fresh[0]});
             if (f->w.has[READ_GOING] && !f->w.condition)
-                sign(f, may_mean(f, AGENT_READ_DELETE_BOTH, x->text, y->text), y->is_place ? y : x, 0);
+                sign(f, may_mean(f, AGENT_READ_DELETE_BOTH, x->text, y->text),
+                    (read_slots){.about = y->is_place ? y : x, .also = y->is_place ? x : y});
             for (size_t j = 0; j < n->n_files; j++)
                 if (!agent__stands_in(f->a, x->text, n->files[j].text) &&
                     !agent__stands_in(f->a, y->text, n->files[j].text))
                     sign(f,
                         may_mean(
                             f, AGENT_READ_MOVE_BOTH, x->text, n->files[j].text, y->text, n->files[j].text),
-                        x, 0);
+                        (read_slots){.about = x, .also = y, .file = &n->files[j]});
         }
+}
+
+static unsigned count_named_parameters(const finding *f, const read_name *of)
+{
+    parameters p = {.of = of};
+    if (of->rank >= 0 || !agent__look_up_function(f->a, of->text, &p.g)) return 0;
+    read_parameters(f, of, &p);
+    agent__function_free(&p.g);
+    return (unsigned)p.n_named;
 }
 
 void agent__find_readings(const agent *a, const char *request, agent_readings *ret)
@@ -250,20 +376,24 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
     agent__read_topics(request, &f.n, &f.w);
     const read_names *n = &f.n;
     const bool may_delete = !f.w.condition; /* "f can't be needed when g is": not always */
-    sign(&f, may_mean(&f, AGENT_READ_ANSWER), NULL, 0);
-    for (size_t i = 0; i < n->n_fresh; i++) sign(&f, may_mean(&f, AGENT_READ_ADD, n->fresh[i].text), NULL, 0);
+    sign(&f, may_mean(&f, AGENT_READ_ANSWER), (read_slots){0});
+    for (size_t i = 0; i < n->n_fresh; i++)
+        sign(&f, may_mean(&f, AGENT_READ_ADD, n->fresh[i].text), (read_slots){0});
     for (size_t i = 0; i < n->n_known; i++) {
         const read_name *x = &n->known[i];
-        if (x->rank <= 0) sign(&f, may_mean(&f, AGENT_READ_CHANGE, x->text), x, 0);
-        if (x->rank <= 0) sign(&f, may_mean(&f, AGENT_READ_TEST, x->text), x, 0);
+        const unsigned n_left = count_named_parameters(&f, x);
+        if (x->rank <= 0) sign(&f, may_mean(&f, AGENT_READ_CHANGE, x->text), (read_slots){.about = x});
+        if (x->rank <= 0) sign(&f, may_mean(&f, AGENT_READ_TEST, x->text), (read_slots){.about = x});
         for (size_t k = 0; k < n->n_fresh; k++)
-            if (!code_index_mentions(index, n->fresh[k].text))
-                sign(&f, may_mean(&f, AGENT_READ_RENAME, x->text, n->fresh[k].text), x, 0);
+            if (!code_index_is_defined(index, n->fresh[k].text))
+                sign(&f, may_mean(&f, AGENT_READ_RENAME, x->text, n->fresh[k].text),
+                    (read_slots){.about = x, .fresh = &n->fresh[k], .left = n_left});
         for (size_t k = 0; k < n->n_files; k++)
             if (!agent__stands_in(a, x->text, n->files[k].text))
-                sign(&f, may_mean(&f, AGENT_READ_MOVE, x->text, n->files[k].text), x, 0);
+                sign(&f, may_mean(&f, AGENT_READ_MOVE, x->text, n->files[k].text),
+                    (read_slots){.about = x, .file = &n->files[k], .left = n_left});
         if (may_delete && (f.w.has[READ_GOING] || x->rank < 0))
-            sign(&f, may_mean(&f, AGENT_READ_DELETE, x->text), x, 0);
+            sign(&f, may_mean(&f, AGENT_READ_DELETE, x->text), (read_slots){.about = x, .left = n_left});
         if (x->rank < MOST_WITH_PARAMETERS) add_parameter_readings(&f, x);
     }
     add_pairs(&f);

@@ -7,7 +7,7 @@
 
 #include "agent/session/session_state.h"
 
-enum { AGENT_MAX_READINGS = 96 };
+enum { AGENT_MAX_READINGS = 128 };
 
 typedef enum agent_reading_kind {
     AGENT_READ_RENAME,
@@ -41,26 +41,39 @@ typedef enum agent_reading_sign {
     AGENT_SIGN_ALIKE,      /* its new name has a part of the old one */
     AGENT_SIGN_UNLIKE,     /* its new name is written in another style: capitals, _ */
     AGENT_SIGN_PLACE, /* its definition, or the file where it goes, stands where a place does: "in X", "out of X" */
-    AGENT_SIGN_OWNER,       /* its definition holds another one that is named: "the field n of X" */
-    AGENT_SIGN_UNNAMED,     /* its parameter is not named: 1, its words are; 2, nothing of it */
-    AGENT_SIGN_NO_GOING,    /* something is to go, and no word says so */
-    AGENT_SIGN_NO_NAMING,   /* a new name, and no word says so */
-    AGENT_SIGN_NO_CARRYING, /* another file, and no word says so */
-    AGENT_SIGN_NO_TAKING,   /* a new parameter, and no word says so */
-    AGENT_SIGN_NO_ORDER,    /* another order, and no word says so */
-    AGENT_SIGN_NO_MAKING,   /* something new, the same */
-    AGENT_SIGN_NO_TEST,     /* a test, the same */
-    AGENT_SIGN_NO_QUESTION, /* an answer, and nothing is asked */
-    AGENT_SIGN_VERB,        /* an operation, and the request has its verb */
-    AGENT_SIGN_OTHER_VERB,  /* an operation, and the request has another one's */
-    AGENT_SIGN_PARAMETER,   /* no operation on a parameter, and the request speaks of one */
-    AGENT_SIGN_MAKING,      /* an operation, and the request speaks of something new */
-    AGENT_SIGN_PART,        /* a definition, and the request speaks of a part of one: "the check in X" */
-    AGENT_SIGN_BEHAVIOUR,   /* an operation, and the request speaks of what code does: "returns", "raises" */
-    AGENT_SIGN_DOCUMENT,    /* an operation, and the request names a file that is no code */
-    AGENT_SIGN_TEST,        /* an operation, and the request speaks of a test */
-    AGENT_SIGN_CONDITION,   /* an operation, and the request has a condition */
-    AGENT_SIGN_ACTS,        /* an operation, and what is named is to do something: "f should skip blanks" */
+    AGENT_SIGN_OWNER,           /* its definition holds another one that is named: "the field n of X" */
+    AGENT_SIGN_UNNAMED,         /* its parameter is not named */
+    AGENT_SIGN_UNSAID,          /* ... and not all words of its name are: 1, some; 2, none */
+    AGENT_SIGN_PLAIN_PARAMETER, /* ... is named, as any word of a sentence is written */
+    AGENT_SIGN_PARAMETER_LEFT,  /* parameters of the function that the request names and it does not use */
+    AGENT_SIGN_WRITTEN,         /* what comes of the parameters stands in a list that the request writes */
+    AGENT_SIGN_NEW_TYPED,       /* a new parameter, and the request gives its type */
+    AGENT_SIGN_NEW_CALLED,      /* its new name is written as a function with parameters */
+    AGENT_SIGN_NEW_PLAIN,       /* its new name is written as any word of a sentence is */
+    AGENT_SIGN_NEW_MENTIONED,   /* ... and the tree writes it already */
+    AGENT_SIGN_NO_GOING,        /* something is to go, and no word says so */
+    AGENT_SIGN_NO_NAMING,       /* a new name, and no word says so */
+    AGENT_SIGN_NO_CARRYING,     /* another file, and no word says so */
+    AGENT_SIGN_NO_TAKING,       /* a new parameter, and no word says so */
+    AGENT_SIGN_NO_ORDER,        /* another order, and no word says so */
+    AGENT_SIGN_NO_MAKING,       /* something new, the same */
+    AGENT_SIGN_NO_TEST,         /* a test, the same */
+    AGENT_SIGN_NO_QUESTION,     /* an answer, and nothing is asked */
+    AGENT_SIGN_TO_FILE,         /* a move, and the file stands as where something goes: "to X", "into X" */
+    AGENT_SIGN_NEW_FILE,        /* a move, and the file is not there yet */
+    AGENT_SIGN_ADD_VERB,        /* something new, and the request has an operation's verb */
+    AGENT_SIGN_WORK_VERB,       /* a change or a test, the same */
+    AGENT_SIGN_VERB,            /* an operation, and the request has its verb */
+    AGENT_SIGN_OTHER_VERB,      /* an operation, and the request has another one's */
+    AGENT_SIGN_OTHER_OBJECT, /* an operation, and its verb is said of another thing: "drop the header in X" */
+    AGENT_SIGN_PARAMETER,    /* no operation on a parameter, and the request speaks of one */
+    AGENT_SIGN_MAKING,       /* an operation, and the request speaks of something new */
+    AGENT_SIGN_PART,         /* a definition, and the request speaks of a part of one: "the check in X" */
+    AGENT_SIGN_BEHAVIOUR,    /* an operation, and the request speaks of what code does: "returns", "raises" */
+    AGENT_SIGN_DOCUMENT,     /* an operation, and the request names a file that is no code */
+    AGENT_SIGN_TEST,         /* an operation, and the request speaks of a test */
+    AGENT_SIGN_CONDITION,    /* an operation, and the request has a condition */
+    AGENT_SIGN_ACTS,         /* an operation, and what is named is to do something: "f should skip blanks" */
     AGENT_N_SIGNS
 } agent_reading_sign;
 

@@ -5,7 +5,9 @@
 #include <strings.h>
 
 #include "agent/asked/asked.h"
+#include "agent/operation/operation.h"
 #include "agent/turn/readings_parts.h"
+#include "agent/words/operation_words.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "code/code.h"
@@ -53,6 +55,13 @@ static bool is_coded(const char *s, agent_word w)
            n_capitals > 1 || (n_digits && n_digits < w.to - w.from && isalpha((unsigned char)s[w.from]));
 }
 
+/* "From now on Nk is the key": two letters with a capital, and no sentence begins there. */
+static bool is_short_name(const char *s, agent_word w)
+{
+    agent_word before;
+    return w.to - w.from == 2 && isupper((unsigned char)s[w.from]) && agent__word_before(s, w.from, &before);
+}
+
 /* "I'd like total, count instead of t, c", "I prefer n over count": in front of that, or of one more of its list. */
 static bool is_in_place_of(const char *s, agent_word w)
 {
@@ -66,49 +75,73 @@ static bool is_in_place_of(const char *s, agent_word w)
                (!strncasecmp(at + 1, over, strlen(over)) && agent__has_any_word(s, preferring)));
 }
 
-static const char *const type_words[] = {"int", "string", "bool", "boolean", "float", "double", "char",
-    "const", "void", "long", "short", "unsigned", "size_t", "usize", "str", "list", "dict", "byte", "func",
-    NULL};
-
-/* "u16", "int64". */
-static bool is_sized_type(const char *s, agent_word w)
+/* What says something, or two letters that are no word: "fd", "nk". */
+static bool may_be_short(const char *s, agent_word w)
 {
-    static const char *const sizes[] = {"8", "16", "32", "64", "128", NULL};
-    static const char *const kinds[] = {"u", "i", "f", "int", "uint", "float", NULL};
-    for (size_t k = 0; kinds[k]; k++) {
-        const size_t n = strlen(kinds[k]);
-        if (w.to - w.from <= n || strncmp(s + w.from, kinds[k], n) != 0) continue;
-        if (agent__is_any_word(s, (agent_word){w.from + n, w.to}, sizes)) return true;
-    }
-    return false;
-}
-
-static bool is_type(const char *s, agent_word w)
-{
-    return agent__is_any_word(s, w, type_words) || is_sized_type(s, w);
+    static const char *const small[] = {"an", "as", "at", "be", "by", "do", "he", "if", "in", "is", "it",
+        "me", "my", "no", "of", "on", "or", "so", "to", "up", "us", "we", NULL};
+    const size_t n = w.to - w.from;
+    return n > 2 ? agent__is_content_word(s + w.from, n) : n == 2 && !agent__is_any_word(s, w, small);
 }
 
 /* "a pivot: u16", "skip int", "an int fd", "boolean strict": a type beside it, as in a list of parameters. */
 static bool is_typed(const char *s, agent_word w)
 {
-    static const char *const english[] = {"string", "const", "long", "short", "list", "byte", "char", NULL};
+    static const char *const english[] = {
+        "string", "const", "long", "short", "list", "byte", "char", "number", "integer", "void", NULL};
+    static const char *const articles[] = {"a", "an", "the", "no", NULL};
     agent_word type;
     const size_t at = w.to + (s[w.to] == ':');
-    if (is_type(s, w)) return false;
-    if (agent__word_before(s, w.from, &type) && type.to + 1 == w.from && is_type(s, type))
+    if (agent__is_type(s, w) || !may_be_short(s, w)) return false;
+    if (agent__word_before(s, w.from, &type) && type.to + 1 == w.from && agent__is_type(s, type))
         return !agent__is_any_word(s, type, english); /* "string constants" */
-    return agent__next_word(s, at, &type) && type.from == at + 1 && is_type(s, type);
+    if (!agent__next_word(s, at, &type) || type.from != at + 1 || !agent__is_type(s, type)) return false;
+    const bool is_noun = s[w.to] == ' ' && agent__is_any_word(s, type, english); /* "an empty string" */
+    return !is_noun || !agent__word_before(s, w.from, &type) || !agent__is_any_word(s, type, articles);
 }
 
-/* "writer reads nicer", "Strikethrough is.": said of a name. */
+/* "writer reads nicer", "Strikethrough is.", "nonce is the better term": said of a name. */
 static bool is_praised(const char *s, agent_word w)
 {
-    static const char *const praising[] = {"reads", "would", "says", "fits", NULL}, *const is[] = {
-                                                                                        "is", NULL};
-    agent_word behind;
+    static const char *const praising[] = {"reads", "would", "says", "fits", "suits", "tells", NULL};
+    static const char *const is[] = {"is", NULL}, *const articles[] = {"the", "a", "much", "far", NULL};
+    static const char *const good[] = {"better", "clearer", "nicer", "shorter", "simpler", "usual", "proper",
+        "right", "correct", "common", "fine", "plainer", NULL};
+    static const char *const others[] = {
+        "even", "never", "also", "always", "nobody", "everybody", "everyone", NULL};
+    agent_word behind, next;
+    if (agent__is_any_word(s, w, others)) return false;
     if (!agent__next_word(s, w.to, &behind) || behind.from != w.to + 1) return false;
-    return agent__is_any_word(s, behind, praising) ||
-           (agent__is_any_word(s, behind, is) && s[behind.to] && strchr(".,!", s[behind.to]));
+    if (agent__is_any_word(s, behind, praising)) return true;
+    if (!agent__is_any_word(s, behind, is)) return false;
+    if (s[behind.to] && strchr(".,!", s[behind.to])) return true;
+    next = behind;
+    while (agent__next_word(s, next.to, &next) && agent__is_any_word(s, next, articles))
+        ;
+    return agent__is_any_word(s, next, good);
+}
+
+/* "... for Monday. month!": a sentence of one word. */
+static bool is_sentence(const char *s, agent_word w)
+{
+    return w.from > 2 && s[w.from - 1] == ' ' && strchr(".?!;", s[w.from - 2]) &&
+           (!s[w.to] || strchr(".?!", s[w.to]));
+}
+
+/* "Let first and last be lo and hi": these two. */
+static bool is_one_of_two(const char *s, agent_word w)
+{
+    static const char *const being[] = {"be", "become", "to", "say", "into", "called", NULL}, *const and[] = {
+                                                                                                  "and",
+                                                                                                  NULL};
+    agent_word before, verb, behind;
+    if (!agent__word_before(s, w.from, &before)) return false;
+    if (agent__is_any_word(s, before, being) && agent__next_word(s, w.to, &behind))
+        return agent__is_any_word(s, behind, and) && agent__next_word(s, behind.to, &verb) &&
+               (!s[verb.to] || strchr(",.?!", s[verb.to]));
+    return agent__is_any_word(s, before, and) && agent__word_before(s, before.from, &before) &&
+           agent__word_before(s, before.from, &verb) && agent__is_any_word(s, verb, being) &&
+           (!s[w.to] || strchr(",.?!", s[w.to]));
 }
 
 /* Nothing of a sentence stands behind it. */
@@ -132,13 +165,14 @@ static bool is_given(const char *s, agent_word w)
 {
     static const char *const givers[] = {"to", "into", "called", "named", "it", "them", "as", "say", "become",
         "becomes", "name", "than", "parameter", "argument", "string", "read", NULL};
-    static const char *const followers[] = {"please", "that", "which", "and", "as", "in", NULL};
+    static const char *const followers[] = {"please", "that", "which", "and", "as", "in", "there", "here",
+        "for", "everywhere", "throughout", "instead", NULL};
     static const char *const no_names[] = {"away", "there", "here", "again", "now", "this", "that", "them",
         "it", "everything", "something", "nothing", "first", "last", "left", "better", "too", "also",
         "please", "instead", NULL};
     agent_word before = {0}, behind = {0};
     if (w.from > 2 && (!strncmp(s + w.from - 3, "-> ", 3) || !strncmp(s + w.from - 3, "=> ", 3))) return true;
-    if (is_in_place_of(s, w)) return true;
+    if (is_in_place_of(s, w) || is_typed(s, w)) return true;
     if (w.to - w.from < 2 || agent__is_any_word(s, w, no_names)) return false;
     const bool has_before = agent__word_before(s, w.from, &before),
                has_behind = agent__next_word(s, w.to, &behind);
@@ -146,7 +180,7 @@ static bool is_given(const char *s, agent_word w)
                       (has_behind && agent__is_any_word(s, behind, followers));
     const bool is_put =
         w.from && s[w.from - 1] == '/' && s[w.to] == '/' && w.from > 3; /* "s/spans/places/" */
-    return is_typed(s, w) || is_put ||
+    return is_put || is_one_of_two(s, w) ||
            (ends && has_before && agent__is_any_word(s, before, givers) && is_named_so(s, before));
 }
 
@@ -157,7 +191,7 @@ static bool may_be_given(const char *s, agent_word w)
     const bool is_listed =
         w.from > 1 && !strncmp(s + w.from - 2, ": ", 2) && (!s[w.to] || strchr(".,;=", s[w.to]));
     const bool is_aside = w.from && s[w.from - 1] == '(' && s[w.to] == ')';
-    return w.to - w.from > 2 && (is_listed || is_aside || is_praised(s, w) ||
+    return w.to - w.from > 2 && (is_listed || is_aside || is_praised(s, w) || is_sentence(s, w) ||
                                     (ends_request(s, w) && agent__has_any_word(s, naming)));
 }
 
@@ -165,8 +199,7 @@ static bool may_be_given(const char *s, agent_word w)
 static bool is_in_brackets(const char *s, agent_word w)
 {
     static const char *const values[] = {"self", "this", "true", "false", "none", "null", "nil", NULL};
-    if (w.to - w.from < 2 || agent__is_any_word(s, w, type_words) || agent__is_any_word(s, w, values))
-        return false;
+    if (w.to - w.from < 2 || agent__is_type(s, w) || agent__is_any_word(s, w, values)) return false;
     if (w.from && s[w.from - 1] == '(' && s[w.to] == ':') return true; /* "an id too (id: str)" */
     if (w.from && s[w.from - 1] == '*') return true;                   /* "(FILE *stream)" */
     for (size_t at = w.from; at > 1 && !strchr(")\n", s[at]); at--)
@@ -185,13 +218,26 @@ static bool is_to_be(const code_index *index, const char *s, agent_word w, const
 
 static bool is_behind_place(const char *s, size_t from)
 {
-    static const char *const places[] = {"in", "inside", "within", "from", "of", "by", "like", NULL};
+    static const char *const places[] = {"in", "inside", "within", "from", "of", "by", "like", "beside",
+        "near", "alongside", "around", "above", "below", NULL};
     static const char *const fillers[] = {
         "the", "a", "our", "class", "struct", "function", "method", "type", NULL};
     agent_word w;
     while (from && agent__is_mark(s[from - 1])) from--;
     while (agent__word_before(s, from, &w) && agent__is_any_word(s, w, fillers)) from = w.from;
     return agent__word_before(s, from, &w) && agent__is_any_word(s, w, places);
+}
+
+/* "To X", "into a new file X": where something goes. */
+static bool is_goal(const char *s, size_t from)
+{
+    static const char *const goals[] = {"to", "into", "in", "under", "inside", "towards", NULL};
+    static const char *const fillers[] = {
+        "the", "a", "an", "new", "own", "its", "file", "module", "their", "called", "named", NULL};
+    agent_word w;
+    while (from && (agent__is_mark(s[from - 1]) || s[from - 1] == '(')) from--;
+    while (agent__word_before(s, from, &w) && agent__is_any_word(s, w, fillers)) from = w.from;
+    return agent__word_before(s, from, &w) && agent__is_any_word(s, w, goals);
 }
 
 /* The word with what qualifies it, as far as the tree has such a definition: "Range.contains". */
@@ -240,7 +286,8 @@ static void find_named(const agent *a, const char *s, read_names *ret)
         const char *language = strchr(mention, '.') ? code_language(mention, "", 0) : NULL;
         if (language && !code_language_is_document(language) && !is_any_of(language, data)) {
             keep(ret->files, &ret->n_files, READ_MOST_FILES,
-                (read_name){mention, .is_place = is_behind_place(s, m.from), .rank = -1, .share = 1});
+                (read_name){mention, .is_place = is_behind_place(s, m.from), .is_goal = is_goal(s, m.from),
+                    .rank = -1, .share = 1});
             continue;
         }
         ret->has_document |= language || agent__is_any_word(s, m, documents) ||
@@ -254,13 +301,15 @@ static void find_named(const agent *a, const char *s, read_names *ret)
                        is_number = isdigit((unsigned char)*text) || agent__is_any_word(s, w, values);
             const bool is_content = is_long && agent__is_content_word(text, strlen(text));
             const bool is_new =
-                !is_type(s, w) && (is_coded(s, w) || is_in_brackets(s, w) ||
-                                      ((is_content || is_in_place_of(s, w)) && is_given(s, w)));
+                !agent__is_type(s, w) &&
+                (is_coded(s, w) || is_in_brackets(s, w) ||
+                    ((is_content || is_in_place_of(s, w) || is_typed(s, w)) && is_given(s, w)));
             const bool is_weak = !is_new && is_content && (may_be_given(s, w) || is_to_be(index, s, w, text));
             const read_name one = {text, .is_place = is_behind_place(s, w.from), .is_weak = is_weak,
-                .is_coded = is_coded(s, w), .is_typed = is_typed(s, w), .rank = -1, .share = 1};
-            const bool is_known =
-                is_long && (is_coded(s, w) || is_content) && code_index_is_defined(index, text);
+                .is_coded = is_coded(s, w), .is_called = s[w.to] == '(' && s[w.to + 1] != ')',
+                .is_typed = is_typed(s, w), .rank = -1, .share = 1};
+            const bool is_known = is_long && (is_coded(s, w) || is_content || is_short_name(s, w)) &&
+                                  code_index_is_defined(index, text);
             if (is_known && is_weak) /* "p should just be width", and there is a width already */
                 keep(ret->fresh, &ret->n_fresh, READ_MOST_FRESH,
                     (read_name){base_xstrdup(text), .is_weak = true, .rank = -1});
@@ -291,11 +340,11 @@ static bool describes(const char *s)
                                                                                         "a", NULL};
     static const char *const what[] = {"what", "whatever", NULL};
     agent_word w = {0}, next;
-    if (agent__next_word(s, 0, &w) && agent__is_any_word(s, w, what)) return true;
     static const char *const those[] = {"that", "this", "these", NULL};
     for (w = (agent_word){0}; agent__next_word(s, w.to, &w);) {
         agent_word before;
         const bool has_before = agent__word_before(s, w.from, &before);
+        if (agent__is_any_word(s, w, what)) return true;
         if (has_before && agent__is_any_word(s, before, articles) && agent__next_word(s, w.to, &next) &&
             agent__is_any_word(s, next, relatives))
             return true; /* "the formatter that" */
@@ -360,6 +409,15 @@ static void find_described(const agent *a, const char *s, read_names *n)
     free(file);
 }
 
+/* What a function that is named writes already is hardly new: of "Equals takes a c2, other reads nicer" c2. */
+static void find_old(const agent *a, read_names *n)
+{
+    for (size_t i = 0; i < n->n_fresh; i++)
+        for (size_t k = 0; k < n->n_known && !n->fresh[i].is_weak; k++)
+            n->fresh[i].is_weak =
+                n->known[k].rank < 0 && agent__stands_inside(a, n->known[k].text, n->fresh[i].text);
+}
+
 static void drop_weak(read_names *n)
 {
     size_t n_kept = 0, n_strong = 0;
@@ -398,8 +456,9 @@ static void find_owners(const agent *a, read_names *n)
 
 void agent__find_names(const agent *a, const char *request, read_names *ret)
 {
-    *ret = (read_names){.n_known = 0};
+    *ret = (read_names){.request = request};
     find_named(a, request, ret);
+    find_old(a, ret);
     drop_weak(ret);
     find_described(a, request, ret);
     find_owners(a, ret);

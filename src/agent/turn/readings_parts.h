@@ -5,6 +5,7 @@
 #ifndef KVIST_AGENT_TURN_READINGS_PARTS_H
 #define KVIST_AGENT_TURN_READINGS_PARTS_H
 
+#include "agent/operation/operation.h"
 #include "agent/turn/readings.h"
 
 enum { READ_MOST_NAMES = 6, READ_MOST_FRESH = 4, READ_MOST_FILES = 3, READ_MOST_DESCRIBED = 9 };
@@ -14,7 +15,9 @@ typedef struct read_name {
     char *text;
     bool is_place;  /* it stands nowhere but as one does: "in X" */
     bool is_weak;   /* a plain word, where a new name may stand: it counts where no other new name does */
+    bool is_goal;   /* a file: it stands where one does that something goes to: "to X" */
     bool is_coded;  /* written as nobody writes a word of a sentence */
+    bool is_called; /* as a function with parameters: "count(word)" */
     bool is_typed;  /* a type stands beside it: "pivot: u16" */
     bool is_owner;  /* another one that is named is a member of it */
     int rank;       /* how many definitions fit the description better; -1: it is named */
@@ -27,6 +30,7 @@ typedef struct read_names {
     read_name known[READ_MOST_NAMES + READ_MOST_DESCRIBED], fresh[READ_MOST_FRESH], files[READ_MOST_FILES];
     size_t n_known, n_fresh, n_files;
     bool has_document; /* a file that is no code */
+    const char *request;
 } read_names;
 
 /* agent__names_free. */
@@ -59,8 +63,21 @@ typedef struct read_words {
 } read_words;
 void agent__read_topics(const char *request, const read_names *n, read_words *ret);
 
-/* about: whose reading it is; NULL: nobody's. unnamed: its parameter is named (0), by the words in its name (1), not at all (2). */
-void agent__sign_reading(const agent *a, const read_names *n, const read_words *w, const read_name *about,
-    unsigned unnamed, agent_reading *one);
+/* What a reading puts where; NULL: it has none. */
+typedef struct read_slots {
+    const read_name *about, *also;  /* whose reading it is; of two the other one */
+    const read_name *fresh, *file;  /* the new name; where it goes */
+    const agent_function *function; /* whose parameters it changes */
+    const char *parameter, *other;
+    unsigned
+        unnamed;   /* the parameter is named (0), by all words of its name (1), by some (2), not at all (3) */
+    unsigned left; /* parameters that the request names and the reading does not have */
+} read_slots;
+void agent__sign_reading(
+    const agent *a, const read_names *n, const read_words *w, const read_slots *slots, agent_reading *one);
+
+/* --- readings_written.c --- */
+/* Does a list that the request writes, "f(a, c, b)" or "c, b", say of the parameters what the reading would make of them? */
+bool agent__is_written(const char *request, agent_reading_kind kind, const read_slots *slots);
 
 #endif

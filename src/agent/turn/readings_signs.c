@@ -19,27 +19,49 @@ static const char *const *const topics[READ_N_TOPICS] = {
         "disappear", "lose", "away", "out", "useless", "without", "left", "kill", "purge", "redundant",
         "deprecated", "calls", "longer", "more", "stop", "strip", "never", "nobody", "throw", "scrap",
         "vanish", "leave", "leaves", "eliminate", "retire", "unnecessary", "pointless", "always", "trash",
-        "ditch", "axe", "nuke", "cut", NULL},
+        "ditch", "axe", "nuke", "cut", "erase", "erased", "erasing", "dispose", "discard", "discarded", "bin",
+        "dump", "dumped", "toss", "tossed", "chuck", "jettison", "wipe", "wiped", "zap", "prune", "pruned",
+        "clean", "cleanup", "expunge", "excise", "evict", "eject", "oust", "withdraw", "withdrawn", "abolish",
+        "abandon", "abandoned", "cease", "perish", "die", "depart", "banish", "sunset", "survive", "survives",
+        "spare", "spared", "unneeded", "unwanted", "unreachable", "leftover", "leftovers", "relic", "cruft",
+        "clutter", "bloat", "retired", "retires", "outlived", "farewell", "goodbye", "bye", "worthless",
+        "anymore", "bury", "burn", "shed", "extraneous", "excess", "surplus", "needless", "needn",
+        "duplicate", "duplicates", "rm", "del", "omit", "omitted", "lost", "loses", "losing", "dropping",
+        "killing", "eliminating", "deprecate", "phase", "phased", "stale", "vestigial", "moot", "dispense",
+        "nothing", NULL},
     [READ_NAMING] = (const char *const[]){"name", "names", "named", "naming", "rename", "renamed", "renaming",
         "call", "called", "misnamed", "misnomer", "typo", "misspelled", "misspelt", "spelling", "spelled",
         "prefix", "suffix", "become", "becomes", "instead", "rather", "better", "say", "says", "read",
         "reads", "clearer", "consistency", "consistent", "correct", "deserves", "confusing", "generic",
-        "make", NULL},
+        "make", "title", "titled", "term", "termed", "label", "dub", "dubbed", "christen", "rechristen",
+        "known", "spell", "spelt", "abbreviation", "abbreviated", "abbreviate", "cryptic", "misleading",
+        "ambiguous", "vague", "unclear", "obscure", "descriptive", "meaningful", "readable", "telling",
+        "convention", "prefer", "prefers", "preferred", "favour", "favor", "identifier", "misspelling",
+        "typos", "nicer", "suits", "shorten", "lengthen", "means", "style", "lie", "lies", NULL},
     [READ_CARRYING] = (const char *const[]){"move", "moved", "moving", "live", "lives", "belong", "belongs",
         "relocate", "put", "place", "into", "home", "better", "over", "business", "out", "with", "own",
-        "extract", "bring", "pull", "split", "shift", "transfer", "go", "goes", "wants", "new", NULL},
+        "extract", "bring", "pull", "split", "shift", "transfer", "go", "goes", "wants", "new", "relocated",
+        "relocating", "migrate", "migrated", "migrating", "transferred", "shifted", "shove", "stick", "stuff",
+        "drag", "carry", "carried", "hoist", "lift", "lifted", "rehome", "reside", "resides", "sit", "sits",
+        "dwell", "house", "housed", "stay", "stays", "separate", "module", "factor", "isolate", "isolated",
+        "misplaced", "elsewhere", "part", "next", "beside", "alongside", "outgrown", "join", NULL},
     [READ_TAKING] = (const char *const[]){"take", "takes", "accept", "accepts", "parameter", "argument",
         "param", "arg", "get", "gets", "want", "wants", "need", "needs", "pass", "passes", "default",
         "defaults", "optional", "missing", "extend", "given", "give", "told", "hand", "handed", "know",
-        "callers", "caller", "calls", NULL},
+        "callers", "caller", "calls", "use", "option", "flag", "switch", "knob", "extra", "additional",
+        "another", "allow", "allows", "configurable", "extended", "receive", "receives", "supply", "supplied",
+        "provide", "provided", "introduce", "add", "adds", "adding", "tell", "learn", "support", NULL},
     [READ_ORDER] = (const char *const[]){"before", "after", "behind", "first", "last", "front", "order",
         "swap", "swapped", "reorder", "then", "second", "leading", "begin", "beginning", "end", "precede",
         "follow", "latter", "former", "than", "above", "below", "ahead", "round", "reverse", "exchange",
-        "flip", "other", NULL},
+        "flip", "other", "reordering", "reversed", "swapping", "switch", "switched", "interchange",
+        "interchanged", "transpose", "transposed", "permute", "sequence", "rearrange", "rearranged",
+        "shuffle", "precedes", "preceding", "followed", "following", "lead", "leads", "earlier", "prior",
+        "middle", "next", "position", "positions", NULL},
     [READ_PARAMETER] = (const char *const[]){"parameter", "parameters", "argument", "arguments", "param",
         "params", "arg", "args", "signature", NULL},
     [READ_MAKING] = (const char *const[]){"add", "write", "create", "implement", "lack", "lacks", "introduce",
-        "new", "missing", "define", NULL},
+        "new", "missing", "define", "adding", "provide", "supply", "offer", "build", NULL},
     [READ_PART] = (const char *const[]){"check", "checks", "line", "lines", "comment", "comments", "entry",
         "newline", "case", "cases", "branch", "message", "error", "value", "values", "result", "header",
         "heading", "import", "imports", "docstring", "key", "warning", "whitespace", "text", "output",
@@ -51,11 +73,14 @@ static const char *const *const topics[READ_N_TOPICS] = {
     [READ_TEST] = (const char *const[]){"test", "tests", "tested", "cover", "covers", "covered", "coverage",
         "untested", NULL},
     [READ_TO_DELETE] = (const char *const[]){"delete", "deleted", "remove", "removed", "drop", "dropped",
-        "kill", "rid", "scrap", "eliminate", "purge", "dead", "unused", "obsolete", NULL},
+        "kill", "rid", "scrap", "eliminate", "purge", "dead", "unused", "obsolete", "erase", "erased",
+        "discard", "dispose", "bin", "scrapped", "ditch", "axe", "nuke", "trash", "dump", "rm", "retire",
+        "dispense", "wipe", "zap", "prune", "expunge", "excise", "jettison", "toss", "removing", "deleting",
+        "dropping", NULL},
     [READ_TO_RENAME] =
         (const char *const[]){"rename", "renamed", "renaming", "name", "named", "called", "call", NULL},
     [READ_TO_MOVE] = (const char *const[]){"move", "moved", "moving", "relocate", "belongs", "belong", "live",
-        "lives", NULL},
+        "lives", "relocated", "relocating", "migrate", "migrated", "transfer", "reside", NULL},
 };
 
 /*
@@ -280,6 +305,37 @@ static void compare_names(const char *call, const char *old, uint8_t *signs)
     free(to);
 }
 
+/* --- what a verb is said of ------------------------------------------------------------------------------- */
+
+/* "Drop the header in f": the verb, and then words that are neither the name nor a word for what it may be. */
+static bool has_other_object(const char *s, read_topic verb, const read_slots *x)
+{
+    enum { MOST = 7 };
+    static const char *const ends[] = {"in", "of", "from", "to", "into", "that", "which", "with", "for",
+        "out", "on", "at", "by", "when", "if", "because", "as", "since", "inside", "please", "before",
+        "after", "too", "but", NULL};
+    static const char *const may_be[] = {"function", "functions", "method", "methods", "class", "classes",
+        "struct", "type", "macro", "macros", "constant", "constants", "variable", "enum", "trait",
+        "interface", "helper", "helpers", "test", "tests", "parameter", "parameters", "argument", "arguments",
+        "arg", "param", "it", "them", "this", "these", "those", "both", "one", "ones", "all", "thing",
+        "things", "field", "member", "attribute", "property", "local", "alias", "what", "whatever", "him",
+        "that", "name", "getter", "setter", "constructor", "overload", "benchmark", "regexp", "regex",
+        "wrapper", "two", "three", "either", "exception", "error", "table", "decorator", "routine", "fn",
+        "func", "callback", "code", "off", "away", "him", "me", NULL};
+    const char *const names[] = {code_last_name(x->about->text), x->parameter, x->other, NULL};
+    agent_word w = {0};
+    while (agent__next_word(s, w.to, &w) && !agent__is_any_word(s, w, topics[verb]))
+        ;
+    if (w.to == w.from) return false;
+    size_t last = w.to;
+    for (int i = 0; i < MOST && agent__next_word(s, last, &w); i++, last = w.to) {
+        if (memchr(s + last, '.', w.from - last) || memchr(s + last, ',', w.from - last)) return i > 0;
+        if (agent__is_any_word(s, w, ends)) return i > 0 && !agent__is_any_word(s, w, may_be);
+        if (agent__is_any_word(s, w, names) || agent__is_any_word(s, w, may_be)) return false;
+    }
+    return last > 0 && w.to > w.from;
+}
+
 /* --- signs ------------------------------------------------------------------------------------------------ */
 
 static bool has_other_verb(const read_words *w, read_topic verb)
@@ -289,8 +345,49 @@ static bool has_other_verb(const read_words *w, read_topic verb)
     return has;
 }
 
-void agent__sign_reading(const agent *a, const read_names *n, const read_words *w, const read_name *about,
-    unsigned unnamed, agent_reading *one)
+/* Of the names that the request writes as any word: is this one of them? */
+static bool is_plain_word(const char *request, const char *name)
+{
+    agent_word w = {0};
+    while (agent__next_word(request, w.to, &w)) {
+        const char *const only[] = {name, NULL};
+        if (!agent__is_any_word(request, w, only)) continue;
+        if (w.from && (agent__is_mark(request[w.from - 1]) || request[w.from - 1] == '(')) return false;
+    }
+    return strspn(name, "abcdefghijklmnopqrstuvwxyz") == strlen(name);
+}
+
+static bool is_there(const agent *a, const char *file)
+{
+    char *path = code_index_path(tool_workspace_index(a->workspace), file);
+    free(path);
+    return path != NULL;
+}
+
+static void sign_slots(const agent *a, const read_names *n, const read_slots *x, agent_reading *one)
+{
+    uint8_t *s = one->signs;
+    s[AGENT_SIGN_UNNAMED] = x->unnamed > 0;
+    s[AGENT_SIGN_UNSAID] = x->unnamed > 1 ? (uint8_t)(x->unnamed - 1) : 0;
+    s[AGENT_SIGN_TO_FILE] = x->file && x->file->is_goal;
+    s[AGENT_SIGN_NEW_FILE] = x->file && !is_there(a, x->file->text);
+    s[AGENT_SIGN_PLAIN_PARAMETER] = x->parameter && !x->unnamed && is_plain_word(n->request, x->parameter);
+    s[AGENT_SIGN_PARAMETER_LEFT] = (uint8_t)x->left;
+    s[AGENT_SIGN_WRITTEN] = x->function && agent__is_written(n->request, one->kind, x);
+    s[AGENT_SIGN_NEW_TYPED] = x->fresh && x->fresh->is_typed && one->kind == AGENT_READ_INSERT;
+    s[AGENT_SIGN_NEW_CALLED] = x->fresh && x->fresh->is_called;
+    s[AGENT_SIGN_NEW_PLAIN] = x->fresh && !x->fresh->is_coded;
+    s[AGENT_SIGN_NEW_MENTIONED] =
+        x->fresh && code_index_mentions(tool_workspace_index(a->workspace), x->fresh->text);
+}
+
+static bool is_plain(const read_name *x)
+{
+    return x->rank < 0 && !x->is_coded;
+}
+
+void agent__sign_reading(
+    const agent *a, const read_names *n, const read_words *w, const read_slots *slots, agent_reading *one)
 {
     static const agent_reading_sign no_topic[READ_N_TOPICS + 1] = {[READ_GOING] = AGENT_SIGN_NO_GOING,
         [READ_NAMING] = AGENT_SIGN_NO_NAMING,
@@ -302,24 +399,30 @@ void agent__sign_reading(const agent *a, const read_names *n, const read_words *
     const agent_reading_kind k = one->kind;
     const read_topic topic = kinds[k].topic, verb = kinds[k].verb;
     const bool is_operation = one->meaning != NULL, is_parameter = kinds[k].is_parameter;
+    const read_name *about = slots->about;
     uint8_t *s = one->signs;
     if (topic < READ_N_TOPICS) s[no_topic[topic]] = !w->has[topic];
     s[AGENT_SIGN_NO_QUESTION] = k == AGENT_READ_ANSWER && !w->question;
     s[AGENT_SIGN_VERB] = is_operation && verb < READ_N_TOPICS && w->has[verb];
+    s[AGENT_SIGN_OTHER_OBJECT] =
+        s[AGENT_SIGN_VERB] && slots->about->rank < 0 && has_other_object(n->request, verb, slots);
     s[AGENT_SIGN_OTHER_VERB] = is_operation && has_other_verb(w, verb);
     s[AGENT_SIGN_FRESH_LEFT] = is_operation ? count_left(n->fresh, n->n_fresh, one->call) : 0;
     s[AGENT_SIGN_KNOWN_LEFT] = is_operation ? count_left(n->known, n->n_known, one->call) : 0;
     s[AGENT_SIGN_FILE_LEFT] = is_operation ? count_files_left(a, n, about, one->call) : 0;
+    const bool has_verb = w->has[READ_TO_DELETE] || w->has[READ_TO_RENAME] || w->has[READ_TO_MOVE];
+    s[AGENT_SIGN_ADD_VERB] = k == AGENT_READ_ADD && has_verb;
+    s[AGENT_SIGN_WORK_VERB] = (k == AGENT_READ_CHANGE || k == AGENT_READ_TEST) && has_verb;
     if (!is_operation) return;
     s[AGENT_SIGN_DESCRIBED] = about->rank >= 0;
     s[AGENT_SIGN_FITS_WORSE] = about->rank >= 0 ? (uint8_t)(20 * (1 - about->share)) : 0;
     s[AGENT_SIGN_INSIDE] = about->is_inside;
-    s[AGENT_SIGN_PLAIN] = about->rank < 0 && !about->is_coded;
+    s[AGENT_SIGN_PLAIN] = (uint8_t)(is_plain(about) + (slots->also && is_plain(slots->also)));
     if (k == AGENT_READ_RENAME) compare_names(one->call, code_last_name(about->text), s);
     s[AGENT_SIGN_PLACE] =
         (about->is_place && !is_parameter) || (topic == READ_CARRYING && goes_from(n, one->call));
     s[AGENT_SIGN_OWNER] = about->is_owner && !is_parameter;
-    s[AGENT_SIGN_UNNAMED] = (uint8_t)unnamed;
+    sign_slots(a, n, slots, one);
     s[AGENT_SIGN_PARAMETER] = !is_parameter && w->has[READ_PARAMETER];
     s[AGENT_SIGN_MAKING] = w->has[READ_MAKING] && (k != AGENT_READ_INSERT || !w->has[READ_PARAMETER]);
     s[AGENT_SIGN_BEHAVIOUR] = w->has[READ_BEHAVIOUR];

@@ -51,9 +51,9 @@ static const char *const parameter_words[] = {"parameter", "argument", "param", 
 static const char *const adding[] = {"add", "adds", "give", "take", "takes", "accept", "accepts", "gets",
     "gains", "gain", "introduce", "have", "receive", NULL};
 static const char *const removing[] = {"remove", "drop", "delete", "rid", "lose", "loses", NULL};
-static const char *const types[] = {"int", "integer", "bool", "boolean", "string", "str", "float", "double",
-    "long", "size_t", "usize", "isize", "i32", "i64", "u32", "u64", "f32", "f64", "int64", "float64",
-    "number", "char", "unsigned", "u8", "u16", "i8", "i16", "int32", "uint", NULL};
+static const char *const types[] = {"int", "integer", "uint", "bool", "boolean", "string", "str", "float",
+    "double", "number", "char", "byte", "void", "const", "long", "short", "unsigned", "size_t", "usize",
+    "isize", "list", "dict", "func", NULL};
 /* What stands where a name would, and is none. */
 static const char *const no_names[] = {"a", "an", "the", "to", "for", "of", "with", "which", "that", "in",
     "and", "from", "so", "called", "named", "instead", "new", "optional", "extra", "further", "additional",
@@ -73,11 +73,25 @@ static char *in_backticks(const char *s, size_t at, size_t *ret_to)
     return agent__copy_word(s, code);
 }
 
+bool agent__is_type(const char *s, agent_word w)
+{
+    static const char *const sizes[] = {"8", "16", "32", "64", "128", NULL};
+    static const char *const sized[] = {"u", "i", "f", "int", "uint", "float", NULL};
+    if (agent__is_any_word(s, w, types)) return true;
+    for (size_t k = 0; sized[k]; k++) {
+        const size_t n = strlen(sized[k]);
+        if (w.to - w.from > n && !strncmp(s + w.from, sized[k], n) &&
+            agent__is_any_word(s, (agent_word){w.from + n, w.to}, sizes))
+            return true;
+    }
+    return false;
+}
+
 /* "int", "size_t", "Duration": can a word be a type's name? */
 static bool is_type_word(const char *s, agent_word w)
 {
     const bool is_marked = w.to - w.from > 2 && !strncmp(s + w.to - 2, "_t", 2);
-    return agent__is_any_word(s, w, types) || is_marked || isupper((unsigned char)s[w.from]);
+    return agent__is_type(s, w) || is_marked || isupper((unsigned char)s[w.from]);
 }
 
 /* The word at or behind byte `at`, with nothing but blanks and stars between, that may be a parameter's name. */
@@ -147,7 +161,7 @@ static void read_name(const char *s, agent_word parameter, agent_parameter_words
         w->name = agent__copy_word(s, next);
         w->to = next.to;
     } else if (agent__word_before(s, parameter.from, &before) && !agent__is_any_word(s, before, no_names) &&
-               !agent__is_any_word(s, before, types) && !agent__is_any_word(s, before, adding) &&
+               !agent__is_type(s, before) && !agent__is_any_word(s, before, adding) &&
                !agent__is_any_word(s, before, removing)) {
         w->name = agent__copy_word(s, before); /* "the mode parameter" */
     }
@@ -170,8 +184,8 @@ static void read_type(const char *s, agent_word parameter, agent_parameter_words
     } else if (s[w->to] == ' ' && s[w->to + 1] == '(' && strchr(s + w->to, ')')) {
         const size_t n = strcspn(s + w->to + 2, ")");
         agent_word inner = {w->to + 2, w->to + 2 + n};
-        if (agent__is_any_word(s, inner, types)) w->type = agent__copy_word(s, inner);
-    } else if (agent__word_before(s, parameter.from, &before) && agent__is_any_word(s, before, types)) {
+        if (agent__is_type(s, inner)) w->type = agent__copy_word(s, inner);
+    } else if (agent__word_before(s, parameter.from, &before) && agent__is_type(s, before)) {
         w->type = agent__copy_word(s, before);
     }
     if (w->type && !strcasecmp(w->type, "integer")) memcpy(w->type, "int", 4);

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/words/request_words.h"
+
 typedef enum agent_parameter_change {
     AGENT_PARAMETER_STAYS,
     AGENT_PARAMETER_COMES,
@@ -27,6 +29,9 @@ typedef struct agent_parameter_words {
 /* false: the request is not about a parameter that comes or goes. */
 bool agent_read_parameter_words(const char *request, agent_parameter_words *ret);
 void agent_parameter_words_free(agent_parameter_words *w);
+
+/* A type by itself, as code writes it: "int", "bool", "u16", "int64". */
+bool agent__is_type(const char *text, agent_word w);
 
 /* "make list the first argument", "b should come before a", "swap a and b". */
 enum { AGENT_MAX_PARAMETERS = 64 };
