@@ -560,7 +560,7 @@ static void test_judge__a_runner_of_node_modules_is_found_there(void **state)
         if (!told(&h,
                 is_there
                     ? "The tests of it pass: PATH=node_modules/.bin:$PATH jest one.test.js"
-                    : "No test has judged it: PATH=node_modules/.bin:$PATH jest one.test.js lacks what runs it."))
+                    : "No test has judged it: what runs PATH=node_modules/.bin:$PATH jest one.test.js is not installed."))
             fail_msg("%s", h.json.data);
         agent_session_close(s);
         free_host(&h);

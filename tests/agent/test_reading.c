@@ -18,6 +18,11 @@ static void test_reading__the_likeliest_operation_is_done(void **state)
             "static int clamp_low(int x, int step)\n{\n    return x + 1;\n}\n\nint sum_all(void)\n{\n    return clamp_low(1, 2);\n}\n"},
         {"nobody would miss total", "delete(total)", "read as: delete(total)",
             "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n"},
+        /* whose name is the reason stays, whatever is likely: only total can be meant */
+        {"nobody would miss total, clamp does the same", "delete(total)", "read as: delete(total) ",
+            "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n"},
+        {"nobody would miss total, clamp does the same", "delete(total); delete(clamp)",
+            "read as: delete(total) ", "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n"},
         {"clamp could do without its step", "drop_parameter(clamp, step)",
             "read as: drop_parameter(clamp, step)",
             "static int clamp(int x)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp(1);\n}\n"},

@@ -347,11 +347,11 @@ static bool is_judged_by_values(agent *a, const tool_result *t)
 }
 
 /* The turn's last line says it of the first one: those behind it are tried since it was none. */
-static void keep_why_none(agent *a, const char *command, const char *why)
+static void keep_why_none(agent *a, const char *before, const char *command, const char *behind)
 {
     base_buf say = {0};
     if (a->test.why_none) return;
-    base_buf_printf(&say, "%s %s", command, why);
+    base_buf_printf(&say, "%s%s %s", before, command, behind);
     a->test.why_none = base_buf_take(&say);
 }
 
@@ -374,8 +374,8 @@ static bool give_up_judging(agent *a, agent_running *test)
     a->fix.was_whole = !why;
     if (!why) return false;
     agent__notice(a, "%s cannot judge the change: %s", plain, why);
-    keep_why_none(
-        a, plain, test->result.status == TOOL_TIMEOUT ? "takes too long" : "fails without the change too");
+    keep_why_none(a, "", plain,
+        test->result.status == TOOL_TIMEOUT ? "takes too long" : "fails without the change too");
     a->fix.no_test = !a->test.has_values;
     a->fix.failing = false;
     if (!a->test.has_values) return true;
@@ -431,7 +431,7 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
         agent__notice(a,
             "the test cannot judge, since what runs it is not installed: %s; install it, or name another test",
             plain);
-        keep_why_none(a, plain, "lacks what runs it");
+        keep_why_none(a, "what runs ", plain, "is not installed");
         a->fix.no_test = !is_judged_by_values(a, &ret->result);
     }
     if (lacks && !a->fix.no_test) {

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/asked/asked.h"
 #include "agent/operation/operation.h"
@@ -329,6 +330,19 @@ static void add_parameter_readings(finding *f, const read_name *of)
     agent__function_free(&p.g);
 }
 
+/* "get rid of f, g does the same": g is the reason, and stays. */
+static bool is_reason(const char *request, const char *name)
+{
+    static const char *const verbs[] = {" does ", " already ", " covers ", " replaces ", " suffices",
+        " handles ", " is enough", " is the same", " is better", " has the same", " will do"};
+    bool is = false;
+    for (size_t at = agent__find_phrase(request, 0, name); at && !is;
+         at = agent__find_phrase(request, at, name))
+        for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+            is |= !strncasecmp(request + at + strspn(request + at, "`'\"()"), verbs[i], strlen(verbs[i]));
+    return is;
+}
+
 /* Two definitions at once. */
 static void add_pairs(finding *f)
 {
@@ -345,7 +359,8 @@ static void add_pairs(finding *f)
                 sign(f,
                     may_mean(f, AGENT_READ_RENAME_BOTH, x->text, n->fresh[0].text, y->text, n->fresh[1].text),
                     (read_slots){.about = x, .also = y, .fresh = &n->fresh[0]});
-            if (f->w.has[READ_GOING] && !f->w.condition)
+            if (f->w.has[READ_GOING] && !f->w.condition && !is_reason(f->request, x->text) &&
+                !is_reason(f->request, y->text))
                 sign(f, may_mean(f, AGENT_READ_DELETE_BOTH, x->text, y->text),
                     (read_slots){.about = y->is_place ? y : x, .also = y->is_place ? x : y});
             for (size_t j = 0; j < n->n_files; j++)
