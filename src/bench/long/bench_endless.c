@@ -437,6 +437,18 @@ static int read_lengths(bench *b, base_err *err)
     return 0;
 }
 
+/* A session that cannot be gone on with is an error where one was saved: a new one would write over its rows. */
+static int begin_anew(const bench *b, const base_err *why, base_err *err)
+{
+    base_buf manifest = {0};
+    base_buf_printf(&manifest, "%s.manifest", b->rows);
+    const bool is_there = base_fs_exists(manifest.data);
+    base_buf_free(&manifest);
+    if (is_there) return base_fail(err, BASE_E_STATE, "%s", why->msg);
+    fprintf(stderr, "a new session: %s\n", why->msg);
+    return 0;
+}
+
 static int run(bench *b, base_err *err)
 {
     kv_session *s = NULL;
@@ -466,8 +478,7 @@ static int run(bench *b, base_err *err)
         .row_file = b->rows,
         .heads_file = b->heads};
     base_err why = {0};
-    if (!r && b->resume && kv_session_resume(&s, b->model, &o, NULL, &why))
-        fprintf(stderr, "a new session: %s\n", why.msg);
+    if (!r && b->resume && kv_session_resume(&s, b->model, &o, NULL, &why)) r = begin_anew(b, &why, err);
     if (!r && !s) r = kv_session_new(&s, b->model, &o, NULL, err);
     for (uint32_t i = 0; i < b->n_lengths && !r; i++) {
         uint32_t have;
