@@ -296,7 +296,7 @@ static void set_form(world *w, uint32_t a)
         {"order=keys", "lanes=each"}, {"pick=coverage"}, {"pick=refresh", "grow=burst"},
         {"order=random", "grow=none"}, {"order=oldest"}, {"signal=replay"}, {"signal=unvisited", "visit=0"},
         {"lanes=each", "signal=replay"}, {"open=128"}, {"open=192", "signal=unvisited"}, {"focus=.9"},
-        {"focus=1", "signal=unvisited"}};
+        {"focus=1", "signal=unvisited"}, {"focus=.9", "outshone=.1"}};
     kv_options o = options_of(w);
     const char *const *form = forms[a % (sizeof forms / sizeof *forms)], *set[16] = {NULL};
     size_t n = 0;

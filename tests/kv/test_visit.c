@@ -460,6 +460,33 @@ static void test_visit__what_is_outshone_stays_away(void **state)
     kv_session_free(s);
 }
 
+/* A share of the session, where it is asked for, and else what there is room for. Means of pages do not change with it. */
+static void test_visit__a_share_of_the_session_is_outshone(void **state)
+{
+    (void)state;
+    fake_model m = {.lanes_differ = true};
+    int32_t ids[TOKENS + ASKING];
+    kv_session *s = open_asked(&m, ids);
+    const uint16_t *key, *value;
+    s->repair = 10; /* rows: the asked line */
+    ask(s);
+    assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
+    kv_session_free(s);
+    s = open_asked(&m, ids);
+    s->repair = 10;
+    s->parameters.outshone = .0625;
+    ask(s);
+    assert_int_equal(kit_active_in(s, ASKED - 5, ASKED + 5), 10);
+    const uint32_t n = kv_bits_count(s->outshone, kv_bits_words(s->n)),
+                   like = (uint32_t)kv_bits_next(s->outshone, 0, TOKENS, true);
+    assert_in_range(n, s->n / 16 - 9, s->n / 16 + 9);
+    assert_int_equal(count_outshone(s, s->outshone, KV_ORIGIN_ANSWER, ids[like]), 0);
+    for (uint32_t lane = 0; lane < FAKE_LANES; lane++)
+        assert_true(kv__visit_mean(s, lane, like / 64, &key, &value) >> like % 64 & 1 ||
+                    kv_bits_get(s->lists.lane[lane]->bits, like));
+    kv_session_free(s);
+}
+
 /* One line answers clearly where it draws much more than the sinks do, which are looked at where nothing fits. */
 static void test_visit__what_sinks_hold_up_to_outshines_nothing(void **state)
 {
@@ -649,6 +676,7 @@ int main(void)
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
         cmocka_unit_test(test_visit__some_pages_are_looked_into),
         cmocka_unit_test(test_visit__what_is_outshone_stays_away),
+        cmocka_unit_test(test_visit__a_share_of_the_session_is_outshone),
         cmocka_unit_test(test_visit__a_clear_repair_opens_fewer_pages),
         cmocka_unit_test(test_visit__what_sinks_hold_up_to_outshines_nothing),
         cmocka_unit_test(test_visit__a_result_outshines_nothing),

@@ -50,7 +50,7 @@ const kv_policy kv_policy_kvist = {
     .info = {"kvist",
         "hard, then request and session memory by rank, with soft=.75 "
         "in code behind them program structure; repairs at every pause",
-        "low sinks window hard soft w kernel memory queries order grow pick focus lanes heads signal again "
+        "low sinks window hard soft w kernel memory queries order grow pick focus outshone lanes heads signal again "
         "message visit rest open open_asked",
         "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads, lines, signal "
         "and visit: measured, docs/results.md"},

@@ -155,16 +155,14 @@ static uint32_t open_pages(const kv_session *s)
 
 /* --- what may visit ------------------------------------------------------------------------------------- */
 
-/* Rows before `first` that a token may read. Blocks in 8 bits are scored only. */
+/* Rows before `first` that a token may read, with what is outshone. Blocks in 8 bits are scored only. */
 static void find_readable(kv_visit *v, uint32_t first)
 {
     const kv_session *s = v->session;
     const size_t n_words = kv_bits_words(v->cap);
     v->outshines = kv_bits_next(s->outshone, 0, first, true) < first;
-    for (size_t w = 0; w < n_words; w++) {
+    for (size_t w = 0; w < n_words; w++)
         v->readable[w] = kv_bits_mask(w, 0, first) & ~(s->barred[w] | s->stale[w] | s->lost[w]);
-        if (!v->outshone_too) v->readable[w] &= ~s->outshone[w];
-    }
     for (uint32_t t = 0; t < first; t++)
         if (s->cut[t]) kv_bits_clear(v->readable, t);
     for (uint32_t b = 0; b * MODEL_ROWS_BLOCK < first; b++)
@@ -180,6 +178,15 @@ static void find_evicted(const kv_visit *v, const model_lane_list *list, uint32_
     for (uint32_t i = 0; i < list->n_runs && list->runs[i].index < first; i++)
         kv_bits_clear_range(ret->evicted, list->runs[i].index, list->runs[i].index + list->runs[i].n);
     ret->n = kv_bits_count(ret->evicted, n_words);
+}
+
+/* What is outshone visits nobody, unless it is let in. */
+static void leave_out_outshone(const kv_visit *v, lane_visit *l)
+{
+    const size_t n_words = kv_bits_words(v->cap);
+    if (!v->outshines || v->outshone_too) return;
+    for (size_t w = 0; w < n_words; w++) l->evicted[w] &= ~v->session->outshone[w];
+    l->n = kv_bits_count(l->evicted, n_words);
 }
 
 /* So few are evicted that all of them visit: one list with them. */
@@ -243,7 +250,10 @@ static int sketch_pages(kv_visit *v, const model_rows_view *rows, uint32_t n_pag
     return rc;
 }
 
-/* What is evicted below `first` under these lists. */
+/*
+ * What is evicted below `first` under these lists. The means of pages are those of all evicted rows, outshone ones too:
+ * they stay as they are (and as they are saved), whatever a repair outshines.
+ */
 static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_err *err)
 {
     const kv_session *s = v->session;
@@ -254,15 +264,20 @@ static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_
     v->is_tried = v->is_gathered = false;
     free_runs(v);
     find_readable(v, first);
-    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         lane_visit *l = &v->lanes[lane];
         find_evicted(v, &rows->lanes[lane], first, l);
         v->evicted[lane] = l->n > most ? l->evicted : NULL;
-        if (l->n && l->n <= most) rc = list_everything(v, &rows->lanes[lane], first, l, err);
         v->means[lane] = kv_rest_values(v->rest, lane);
     }
-    if (!rc && (s->parameters.rest > 0 || s->parameters.open > 0))
+    if (s->parameters.rest > 0 || s->parameters.open > 0)
         rc = kv_rest_find(v->rest, &s->table, rows, v->evicted, n_pages, err);
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
+        lane_visit *l = &v->lanes[lane];
+        leave_out_outshone(v, l);
+        v->evicted[lane] = l->n > most ? l->evicted : NULL;
+        if (l->n && l->n <= most) rc = list_everything(v, &rows->lanes[lane], first, l, err);
+    }
     if (!rc) rc = sketch_pages(v, rows, n_pages, err);
     if (!rc) rc = find_sketches(v, first, err);
     v->is_known = !rc && rows->lanes == s->lists.view;

@@ -115,18 +115,39 @@ static bool is_clear(const kv_session *s, const kv_repair_work *w)
     return w->set.mass[w->set.order[0]] >= CLEAR * most;
 }
 
+/*
+ * What is outshone takes no room, so it may be a share of the session: the longer that is, the more lines are like the asked
+ * one. The lines of the anchors [rank, end) while it is less.
+ */
+static void outshine_lines(const kv_session *s, kv_repair_work *w, uint32_t rank, uint32_t end)
+{
+    const double most = s->parameters.outshone * s->n;
+    for (uint32_t n = 0; rank < end && rank < w->set.n_order && n < most; rank++) {
+        const uint32_t anchor = w->set.order[rank];
+        if (!w->set.missing[anchor] || !is_new(w, anchor) || kv_bits_get(w->outshone, anchor)) continue;
+        uint32_t from, to;
+        kv__grow(s, anchor, &from, &to);
+        outshine_window(w, from, to);
+        n += to - from;
+    }
+}
+
 /* Lines in the order of their anchors while they fit whole, or would; the very first is cut if it must be. */
 static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
 {
     const uint32_t margin = (uint32_t)(HYSTERESIS * s->budget);
-    const uint32_t cut = s->budget > margin ? s->budget - margin : 0;
+    const uint32_t cut = s->budget > margin ? s->budget - margin : 0, end = s->budget ? cut : UINT32_MAX;
     const float least =
         is_clear(s, w) ? (float)s->parameters.focus * w->set.mass[w->set.order[0]] : -INFINITY;
     bool any = false, outshone = false;
-    for (uint32_t rank = 0; rank < w->set.n_order && (!s->budget || rank < cut); rank++) {
+    for (uint32_t rank = 0; rank < w->set.n_order && rank < end; rank++) {
         const uint32_t anchor = w->set.order[rank];
         if (!w->set.missing[anchor] || kv_bits_get(w->set.chosen, anchor)) continue;
         outshone = outshone || (any && w->set.mass[anchor] < least);
+        if (outshone && s->parameters.outshone > 0) {
+            outshine_lines(s, w, rank, end);
+            break;
+        }
         uint32_t from, to;
         kv__grow(s, anchor, &from, &to);
         uint64_t cost = cost_of(w, from, to);
