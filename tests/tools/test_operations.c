@@ -99,6 +99,17 @@ static void test_operations__several_move_together(void **state)
             {{"a.py", "import re\n\n\ndef f(s):\n    return re.escape(s)\n\n\ndef g():\n    return f(1)\n",
                  "from d import f\n\n\ndef g():\n    return f(1)\n"},
                 {"d.py", NULL, "import re\n\n\ndef f(s):\n    return re.escape(s)\n"}}},
+        /* the new place imported it until now: alone, among others, by another name and inside of a function */
+        {"{\"operation\":\"move\",\"name\":\"f\",\"to\":\"d.py\"}", "moved function f from a.py to d.py",
+            {{"a.py", "def f():\n    return 1\n\n\ndef g():\n    return 2\n", "def g():\n    return 2\n"},
+                {"d.py",
+                    "import os\nfrom a import f, g\nfrom a import f as one\n\n\ndef h():\n    from a import f\n    return f() + g()\n",
+                    "import os\nfrom a import g\n\n\ndef h():\n    pass\n    return f() + g()\n\n\ndef f():\n    return 1\n\n\none = f\n"}}},
+        {"{\"operation\":\"move\",\"name\":\"f\",\"to\":\"d.py\"}", "moved function f from a.py to d.py",
+            {{"a.py", "import re\n\n\ndef f():\n    return re.sub\n\n\ndef g():\n    return 2\n",
+                 "def g():\n    return 2\n"},
+                {"d.py", "from a import f\n\n\ndef h():\n    return f()\n",
+                    "import re\n\n\ndef h():\n    return f()\n\n\ndef f():\n    return re.sub\n"}}},
         /* Go: methods go with their type, the import that only they used too */
         {"{\"operation\":\"move\",\"name\":\"KeyError\",\"with\":\"MultiError\",\"to\":\"errors.go\"}",
             "KeyError and MultiError",

@@ -208,11 +208,15 @@ static void put_new_text(mover *m, base_buf *out)
     }
     code_uses *uses = code_uses_find(m->x->w->grammars, m->to, old->data, old->len, m->x->name);
     const uint32_t top = top_of(old, m->from->language->family, uses);
+    refactor_edits edits = {0};
+    base_buf heads = {0};
     code_uses_free(uses);
-    base_buf_add(out, old->data, top);
-    if (m->heads.len && is_go && top) base_buf_putc(out, '\n');
-    if (m->heads.len) base_buf_add(out, m->heads.data, m->heads.len);
-    base_buf_add(out, old->data + top, old->len - top);
+    if (is_python) mover__python_own_imports(m, &edits);
+    if (m->heads.len) base_buf_printf(&heads, "%s%s", is_go && top ? "\n" : "", m->heads.data);
+    if (heads.len) refactor__edit(&edits, top, top, heads.data);
+    refactor__edits_apply(&edits, old, out);
+    refactor__edits_free(&edits);
+    base_buf_free(&heads);
     while (out->len && out->data[out->len - 1] == '\n') out->data[--out->len] = '\0';
     base_buf_puts(out, is_python ? "\n\n\n" : "\n\n");
     base_buf_add(out, m->moved.data, m->moved.len);
@@ -405,6 +409,16 @@ static void cut_source(mover *m)
     }
 }
 
+/* An import that stood alone at the top leaves its blank lines there. */
+static void strip_front(const base_buf *old, base_buf *text)
+{
+    const size_t n = old->len && old->data[0] != '\n' && text->len ? strspn(text->data, "\r\n") : 0;
+    if (!n) return;
+    memmove(text->data, text->data + n, text->len - n);
+    text->len -= n;
+    text->data[text->len] = '\0';
+}
+
 static void mover_free(mover *m)
 {
     for (size_t i = 1; i < m->n_parts; i++) {
@@ -462,6 +476,7 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
         put_new_text(&m, &target);
         if (family == REFACTOR_PYTHON) mover__python_exports(&m, &target);
         refactor__edits_apply(&m.source_edits, text, &source);
+        strip_front(text, &source);
         tool__changes_add(ret, m.from->path, &m.from->file, &source);
         tool__changes_add(ret, m.to, m.is_new ? NULL : &m.to_file, &target);
         if (family == REFACTOR_PYTHON) mover__python_imports(&m, ret);

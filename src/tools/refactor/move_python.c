@@ -414,7 +414,8 @@ static int compare_taken(const void *a, const void *b)
     return by_path ? by_path : x->import->from < y->import->from ? -1 : x->import->from > y->import->from;
 }
 
-static taken *list_taken(const mover *m, size_t *ret_n)
+/* In the file that they move to, or in all others but the source; in the order of paths and bytes. */
+static taken *list_taken(const mover *m, bool in_target, size_t *ret_n)
 {
     taken *all = NULL;
     *ret_n = 0;
@@ -422,7 +423,7 @@ static taken *list_taken(const mover *m, size_t *ret_n)
         for (size_t i = 0; i < m->parts[k]->n_places; i++) {
             const refactor_place *p = &m->parts[k]->places[i];
             const refactor_file *f = &m->parts[k]->files[p->file];
-            if (!strcmp(f->path, m->from->path) || !strcmp(f->path, m->to)) continue;
+            if (!strcmp(f->path, m->from->path) || !strcmp(f->path, m->to) != in_target) continue;
             if (p->verdict != REFACTOR_SURE || p->use->import == UINT32_MAX) continue;
             const code_import *im = &f->uses->imports[p->use->import];
             /* Only what names the source itself; who imports it from elsewhere goes on doing so. */
@@ -466,7 +467,7 @@ static void retarget(const mover *m, const taken *t, size_t n, refactor_edits *e
 void mover__python_imports(mover *m, tool_changes *ret)
 {
     size_t n;
-    taken *all = list_taken(m, &n);
+    taken *all = list_taken(m, false, &n);
     for (size_t i = 0; i < n;) {
         const refactor_file *f = all[i].f;
         refactor_edits edits = {0};
@@ -477,6 +478,32 @@ void mover__python_imports(mover *m, tool_changes *ret)
             i = k;
         }
         refactor__edits_take(&edits, f->path, &f->file, ret);
+    }
+    free(all);
+}
+
+void mover__python_own_imports(mover *m, refactor_edits *edits)
+{
+    size_t n;
+    taken *all = list_taken(m, true, &n);
+    for (size_t i = 0; i < n;) {
+        const base_buf *text = &m->to_file.text;
+        const taken *t = &all[i];
+        mover_cut *items = base_xcalloc(n, sizeof *items);
+        size_t k = 0;
+        for (; i < n && all[i].statement == t->statement; i++, k++) {
+            const code_import *im = all[i].import;
+            items[k] = (mover_cut){im->from, im->to};
+            if (strcmp(im->name, im->local) != 0)
+                base_buf_printf(&m->moved, "\n\n%s = %s\n", im->local, im->name);
+        }
+        if (!remove_items(text, items, k, edits)) {
+            const size_t begin = tool__line_begin(text->data, t->statement);
+            const bool is_indented = begin < t->statement; /* it may be all that its block has */
+            const size_t end = t->statement_to + (!is_indented && t->statement_to < text->len);
+            refactor__edit(edits, (uint32_t)t->statement, (uint32_t)end, is_indented ? "pass" : "");
+        }
+        free(items);
     }
     free(all);
 }

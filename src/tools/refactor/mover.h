@@ -52,6 +52,8 @@ bool mover__take_along(mover *m);
 bool mover__python_heads(mover *m);
 /* What other files import from the source they import from the new place. */
 void mover__python_imports(mover *m, tool_changes *ret);
+/* What the new place itself imports of what moves there goes; a name of its own for it (as) stays, behind what moved. */
+void mover__python_own_imports(mover *m, refactor_edits *edits);
 /* Out of the source's __all__, and into the target's. */
 void mover__python_exports(mover *m, base_buf *target);
 
