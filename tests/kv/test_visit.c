@@ -460,7 +460,7 @@ static void test_visit__what_is_outshone_stays_away(void **state)
     kv_session_free(s);
 }
 
-/* A share of the session, where it is asked for, and else what there is room for. Means of pages do not change with it. */
+/* A share of the session, or with a share of 0 what there is room for. Means of pages do not change with it. */
 static void test_visit__a_share_of_the_session_is_outshone(void **state)
 {
     (void)state;
@@ -469,6 +469,7 @@ static void test_visit__a_share_of_the_session_is_outshone(void **state)
     kv_session *s = open_asked(&m, ids);
     const uint16_t *key, *value;
     s->repair = 10; /* rows: the asked line */
+    s->parameters.outshone = 0;
     ask(s);
     assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
     kv_session_free(s);

@@ -56,6 +56,7 @@ const kv_policy kv_policy_kvist = {
         "and visit: measured, docs/results.md"},
     .score = score,
     .defaults = {KV_USUAL_DEFAULTS, .sinks = 4, .hard = 1, .memory = 1, .signal = KV_SIGNAL_REPLAY,
-        .again = 256, .focus = .25, .message = .5, .visit = .2, .rest = 1, .open = 16384, .open_asked = 4096},
+        .again = 256, .focus = .5, .outshone = .0625, .message = .5, .visit = .2, .rest = 1, .open = 16384,
+        .open_asked = 4096},
     .repair = -1,
 };
