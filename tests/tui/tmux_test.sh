@@ -45,6 +45,15 @@ wait_for() {
     screen
     exit 1
 }
+wait_gone() {
+    for _ in $(seq 1 $((600 * ${KVIST_TEST_PATIENCE:-1}))); do
+        if ! screen | grep -qF -- "$1"; then return 0; fi
+        sleep 0.1
+    done
+    echo "never gone: $1"
+    screen
+    exit 1
+}
 absent() {
     if screen | grep -qF -- "$1"; then echo "still there: $1"; screen; exit 1; fi
 }
@@ -59,6 +68,7 @@ sleep 0.6 # a key that comes with the question is no answer to it
 t send-keys -t s d
 wait_for '── $ ls ──'
 t send-keys -t s Escape
+wait_gone '── $ ls ──' # Escape and y that come together are Alt-y
 t send-keys -t s y
 wait_for 'The function gcd divides 日本語 until nothing is left.'
 wait_for 'ledger of turn 1'
