@@ -1,0 +1,335 @@
+/*
+ * Changed signatures: the declaration, every call, and the body behind them.
+ */
+#include "refactor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+static void test_refactor_signature__changes_every_call(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "s.h", "int add(int a, int b);\n");
+    tree_put(&t, "s.c",
+        "#include \"s.h\"\n"
+        "int add(int a, int b)\n"
+        "{\n"
+        "    return a;\n"
+        "}\n"
+        "int one(void)\n"
+        "{\n"
+        "    return add(1, add(2, 3));\n"
+        "}\n");
+    tree_put(&t, "k.py",
+        "class K:\n"
+        "    def put(self, a, b=2):\n"
+        "        return a\n\n\n"
+        "def use(k: K):\n"
+        "    k.put(1)\n"
+        "    k.put(1, b=3)\n"
+        "    k.put(*k)\n");
+    tree_open(&t);
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"int flags\",\"value\":\"0\",\"at\":2}",
+        TOOL_OK));
+    expect(&t, "s.h", "int add(int a, int flags, int b);\n");
+    expect(&t, "s.c",
+        "#include \"s.h\"\n"
+        "int add(int a, int flags, int b)\n"
+        "{\n"
+        "    return a;\n"
+        "}\n"
+        "int one(void)\n"
+        "{\n"
+        "    return add(1, 0, add(2, 0, 3));\n"
+        "}\n");
+    free(
+        refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"flags\"}", TOOL_OK));
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"2,1\"}", TOOL_OK));
+    expect(&t, "s.h", "int add(int b, int a);\n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"a\"}", TOOL_REFUSED,
+        "s.c:4 still uses a");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"int c\"}", TOOL_FAILED,
+        "needs \"value\"");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"1,1\"}", TOOL_REFUSED,
+        "is no order");
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"one\",\"parameter\":\"int n\",\"value\":\"1\"}", TOOL_OK));
+    char *c = tree_get(&t, "s.c");
+    assert_contains(c, "int one(int n)\n{\n    return add(add(3, 2), 1);");
+    free(c);
+    char *said = refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"K.put\",\"parameter\":\"c=None\",\"value\":\"9\"}", TOOL_OK);
+    assert_contains(said, "Left, look at them: k.py:9");
+    free(said);
+    expect(&t, "k.py",
+        "class K:\n"
+        "    def put(self, a, b=2, c=None):\n"
+        "        return a\n\n\n"
+        "def use(k: K):\n"
+        "    k.put(1, c=9)\n"
+        "    k.put(1, b=3, c=9)\n"
+        "    k.put(*k)\n");
+    tree_remove(&t);
+}
+
+/* A model that is asked what callers give begins with the declaration again. */
+static void test_refactor_signature__a_value_may_declare_its_parameter_again(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "m.py", "def pad(row):\n    return row\n\n\npad(1)\n");
+    tree_put(&t, "s.c", "int one(void)\n{\n    return 1;\n}\n\nint two(void)\n{\n    return one();\n}\n");
+    tree_open(&t);
+    refuses(&t,
+        "{\"operation\":\"signature\",\"name\":\"pad\",\"parameter\":\"fill: str\",\"value\":\"fill: str\"}",
+        TOOL_FAILED, "is what the callers give for fill");
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"pad\",\"parameter\":\"fill: str\",\"value\":\"str fill: str = ' '\"}",
+        TOOL_OK));
+    expect(&t, "m.py", "def pad(row, fill: str = ' '):\n    return row\n\n\npad(1)\n");
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"one\",\"parameter\":\"int n\",\"value\":\"int n = 7\"}",
+        TOOL_OK));
+    expect(&t, "s.c", "int one(int n)\n{\n    return 1;\n}\n\nint two(void)\n{\n    return one(7);\n}\n");
+    tree_remove(&t);
+}
+
+/* What a call gives by name stays; what it gave by place and cannot any more is given by name, or the call is listed. */
+static void test_refactor_signature__an_order_keeps_what_each_parameter_gets(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "k.py",
+        "def run(task, verbose, limit=3, *rest):\n"
+        "    return task\n\n\n"
+        "run(1, True)\n"
+        "run(1, run(2, False, 5), limit=4)\n"
+        "run(1, True, 7, 8)\n"
+        "run(task=1, verbose=True)\n"
+        "run(*all)\n");
+    tree_put(&t, "f.js",
+        "function f(a, b, c) {\n  return a;\n}\n\n"
+        "f(1);\nf(1, 2);\nf(1, 2, 3);\n");
+    tree_put(&t, "g.py", "def g(a, b=1):\n    return a\n");
+    tree_put(&t, "arrow.js",
+        "const pick = (list, at) => list[at];\n"
+        "const cut = async function(text, n) {\n  return text.slice(n);\n};\n"
+        "const sum = (1 + 2) * pick([3], 0);\n"
+        "cut('abc', sum);\n");
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"pick\",\"parameter\":\"2,1\"}", TOOL_OK));
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"cut\",\"parameter\":\"2,1\"}", TOOL_OK));
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"sum\",\"parameter\":\"2,1\"}", TOOL_REFUSED,
+        "no function");
+    expect(&t, "arrow.js",
+        "const pick = (at, list) => list[at];\n"
+        "const cut = async function(n, text) {\n  return text.slice(n);\n};\n"
+        "const sum = (1 + 2) * pick(0, [3]);\n"
+        "cut(sum, 'abc');\n");
+    char *said = refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"run\",\"parameter\":\"verbose=False\",\"at\":3}", TOOL_OK);
+    assert_contains(said, "Left, look at them: k.py:9");
+    free(said);
+    expect(&t, "k.py",
+        "def run(task, limit=3, verbose=False, *rest):\n"
+        "    return task\n\n\n"
+        "run(1, verbose=True)\n"
+        "run(1, verbose=run(2, 5, False), limit=4)\n"
+        "run(1, 7, True, 8)\n"
+        "run(task=1, verbose=True)\n"
+        "run(*all)\n");
+    said = refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"2,1,3\"}", TOOL_OK);
+    assert_contains(said, "Left, look at them: f.js:5");
+    free(said);
+    expect(&t, "f.js",
+        "function f(b, a, c) {\n  return a;\n}\n\n"
+        "f(1);\nf(2, 1);\nf(2, 1, 3);\n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"g\",\"parameter\":\"2,1\"}", TOOL_REFUSED,
+        "cannot stand behind one that has one");
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"g\",\"parameter\":\"a=None\"}", TOOL_OK));
+    expect(&t, "g.py", "def g(a=None, b=1):\n    return a\n");
+    tree_remove(&t);
+}
+
+/* What all calls give for a parameter, where it is one literal, is what the body has without it. */
+static void test_refactor_signature__puts_what_all_calls_give_into_the_body(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "c.js",
+        "function cut(s, by) {\n  return s.split(by).length + by.length\n}\n\n"
+        "function far(a, limit) {\n  return a > limit\n}\n\n"
+        "cut('a', '.')\ncut('b', '.')\nfar(1, 2)\nfar(1, 3)\n");
+    tree_put(&t, "d.py",
+        "def mean(a, round_to):\n    return round(a, round_to)\n\n\nmean(1, round_to=2)\nmean(3, 2)\n");
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"cut\",\"parameter\":\"by\"}", TOOL_OK));
+    expect(&t, "c.js",
+        "function cut(s) {\n  return s.split('.').length + '.'.length\n}\n\n"
+        "function far(a, limit) {\n  return a > limit\n}\n\n"
+        "cut('a')\ncut('b')\nfar(1, 2)\nfar(1, 3)\n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"far\",\"parameter\":\"limit\"}", TOOL_REFUSED,
+        "c.js:6 still uses limit");
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"mean\",\"parameter\":\"round_to\"}", TOOL_OK));
+    expect(&t, "d.py", "def mean(a):\n    return round(a, 2)\n\n\nmean(1)\nmean(3)\n");
+    tree_remove(&t);
+}
+
+/* A default of a literal is what the body has when its parameter goes; who gave another value is told. */
+static void test_refactor_signature__puts_the_default_into_the_body(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py",
+        "def clear(mode=2, fill=' '):\n"
+        "    return 'x' + str(mode) + fill\n\n\n"
+        "def up(n=1):\n"
+        "    n += 1\n"
+        "    return n\n\n\n"
+        "clear()\nclear(2, '.')\nclear(mode=3)\n");
+    tree_put(&t, "b.js",
+        "export function far(a, limit = 3) {\n  return { limit, far: a > limit };\n}\n\nfar(1, 3);\n");
+    tree_open(&t);
+    char *said =
+        refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"clear\",\"parameter\":\"mode\"}", TOOL_OK);
+    assert_contains(said, "removed mode from clear: 3 calls in 1 file");
+    assert_contains(said, "Its body has 2 where it had mode: 1 place.");
+    assert_contains(said, "What these calls gave is dropped: a.py:12");
+    free(said);
+    expect(&t, "a.py",
+        "def clear(fill=' '):\n"
+        "    return 'x' + str(2) + fill\n\n\n"
+        "def up(n=1):\n"
+        "    n += 1\n"
+        "    return n\n\n\n"
+        "clear()\nclear('.')\nclear()\n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"up\",\"parameter\":\"n\"}", TOOL_REFUSED,
+        "a.py:6 still uses n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"up\",\"parameter\":\"n\",\"value\":\"1\"}",
+        TOOL_REFUSED, "has a parameter n already");
+    free(
+        refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"far\",\"parameter\":\"limit\"}", TOOL_OK));
+    expect(&t, "b.js", "export function far(a) {\n  return { limit: 3, far: a > 3 };\n}\n\nfar(1);\n");
+    tree_remove(&t);
+}
+
+/* A bare name gets the type of the literal that callers give; with a default callers stay, where there are defaults. */
+static void test_refactor_signature__declares_as_the_language_does(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.c", "int f(void)\n{\n    return 1;\n}\n\nint g(void)\n{\n    return f();\n}\n");
+    tree_put(&t, "go.mod", "module m\n");
+    tree_put(&t, "b.go", "package m\n\nfunc h(a, b int) int {\n\treturn h(a, b)\n}\n");
+    tree_put(&t, "c.py", "def p(a, b=1, **rest):\n    return a\n\n\np(1, c=3)\np(1, 2)\n");
+    tree_open(&t);
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"name\",\"value\":\"\\\"x\\\"\"}",
+        TOOL_OK));
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"int flags = 0\"}", TOOL_OK));
+    expect(&t, "a.c",
+        "int f(const char *name, int flags)\n"
+        "{\n"
+        "    return 1;\n"
+        "}\n\n"
+        "int g(void)\n"
+        "{\n"
+        "    return f(\"x\", 0);\n"
+        "}\n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"more\",\"value\":\"rest\"}",
+        TOOL_FAILED, "more has no type");
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"h\",\"parameter\":\"deep\",\"value\":\"true\",\"at\":2}",
+        TOOL_OK));
+    expect(&t, "b.go", "package m\n\nfunc h(a int, deep bool, b int) int {\n\treturn h(a, true, b)\n}\n");
+    /* Only its call of itself gave it on. */
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"h\",\"parameter\":\"b\"}", TOOL_OK));
+    expect(&t, "b.go", "package m\n\nfunc h(a int, deep bool) int {\n\treturn h(a, true)\n}\n");
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"p\",\"parameter\":\"c=None\"}", TOOL_OK));
+    expect(&t, "c.py", "def p(a, b=1, c=None, **rest):\n    return a\n\n\np(1, c=3)\np(1, 2)\n");
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"p\",\"parameter\":\"d\",\"value\":\"4\"}", TOOL_OK));
+    expect(&t, "c.py", "def p(a, d, b=1, c=None, **rest):\n    return a\n\n\np(1, 4, c=3)\np(1, 4, 2)\n");
+    tree_remove(&t);
+}
+
+/* Go writes a type once for several names: in another order each has its own. */
+static void test_refactor_signature__parts_go_s_groups(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "go.mod", "module m\n");
+    tree_put(&t, "l.go",
+        "package m\n\n"
+        "func logn(n, b float64) float64 {\n"
+        "\treturn n / b\n"
+        "}\n\n"
+        "func use() float64 {\n"
+        "\treturn logn(1, 2)\n"
+        "}\n\n"
+        "func three(a, b int, s string) {\n"
+        "\tthree(1, 2, s)\n"
+        "}\n");
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"logn\",\"parameter\":\"2,1\"}", TOOL_OK));
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"three\",\"parameter\":\"3,1,2\"}", TOOL_OK));
+    expect(&t, "l.go",
+        "package m\n\n"
+        "func logn(b float64, n float64) float64 {\n"
+        "\treturn n / b\n"
+        "}\n\n"
+        "func use() float64 {\n"
+        "\treturn logn(2, 1)\n"
+        "}\n\n"
+        "func three(s string, a int, b int) {\n"
+        "\tthree(s, 1, 2)\n"
+        "}\n");
+    tree_remove(&t);
+}
+
+/* A file of tests that includes the source of C sees what is static there; another file's function of that name does not count. */
+static void test_refactor_signature__changes_what_a_test_includes(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "src/low.c",
+        "static int low(int a, char *b)\n{\n    return a + *b;\n}\n\nint use(void)\n{\n    return low(1, 0);\n}\n");
+    tree_put(
+        &t, "test/low_test.c", "#include \"../src/low.c\"\n\nvoid test(void)\n{\n    check(low(2, 0));\n}\n");
+    static const char other[] =
+        "static int low(int a)\n{\n    return a;\n}\n\nint f(void)\n{\n    return low(3);\n}\n";
+    tree_put(&t, "other.c", other);
+    tree_open(&t);
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"src/low.c:low\",\"parameter\":\"2,1\"}", TOOL_OK));
+    expect(
+        &t, "test/low_test.c", "#include \"../src/low.c\"\n\nvoid test(void)\n{\n    check(low(0, 2));\n}\n");
+    expect(&t, "other.c", other);
+    tree_remove(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refactor_signature__changes_every_call),
+        cmocka_unit_test(test_refactor_signature__a_value_may_declare_its_parameter_again),
+        cmocka_unit_test(test_refactor_signature__an_order_keeps_what_each_parameter_gets),
+        cmocka_unit_test(test_refactor_signature__puts_what_all_calls_give_into_the_body),
+        cmocka_unit_test(test_refactor_signature__puts_the_default_into_the_body),
+        cmocka_unit_test(test_refactor_signature__declares_as_the_language_does),
+        cmocka_unit_test(test_refactor_signature__parts_go_s_groups),
+        cmocka_unit_test(test_refactor_signature__changes_what_a_test_includes),
+    };
+    return refactor_run(tests, sizeof tests / sizeof *tests, "refactor_signature");
+}
