@@ -107,6 +107,17 @@ static int copy_bytes(int from, int to)
     }
 }
 
+/*
+ * Both times of a file by the exact clock. The kernel stamps what it writes some milliseconds coarse, and what a trial
+ * built just now would be as new as a file that was changed behind it.
+ */
+static const struct timespec *exact_now(struct timespec now[2])
+{
+    clock_gettime(CLOCK_REALTIME, &now[0]);
+    now[1] = now[0];
+    return now;
+}
+
 /* A file that is new in the folder: what had its name is gone, so nothing is written through a link of any kind. */
 static int open_new(int parent, const char *name, mode_t mode)
 {
@@ -123,7 +134,8 @@ static int copy_regular(int from_parent, int to_parent, const char *name, bool k
     if (from >= 0 && !fstat(from, &st) && S_ISREG(st.st_mode)) {
         const int to = open_new(to_parent, name, st.st_mode & 0777);
         rc = to < 0 || copy_bytes(from, to) ? -1 : 0;
-        if (!rc && keeps_times) futimens(to, (struct timespec[]){st.st_atim, st.st_mtim});
+        struct timespec kept[2] = {st.st_atim, st.st_mtim}, now[2];
+        if (!rc) futimens(to, keeps_times ? kept : exact_now(now));
         const int saved = errno;
         if (to >= 0) close(to);
         errno = saved;
@@ -276,6 +288,8 @@ int tool__copy_put(tool_tree_copy *c, const char *path, const char *text, size_t
     const int to = parent < 0 ? -1 : open_new(parent, name, S_ISREG(was.mode) ? was.mode & 0777 : 0666);
     const int rc =
         to < 0 || write_all(to, text, n) ? base_fail_sys(err, "cannot write %.300s aside", path) : 0;
+    struct timespec now[2];
+    if (!rc) futimens(to, exact_now(now));
     if (to >= 0) close(to);
     leave(&f);
     return rc;
@@ -286,11 +300,8 @@ void tool__copy_touch(tool_tree_copy *c, const char *path)
     const char *name;
     folder f = {.root = &c->root};
     const int parent = enter(&f, path, false, &name);
-    /* By the exact clock: the kernel stamps what it writes some milliseconds coarse, and a product made just now would be as new. */
     struct timespec now[2];
-    clock_gettime(CLOCK_REALTIME, &now[0]);
-    now[1] = now[0];
-    if (parent >= 0) utimensat(parent, name, now, AT_SYMLINK_NOFOLLOW);
+    if (parent >= 0) utimensat(parent, name, exact_now(now), AT_SYMLINK_NOFOLLOW);
     leave(&f);
 }
 
