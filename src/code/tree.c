@@ -18,7 +18,8 @@
 enum {
     PARSE_BYTES_A_SECOND = 250000,
     LOOK_AHEAD = 4096,
-    SAME_LEAST = 64 /* bytes of a node that are worth a look at the older ones */
+    MOST_PARSERS = 16, /* made until one's scanner settles (is_settled) */
+    SAME_LEAST = 64    /* bytes of a node that are worth a look at the older ones */
 };
 
 /* ---- flatten ---- */
@@ -300,16 +301,50 @@ uint32_t code_tree_trim(const code_tree *t, uint32_t from, uint32_t to)
     return to;
 }
 
+/*
+ * What a grammar's scanner has to read without an error before it is trusted. Lua's takes memory from malloc and never sets
+ * it: where a small number lies there by chance the scanner believes to be inside a string or a comment, and a right file has
+ * an error. Behind this text it is outside of both, whatever it began with.
+ */
+static const struct {
+    const char *language, *text;
+} probes[] = {{"lua", "local a = 'b' -- c\nlocal d = [[e]]\n"}};
+
+static bool is_settled(TSParser *parser, const char *language)
+{
+    for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
+        if (strcmp(language, probes[i].language) != 0) continue;
+        TSTree *tree = ts_parser_parse_string(parser, NULL, probes[i].text, (uint32_t)strlen(probes[i].text));
+        const bool is_good = tree != NULL && !ts_node_has_error(ts_tree_root_node(tree));
+        if (tree != NULL) ts_tree_delete(tree);
+        return is_good;
+    }
+    return true;
+}
+
+/* NULL: no memory, a grammar of another ABI, or a scanner that never settles. Freed with ts_parser_delete. */
+static TSParser *make_parser(const code_grammar *g)
+{
+    TSParser *tried[MOST_PARSERS];
+    uint32_t n = 0;
+    bool is_good = false;
+    while (!is_good && n < MOST_PARSERS && (tried[n] = ts_parser_new()) != NULL) {
+        TSParser *parser = tried[n++];
+        if (!ts_parser_set_language(parser, g->language)) break;
+        is_good = is_settled(parser, g->name);
+    }
+    /* The others are held until now: what is freed would be given out again, with the same numbers in it. */
+    for (uint32_t i = 0; i + (is_good ? 1 : 0) < n; i++) ts_parser_delete(tried[i]);
+    return is_good ? tried[n - 1] : NULL;
+}
+
 bool code_tree_make(const code_grammar *g, const char *text, size_t n, code_earlier *earlier, code_tree *ret)
 {
-    TSParser *parser = ts_parser_new();
+    TSParser *parser = make_parser(g);
     if (parser == NULL) return false;
-    TSTree *tree = NULL;
-    if (ts_parser_set_language(parser, g->language)) {
-        ts_parser_set_timeout_micros(parser, (1 + (uint64_t)n / PARSE_BYTES_A_SECOND) * 1000000);
-        tree = ts_parser_parse_string(
-            parser, earlier != NULL ? earlier->tree : NULL, n != 0 ? text : "", (uint32_t)n);
-    }
+    ts_parser_set_timeout_micros(parser, (1 + (uint64_t)n / PARSE_BYTES_A_SECOND) * 1000000);
+    TSTree *tree = ts_parser_parse_string(
+        parser, earlier != NULL ? earlier->tree : NULL, n != 0 ? text : "", (uint32_t)n);
     ts_parser_delete(parser);
     if (tree == NULL) return false;
     *ret = (code_tree){.g = g, .text = text, .n_bytes = (uint32_t)n};

@@ -207,6 +207,23 @@ static void test_parse__other_languages(void **state)
     code_grammars_close(g);
 }
 
+/* Lua's scanner never sets its memory. 1 to 5 there mean that it is inside a string or a comment. */
+static void test_parse__a_scanner_that_sets_nothing_begins_outside_of_strings(void **state)
+{
+    enum { ROUNDS = 200, SMALL = 256, N = 1 << 14 };
+    code_grammars *g = grammars_or_skip("java");
+    void *small[SMALL];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < SMALL; i++) small[i] = malloc(8 + i); /* what is free in pieces is taken */
+        volatile int *block = malloc(N * sizeof *block);
+        for (size_t i = 0; i < N; i++) block[i] = 1 + round % 5;
+        free((void *)block); /* what comes next may be cut from it */
+        check_definitions(g, "a.lua", "local function f(a)\n  return a\nend\n", "function .f");
+        for (size_t i = 0; i < SMALL; i++) free(small[i]);
+    }
+    code_grammars_close(g);
+}
+
 static void test_parse__fields_of_types(void **state)
 {
     code_grammars *g = grammars_or_skip("go");
@@ -377,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_parse__javascript_functions_as_values),
         cmocka_unit_test(test_parse__go_rust_cpp_parents),
         cmocka_unit_test(test_parse__other_languages),
+        cmocka_unit_test(test_parse__a_scanner_that_sets_nothing_begins_outside_of_strings),
         cmocka_unit_test(test_parse__fields_of_types),
         cmocka_unit_test(test_parse__rust_tail_expression_returns),
         cmocka_unit_test(test_parse__broken_code_reports_its_line),
