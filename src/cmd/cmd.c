@@ -103,6 +103,46 @@ void cmd_notice(void *user, const char *sentence)
     fprintf(stderr, "kvist: %s\n", sentence);
 }
 
+/* As options_check_word reads them: "list|show". */
+static void put_names(const cmd_verb *verbs, base_buf *out)
+{
+    for (const cmd_verb *v = verbs; v->name; v++) base_buf_printf(out, "%s%s", v > verbs ? "|" : "", v->name);
+}
+
+static const cmd_verb *verb_of(const char *command, const cmd_verb *verbs, const char *word, base_err *err)
+{
+    for (const cmd_verb *v = verbs; v->name; v++)
+        if (word ? !strcmp(v->name, word) : v->is_default) return v;
+    base_buf names = {0}, begin = {0};
+    put_names(verbs, &names);
+    base_buf_printf(&begin, word ? "%s knows" : "%s needs one of the words ", command);
+    if (word) {
+        options_check_word(begin.data, names.data, word, err);
+    } else {
+        options_put_words(&begin, names.data);
+        base_fail(err, BASE_E_USAGE, "%s (see %s --help)", begin.data, command);
+    }
+    base_buf_free(&names);
+    base_buf_free(&begin);
+    return NULL;
+}
+
+const cmd_verb *cmd_find_verb(
+    const char *command, const cmd_verb *verbs, const char *const *words, uint32_t n_words, base_err *err)
+{
+    const cmd_verb *v = verb_of(command, verbs, n_words ? words[0] : NULL, err);
+    if (!v || n_words == (v->takes ? 2 : 1) || (!n_words && !v->takes)) return v;
+    base_fail(err, BASE_E_USAGE, "%s %s takes %s", command, v->name, v->takes ? v->takes : "no word");
+    return NULL;
+}
+
+int cmd_run_verb(const char *command, const cmd_verb *verbs, const char *const *words, uint32_t n_words,
+    void *user, base_err *err)
+{
+    const cmd_verb *v = cmd_find_verb(command, verbs, words, n_words, err);
+    return v ? v->run(user, v->takes ? words[1] : NULL, err) : BASE_E_USAGE;
+}
+
 int cmd_complain(const base_err *err)
 {
     static const struct {

@@ -63,6 +63,24 @@ typedef struct cmd_words {
  */
 bool cmd_begin(int argc, char **argv, common_options *common, const option_row *own, const cmd_words *words,
     int *ret_status);
+/* A word behind a command's name, as `get` in `kvist model get NAME`. Tables of them end with an empty row. */
+typedef struct cmd_verb {
+    const char *name;
+    const char
+        *takes; /* what its one word is, as a person says it ("one file or name"); NULL: it takes none */
+    /* word: what stands behind the verb, NULL where it takes none; user: what the command keeps */
+    int (*run)(void *user, const char *word, base_err *err);
+    bool is_default; /* what the command does without a word */
+} cmd_verb;
+/*
+ * The row that words[0] names, where the words behind it are as many as it takes; NULL and a sentence in err
+ * (BASE_E_USAGE) otherwise. command: "kvist model".
+ */
+const cmd_verb *cmd_find_verb(
+    const char *command, const cmd_verb *verbs, const char *const *words, uint32_t n_words, base_err *err);
+/* Finds it, and runs it. */
+int cmd_run_verb(const char *command, const cmd_verb *verbs, const char *const *words, uint32_t n_words,
+    void *user, base_err *err);
 /* The model that the options name, computed as they say; what it has to tell goes to stderr. */
 int cmd_open_model(const common_options *o, model **ret, base_err *err);
 /* The same of a file: whatever is wrong with it is BASE_E_ENGINE. */

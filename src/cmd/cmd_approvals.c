@@ -8,21 +8,18 @@
 
 #include "agent/approve/approvals.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/grants.h"
 
 static const char usage[] =
     "usage: kvist approvals [list]          what was allowed for good: commands, paths to read, servers\n"
-    "       kvist approvals allow COMMAND   exactly this command "
-    "may run in the tree without asking, while the files\n"
-    "                                       that it runs "
-    "there (a script, make's Makefile) are what they are now\n"
+    "       kvist approvals allow COMMAND   exactly this command may run in the tree without asking, while the files\n"
+    "                                       that it runs there (a script, make's Makefile) are what they are now\n"
     "       kvist approvals remove N        take the N-th of the list back\n"
     "       kvist approvals remove all      take all of the list back\n\n"
-    "With --dir the list is that tree's; without it every "
-    "tree's, and allow means the current folder's. The files\n"
-    "can be edited by hand: approvals beside your configuration, "
-    "allow-read and endpoints in the data folder.\n";
+    "With --dir the list is that tree's; without it every tree's, and allow means the current folder's. The files\n"
+    "can be edited by hand: approvals beside your configuration, allow-read and endpoints in the data folder.\n";
 
 typedef struct approvals_options {
     const char *dir;
@@ -47,17 +44,43 @@ static void put_row(base_buf *out, const agent_approval *row, size_t number, boo
     base_buf_putc(out, '\n');
 }
 
-static int list(const approvals_options *o, const agent_approvals *all)
+/* Of the tree of --dir, or of all. */
+static int read_rows(const approvals_options *o, agent_approvals *ret, base_err *err)
 {
+    char *tree = o->dir ? grants_tree(o->dir) : NULL;
+    const int rc = agent_approvals_read(tree, ret, err);
+    free(tree);
+    return rc;
+}
+
+static int list(void *user, const char *word, base_err *err)
+{
+    const approvals_options *o = user;
+    agent_approvals all;
     base_buf out = {0};
-    for (size_t i = 0; i < all->n; i++) put_row(&out, &all->rows[i], i + 1, o->json);
+    const int rc = read_rows(o, &all, err);
+    if (rc) return rc;
+    for (size_t i = 0; i < all.n; i++) put_row(&out, &all.rows[i], i + 1, o->json);
     if (out.len) fwrite(out.data, 1, out.len, stdout);
     if (!out.len && !o->json) fputs("kvist: nothing is allowed for good\n", stderr);
     base_buf_free(&out);
-    return BASE_OK;
+    agent_approvals_free(&all);
+    return 0;
 }
 
-static int remove_some(const agent_approvals *all, const char *which, base_err *err)
+static int allow(void *user, const char *command, base_err *err)
+{
+    const approvals_options *o = user;
+    if (!*command)
+        return base_fail(err, BASE_E_USAGE, "kvist approvals allow takes a command that is not empty");
+    char *tree = grants_tree(o->dir ? o->dir : "."), *what = agent_allowance(tree, command, false);
+    const int rc = agent_approvals_add(AGENT_APPROVAL_COMMAND, tree, what, err);
+    free(what);
+    free(tree);
+    return rc;
+}
+
+static int remove_rows(const agent_approvals *all, const char *which, base_err *err)
 {
     char *end;
     const bool is_all = !strcmp(which, "all");
@@ -65,11 +88,28 @@ static int remove_some(const agent_approvals *all, const char *which, base_err *
     if (!is_all && (*end || end == which || *which == '-' || number < 1 || number > all->n))
         return base_fail(err, BASE_E_USAGE,
             "remove takes all or a number of the list, 1 to %zu, not \"%.40s\"", all->n, which);
-    int rc = BASE_OK;
+    int rc = 0;
     for (size_t i = 0; i < all->n && !rc; i++)
         if (is_all || i + 1 == number) rc = agent_approvals_remove(&all->rows[i], err);
     return rc;
 }
+
+static int take_back(void *user, const char *which, base_err *err)
+{
+    agent_approvals all;
+    int rc = read_rows(user, &all, err);
+    if (rc) return rc;
+    rc = remove_rows(&all, which, err);
+    agent_approvals_free(&all);
+    return rc;
+}
+
+static const cmd_verb verbs[] = {
+    {"list", NULL, list, .is_default = true},
+    {"allow", "one command, in quotes where it has blanks", allow},
+    {"remove", "a number of the list, or all", take_back},
+    {NULL},
+};
 
 int cmd_approvals(int argc, char **argv)
 {
@@ -77,37 +117,13 @@ int cmd_approvals(int argc, char **argv)
     const option_row own[] = {
         {"--dir", OPTION_TEXT, &o.dir, "DIR", "the tree; without it every tree is listed"},
         {"--json", OPTION_FLAG, &o.json, NULL, "an object a line"}, {0}};
-    const char **rest = calloc((size_t)argc + 1, sizeof *rest);
+    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n = 0;
-    int status;
-    if (!rest) return CMD_FAILED;
-    if (!cmd_begin(
-            argc, argv, NULL, own, &(cmd_words){.usage = usage, .rest = rest, .n_rest = &n}, &status)) {
-        free(rest);
-        return status;
-    }
     base_err err = {0};
-    const char *verb = n ? rest[0] : "list";
-    const bool allows = !strcmp(verb, "allow"), removes = !strcmp(verb, "remove");
-    char *tree = o.dir || allows ? grants_tree(o.dir ? o.dir : ".") : NULL;
-    agent_approvals all = {0};
-    int code = BASE_OK;
-    code = options_check_word("kvist approvals knows", "list|allow|remove", verb, &err);
-    if (!code &&
-        (n > (allows || removes ? 2u : 1u) || ((allows || removes) && n < 2) || (allows && !*rest[1])))
-        code = base_fail(&err, BASE_E_USAGE, "%s takes %s", verb,
-            allows    ? "one command, in quotes where it has blanks"
-            : removes ? "a number of the list, or all"
-                      : "no words");
-    if (!code) code = agent_approvals_read(tree, &all, &err);
-    char *what = !code && allows ? agent_allowance(tree, rest[1], false) : NULL;
-    if (what)
-        code = agent_approvals_add(AGENT_APPROVAL_COMMAND, tree, what, &err);
-    else if (!code)
-        code = removes ? remove_some(&all, rest[1], &err) : list(&o, &all);
-    agent_approvals_free(&all);
-    free(what);
-    free(tree);
+    int status, r = 0;
+    const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n};
+    if (cmd_begin(argc, argv, NULL, own, &words, &status))
+        r = cmd_run_verb("kvist approvals", verbs, rest, n, &o, &err);
     free(rest);
-    return code ? cmd_complain(&err) : CMD_OK;
+    return r ? cmd_complain(&err) : status;
 }

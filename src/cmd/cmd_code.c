@@ -1,6 +1,6 @@
 /*
- * kvist code: what the program sees in source files, for people and scripts. kvist grammar: which grammars it
- * found. Both only print what src/code gives; byte offsets, end exclusive.
+ * kvist code: what the program sees in source files, for people and scripts. It only prints what src/code
+ * gives; byte offsets, end exclusive.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,25 +13,13 @@
 #include "code/graph.h"
 #include "code/joern.h"
 #include "cmd/options.h"
-#include "base/path.h"
 
-enum {
-    MAX_SOURCE_BYTES = 64 << 20,
-    MAX_EXPORT_BYTES = 1 << 30,
-    MAX_GRAMMAR_BYTES = 256 << 20,
-    MIN_SYMBOL = 3
-};
+enum { MAX_SOURCE_BYTES = 64 << 20, MAX_EXPORT_BYTES = 1 << 30, MIN_SYMBOL = 3 };
 
-static const char code_usage[] =
+static const char usage[] =
     "usage: kvist code FILE... [--function NAME] [--joern EXPORT] [--json|--dot]\n"
     "\n"
     "Definitions, anchors (call, control, return, assign, signature) and graphs of source files.\n";
-
-static const char grammar_usage[] =
-    "usage: kvist grammar list           the languages and where their grammars were found\n"
-    "       kvist grammar check          the same with ABI and node names that a grammar lacks\n"
-    "       kvist grammar install FILE   copies libtree-sitter-LANG.so, "
-    "LANG.so or languages.so to the data folder\n";
 
 /* One file, and the bytes of it that are asked for. */
 typedef struct source {
@@ -91,7 +79,7 @@ static void put_symbols(base_buf *out, const char *text, uint32_t from, uint32_t
 static void put_joern(base_buf *out, const source *s)
 {
     const code_joern_report *r = s->joern;
-    base_buf_puts(out, "],\"joern\":{");
+    base_buf_puts(out, ",\"joern\":{");
     for (int k = 0; k < CODE_N_KINDS; k++)
         base_buf_printf(out, "\"%s\":[%u,%u],", code_kind_word((code_kind)k), r->found[k], r->points[k]);
     base_buf_printf(out, "\"lost\":%u,\"calls\":[", r->lost);
@@ -105,7 +93,62 @@ static void put_joern(base_buf *out, const source *s)
         base_buf_puts(out, "}");
         comma = ",";
     }
-    base_buf_puts(out, "]}}");
+    base_buf_puts(out, "]}");
+}
+
+/* What can be called, each with how many edges of its graph there are. */
+static void put_functions(base_buf *out, const source *s)
+{
+    const char *comma = "";
+    for (uint32_t i = 0; i < s->file->n_definitions; i++) {
+        const code_definition *d = &s->file->definitions[i];
+        if (!is_callable(d) || d->is_declaration || !is_inside(s, d->from, d->to)) continue;
+        base_buf_printf(out, "%s{\"name\":", comma);
+        put_name(out, d);
+        uint32_t edges[CODE_N_EDGE_KINDS];
+        count_edges(s->graph, i, edges);
+        base_buf_printf(out,
+            ",\"start\":%u,\"end\":%u,\"line\":%u,\"cfg_edges\":%u,\"pdg_edges\":%u,\"def_use\":%u,"
+            "\"control\":%u}",
+            d->from, d->to, d->line, edges[CODE_EDGE_FLOW], edges[CODE_EDGE_DATA] + edges[CODE_EDGE_CONTROL],
+            edges[CODE_EDGE_DATA], edges[CODE_EDGE_CONTROL]);
+        comma = ",";
+    }
+}
+
+static void put_definitions(base_buf *out, const source *s)
+{
+    const char *comma = "";
+    for (uint32_t i = 0; i < s->file->n_definitions; i++) {
+        const code_definition *d = &s->file->definitions[i];
+        if (!is_inside(s, d->from, d->to)) continue;
+        base_buf_printf(out, "%s{\"name\":", comma);
+        put_name(out, d);
+        base_buf_printf(out,
+            ",\"what\":\"%s\",\"start\":%u,\"end\":%u,\"name_from\":%u,\"line\":%u,\"declaration\":%s}",
+            d->what, d->from, d->to, d->name_from, d->line, d->is_declaration ? "true" : "false");
+        comma = ",";
+    }
+}
+
+static void put_anchors(base_buf *out, const source *s)
+{
+    const code_file *f = s->file;
+    const char *comma = "";
+    for (uint32_t i = 0; i < f->n_anchors; i++) {
+        const code_anchor *a = &f->anchors[i];
+        if (!is_inside(s, a->full_from, a->full_to)) continue;
+        base_buf_printf(out, "%s{\"kind\":\"%s\",\"function\":", comma, code_kind_word(a->kind));
+        if (a->definition < f->n_definitions)
+            put_name(out, &f->definitions[a->definition]);
+        else
+            base_buf_puts(out, "null");
+        base_buf_printf(out, ",\"core\":[%u,%u],\"full\":[%u,%u],\"symbols\":[", a->core_from, a->core_to,
+            a->full_from, a->full_to);
+        put_symbols(out, s->text, a->full_from, a->full_to);
+        base_buf_puts(out, "]}");
+        comma = ",";
+    }
 }
 
 static void print_json(const source *s)
@@ -120,53 +163,14 @@ static void print_json(const source *s)
     else
         base_buf_puts(&out, "null");
     base_buf_printf(&out, ",\"errors\":%u,\"error_line\":%u,\"functions\":[", f->n_errors, f->error_line);
-    const char *comma = "";
-    for (uint32_t i = 0; i < f->n_definitions; i++) {
-        const code_definition *d = &f->definitions[i];
-        if (!is_callable(d) || d->is_declaration || !is_inside(s, d->from, d->to)) continue;
-        base_buf_printf(&out, "%s{\"name\":", comma);
-        put_name(&out, d);
-        uint32_t edges[CODE_N_EDGE_KINDS];
-        count_edges(s->graph, i, edges);
-        base_buf_printf(&out,
-            ",\"start\":%u,\"end\":%u,\"line\":%u,\"cfg_edges\":%u,\"pdg_edges\":%u,\"def_use\":%u,"
-            "\"control\":%u}",
-            d->from, d->to, d->line, edges[CODE_EDGE_FLOW], edges[CODE_EDGE_DATA] + edges[CODE_EDGE_CONTROL],
-            edges[CODE_EDGE_DATA], edges[CODE_EDGE_CONTROL]);
-        comma = ",";
-    }
+    put_functions(&out, s);
     base_buf_puts(&out, "],\"definitions\":[");
-    comma = "";
-    for (uint32_t i = 0; i < f->n_definitions; i++) {
-        const code_definition *d = &f->definitions[i];
-        if (!is_inside(s, d->from, d->to)) continue;
-        base_buf_printf(&out, "%s{\"name\":", comma);
-        put_name(&out, d);
-        base_buf_printf(&out,
-            ",\"what\":\"%s\",\"start\":%u,\"end\":%u,\"name_from\":%u,\"line\":%u,\"declaration\":%s}",
-            d->what, d->from, d->to, d->name_from, d->line, d->is_declaration ? "true" : "false");
-        comma = ",";
-    }
+    put_definitions(&out, s);
     base_buf_puts(&out, "],\"anchors\":[");
-    comma = "";
-    for (uint32_t i = 0; i < f->n_anchors; i++) {
-        const code_anchor *a = &f->anchors[i];
-        if (!is_inside(s, a->full_from, a->full_to)) continue;
-        base_buf_printf(&out, "%s{\"kind\":\"%s\",\"function\":", comma, code_kind_word(a->kind));
-        if (a->definition < f->n_definitions)
-            put_name(&out, &f->definitions[a->definition]);
-        else
-            base_buf_puts(&out, "null");
-        base_buf_printf(&out, ",\"core\":[%u,%u],\"full\":[%u,%u],\"symbols\":[", a->core_from, a->core_to,
-            a->full_from, a->full_to);
-        put_symbols(&out, s->text, a->full_from, a->full_to);
-        base_buf_puts(&out, "]}");
-        comma = ",";
-    }
-    if (s->joern != NULL)
-        put_joern(&out, s);
-    else
-        base_buf_puts(&out, "]}");
+    put_anchors(&out, s);
+    base_buf_puts(&out, "]");
+    if (s->joern != NULL) put_joern(&out, s);
+    base_buf_puts(&out, "}");
     puts(out.data);
     base_buf_free(&out);
 }
@@ -333,6 +337,22 @@ static int read_export(const char *path, code_joern **ret, base_err *err)
     return rc;
 }
 
+/* Each file, in its order; one that cannot be shown is told and the others are shown. An exit status. */
+static int show_all(view *v, const char *const *files, uint32_t n, const char *joern)
+{
+    base_err err = {0};
+    int status = CMD_OK;
+    v->grammars = code_grammars_open();
+    if (joern != NULL && read_export(joern, &v->joern, &err) != 0)
+        status = cmd_complain(&err);
+    else
+        for (uint32_t i = 0; i < n; i++)
+            if (show(v, files[i], &err) != 0) status = cmd_complain(&err);
+    code_joern_free(v->joern);
+    code_grammars_close(v->grammars);
+    return status;
+}
+
 int cmd_code(int argc, char **argv)
 {
     bool json = false, dot = false;
@@ -353,96 +373,16 @@ int cmd_code(int argc, char **argv)
     const char **files = base_xcalloc((size_t)argc + 1, sizeof *files);
     uint32_t n = 0;
     base_err err = {0};
-    int status = CMD_OK;
-    const bool goes_on = cmd_begin(
-        argc, argv, NULL, own, &(cmd_words){.usage = code_usage, .rest = files, .n_rest = &n}, &status);
-    if (!goes_on) {
-        n = 0;
-    } else if (n == 0 || (json && dot)) {
-        fputs(code_usage, stderr);
-        status = CMD_USAGE;
-    } else {
+    int status;
+    const cmd_words words = {.usage = usage, .rest = files, .n_rest = &n};
+    if (cmd_begin(argc, argv, NULL, own, &words, &status)) {
         v.print = json ? print_json : dot ? print_dot : print_plain;
-        v.grammars = code_grammars_open();
-        if (joern != NULL && read_export(joern, &v.joern, &err) != 0) {
-            status = cmd_complain(&err);
-            n = 0;
-        }
-        for (uint32_t i = 0; i < n; i++)
-            if (show(&v, files[i], &err) != 0) status = cmd_complain(&err);
-        code_joern_free(v.joern);
-        code_grammars_close(v.grammars);
+        if (n == 0)
+            base_fail(&err, BASE_E_USAGE, "kvist code takes the names of source files");
+        else if (json && dot)
+            base_fail(&err, BASE_E_USAGE, "give --json or --dot, not both");
+        status = err.code ? cmd_complain(&err) : show_all(&v, files, n, joern);
     }
     free(files);
-    return status;
-}
-
-/* ---- kvist grammar ---- */
-
-static void list(bool check)
-{
-    code_grammars *g = code_grammars_open();
-    const code_grammar_info *info;
-    const uint32_t n = code_grammars_list(g, &info);
-    for (uint32_t i = 0; i < n; i++) {
-        const bool usable = info[i].path != NULL && info[i].usable;
-        printf("%-12s %s", info[i].language,
-            info[i].path != NULL ? info[i].path : "not found: read without a grammar");
-        if (info[i].path != NULL && !usable && info[i].why != NULL)
-            printf("  (%s)", info[i].why);
-        else if (info[i].path != NULL && !usable && info[i].abi == 0)
-            printf("  (is no grammar of it that loads: read without one)");
-        else if (info[i].path != NULL && !usable)
-            printf("  (ABI %u: not usable)", info[i].abi);
-        else if (check && usable)
-            printf("  ABI %u", info[i].abi);
-        if (check && info[i].unresolved[0] != '\0') printf("  lacks: %s", info[i].unresolved);
-        printf("\n");
-    }
-    code_grammars_close(g);
-}
-
-static int install(const char *from, base_err *err)
-{
-    char *languages = NULL, *folder = NULL;
-    base_buf bytes = {0}, to = {0};
-    int rc = code_grammar_inspect(from, &languages, err);
-    if (rc == 0) rc = base_fs_read_given(from, MAX_GRAMMAR_BYTES, &bytes, err);
-    if (rc == 0) {
-        folder = base_fs_home(BASE_HOME_DATA, "grammars");
-        base_buf_printf(&to, "%s/%s", folder, base_path_name(from));
-        rc = base_fs_mkdirs(folder, err);
-    }
-    if (rc == 0) rc = base_fs_write(to.data, bytes.data, bytes.len, 0644, err);
-    if (rc == 0) printf("%s: %s\n", to.data, languages);
-    free(languages);
-    free(folder);
-    base_buf_free(&bytes);
-    base_buf_free(&to);
-    return rc;
-}
-
-int cmd_grammar(int argc, char **argv)
-{
-    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
-    uint32_t n = 0;
-    base_err err = {0};
-    int status = CMD_OK;
-    const char *verb = "list";
-    const cmd_words words = {.usage = grammar_usage, .rest = rest, .n_rest = &n};
-    if (!cmd_begin(argc, argv, NULL, NULL, &words, &status)) goto out;
-    if (n != 0) verb = rest[0];
-    if (options_check_word("kvist grammar knows", "list|check|install", verb, &err)) {
-        status = cmd_complain(&err);
-    } else if (n <= 1 && (strcmp(verb, "list") == 0 || strcmp(verb, "check") == 0)) {
-        list(strcmp(verb, "check") == 0);
-    } else if (n == 2 && strcmp(verb, "install") == 0) {
-        if (install(rest[1], &err) != 0) status = cmd_complain(&err);
-    } else {
-        fputs(grammar_usage, stderr);
-        status = CMD_USAGE;
-    }
-out:
-    free(rest);
     return status;
 }

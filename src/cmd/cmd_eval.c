@@ -261,21 +261,27 @@ static int eval_logprobs(eval *e, const char *path, base_err *err)
     return rc;
 }
 
-static int run(eval *e, const char *const *words, uint32_t n_words, base_err *err)
+static int run_tokens(void *user, const char *word, base_err *err)
 {
-    const bool want_tokens = n_words == 1 && strcmp(words[0], "tokens") == 0;
+    const eval *e = user;
     char *path = NULL;
-    int rc = 0;
-    if (n_words != 1)
-        rc =
-            base_fail(err, BASE_E_USAGE, "kvist eval needs one word, tokens or logprobs (kvist eval --help)");
-    else
-        rc = options_check_word("kvist eval knows", "tokens|logprobs", words[0], err);
-    if (!rc) rc = options_model_path(&e->common, &path, err);
-    if (!rc) rc = want_tokens ? eval_tokens(path, err) : eval_logprobs(e, path, err);
+    int rc = options_model_path(&e->common, &path, err);
+    if (!rc) rc = eval_tokens(path, err);
     free(path);
     return rc;
 }
+
+static int run_logprobs(void *user, const char *word, base_err *err)
+{
+    eval *e = user;
+    char *path = NULL;
+    int rc = options_model_path(&e->common, &path, err);
+    if (!rc) rc = eval_logprobs(e, path, err);
+    free(path);
+    return rc;
+}
+
+static const cmd_verb verbs[] = {{"tokens", NULL, run_tokens}, {"logprobs", NULL, run_logprobs}, {NULL}};
 
 int cmd_eval(int argc, char **argv)
 {
@@ -289,7 +295,8 @@ int cmd_eval(int argc, char **argv)
     uint32_t n_rest = 0;
     int status;
     const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n_rest, .is_configured = true};
-    if (cmd_begin(argc, argv, &e.common, own, &words, &status) && run(&e, rest, n_rest, &err))
+    if (cmd_begin(argc, argv, &e.common, own, &words, &status) &&
+        cmd_run_verb("kvist eval", verbs, rest, n_rest, &e, &err))
         status = cmd_complain(&err);
     free(rest);
     return status;

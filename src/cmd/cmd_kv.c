@@ -1,7 +1,7 @@
 /*
  * kvist kv policies: what --kv-policy and --kv-set may say, each policy with its defaults and where those
- * come from. kvist kv calibrate: a model's retrieval heads, which the shell finds in idle time, now. kvist kv pace:
- * from how many rows on few of them are faster on this machine, likewise.
+ * come from. kvist kv calibrate and kvist kv pace do at once what the shell does in idle time: find a model's
+ * retrieval heads, and measure from how many rows on it is faster here to read few of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +16,11 @@
 #include "kv/repair/heads.h"
 #include "kv/session.h"
 #include "cmd/options.h"
+
+typedef struct kv_command {
+    common_options common;
+    bool json;
+} kv_command;
 
 static const char usage[] = "usage: kvist kv policies [--json]\n"
                             "       kvist kv calibrate [--model M]\n"
@@ -74,11 +79,12 @@ static void say_progress(void *user, double share)
     fprintf(stderr, "%.0f%%\n", share * 100);
 }
 
-static int calibrate(const common_options *common, base_err *err)
+static int calibrate(void *user, const char *word, base_err *err)
 {
+    const kv_command *c = user;
     char *heads = NULL;
     model *m = NULL;
-    int r = cmd_open_model(common, &m, err);
+    int r = cmd_open_model(&c->common, &m, err);
     if (!r) {
         heads = kv_heads_path(model_get_info(m)->hash);
         r = kv_heads_calibrate(m, KV_HEADS_KEPT, heads, say_progress, NULL, NULL, err);
@@ -94,22 +100,23 @@ static void print_pace(const kv_pace *p, const char *path)
     static const char *const kinds[KV_PACE_KINDS] = {"message", "answer"};
     for (int d = 0; d < KV_PACE_DEPTHS; d++)
         for (int kind = 0; kind < KV_PACE_KINDS; kind++)
-            printf("%s behind %u rows: %.1f ms a token, over %u of them %.1f (%.2fx)\n", kinds[kind],
-                p->depths[d], p->full[d][kind], p->rows, p->few[d][kind], p->full[d][kind] / p->few[d][kind]);
+            printf("%s after %u rows: %.1f ms a token with all of them, %.1f with %u (%.2fx)\n", kinds[kind],
+                p->depths[d], p->full[d][kind], p->few[d][kind], p->rows, p->full[d][kind] / p->few[d][kind]);
     const kv_limit limit = kv_pace_limit(p);
     if (limit.rows)
-        printf("auto: nothing leaves before there are %u rows, then %u stay\n", limit.until, limit.rows);
+        printf("auto: nothing is evicted before there are %u rows, then %u stay\n", limit.until, limit.rows);
     else
-        printf("auto: few rows are not faster here, so it goes by memory alone\n");
+        printf("auto: reading fewer rows is not faster here, so the budget goes by memory alone\n");
     printf("%s\n", path);
 }
 
-static int measure_pace(const common_options *common, base_err *err)
+static int measure_pace(void *user, const char *word, base_err *err)
 {
+    const kv_command *c = user;
     char *path = NULL;
     model *m = NULL;
     kv_pace pace;
-    int r = cmd_open_model(common, &m, err);
+    int r = cmd_open_model(&c->common, &m, err);
     if (!r) r = kv_pace_measure(m, &pace, say_progress, NULL, NULL, err);
     if (!r) path = kv_pace_path(pace.hash);
     if (!r) r = kv_pace_save(&pace, path, err);
@@ -119,38 +126,32 @@ static int measure_pace(const common_options *common, base_err *err)
     return r;
 }
 
-static void print_policies(bool json)
+static int print_policies(void *user, const char *word, base_err *err)
 {
+    const bool json = ((const kv_command *)user)->json;
     uint32_t n = 0;
     const kv_policy_info *policies = kv_policy_list(&n);
     for (uint32_t i = 0; i < n; i++) print_policy(&policies[i], json);
     const kv_parameter_info *parameters = kv_parameter_list(&n);
     if (!json) puts("\nparameters, the same for every policy that uses them:");
     for (uint32_t i = 0; i < n; i++) print_parameter(&parameters[i], json);
+    return 0;
 }
+
+static const cmd_verb verbs[] = {
+    {"policies", NULL, print_policies}, {"calibrate", NULL, calibrate}, {"pace", NULL, measure_pace}, {NULL}};
 
 int cmd_kv(int argc, char **argv)
 {
-    common_options common = COMMON_OPTIONS_DEFAULTS;
-    bool json = false;
-    const option_row own[] = {{"--json", OPTION_FLAG, &json, NULL, "policies: one object a line"}, {0}};
+    kv_command c = {.common = COMMON_OPTIONS_DEFAULTS};
+    const option_row own[] = {{"--json", OPTION_FLAG, &c.json, NULL, "policies: one object a line"}, {0}};
     const char **rest = base_xcalloc((size_t)argc, sizeof *rest);
     uint32_t n_rest = 0;
     base_err err = {0};
     int status, r = 0;
     const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n_rest, .is_configured = true};
-    if (cmd_begin(argc, argv, &common, own, &words, &status)) {
-        if (n_rest == 1 && !strcmp(rest[0], "policies"))
-            print_policies(json);
-        else if (n_rest == 1 && !strcmp(rest[0], "calibrate"))
-            r = calibrate(&common, &err);
-        else if (n_rest == 1 && !strcmp(rest[0], "pace"))
-            r = measure_pace(&common, &err);
-        else if (n_rest == 1)
-            r = options_check_word("kvist kv knows", "policies|calibrate|pace", rest[0], &err);
-        else
-            r = base_fail(&err, BASE_E_USAGE, "kvist kv takes one word: policies, calibrate or pace");
-    }
+    if (cmd_begin(argc, argv, &c.common, own, &words, &status))
+        r = cmd_run_verb("kvist kv", verbs, rest, n_rest, &c, &err);
     free(rest);
     return r ? cmd_complain(&err) : status;
 }

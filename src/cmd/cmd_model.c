@@ -30,10 +30,10 @@
 static const char usage[] =
     "usage: kvist model list [--json]     the default models and those in the data folder\n"
     "       kvist model list --all        and families, formats, and what well-known models need here\n"
-    "       kvist model get NAME|URL [--sha256 HEX]   http needs the hash\n"
-    "                                     fetches a model "
-    "into the data folder; an interrupted one goes on; of\n"
-    "                                     a model in parts (-00001-of-00003.gguf) all are fetched\n"
+    "       kvist model get NAME|URL [--sha256 HEX]\n"
+    "                                     fetches a model into the data folder, where an interrupted one goes\n"
+    "                                     on, and all parts of one in parts (-00001-of-00003.gguf);\n"
+    "                                     an http address needs the hash\n"
     "       kvist model info FILE|NAME    metadata, tensor types, memory plan, pivot\n"
     "       kvist model check FILE|NAME   reads the whole file: shapes, numbers, vocabulary, sha256\n";
 
@@ -185,7 +185,7 @@ static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *
     }
 }
 
-/* Where a pruned prefill is cut, and what that comes from: T over the layers as a bar each. */
+/* The layer before which a pruned prefill is cut (docs/kv.md, "Pruned prefill"), and what that comes from: T of each layer, as a bar. */
 static void put_pivot(const gguf_file *f, const char *path, const model_hyper *h, base_buf *out)
 {
     enum { BAR = 40 };
@@ -380,50 +380,77 @@ static bool are_hashes(const char *s)
     }
 }
 
+typedef struct model_command {
+    bool json, all;
+    const char *sha256;
+} model_command;
+
+static int do_list(void *user, const char *word, base_err *err)
+{
+    const model_command *c = user;
+    list(c->json);
+    if (c->all) model_known_print();
+    return 0;
+}
+
+static int do_get(void *user, const char *word, base_err *err)
+{
+    return get(word, ((const model_command *)user)->sha256, err);
+}
+
+static int do_info(void *user, const char *word, base_err *err)
+{
+    return with_path(word, info, err);
+}
+
+static int do_check(void *user, const char *word, base_err *err)
+{
+    return with_path(word, check, err);
+}
+
+static const cmd_verb verbs[] = {
+    {"list", NULL, do_list, .is_default = true},
+    {"get", "one name or address", do_get},
+    {"info", "one file or name", do_info},
+    {"check", "one file or name", do_check},
+    {NULL},
+};
+
+/* Options that mean nothing to the verb are told, not passed by. */
+static int check_options(const model_command *c, const cmd_verb *verb, base_err *err)
+{
+    const bool lists = verb->run == do_list, gets = verb->run == do_get;
+    if (c->json && !lists) return base_fail(err, BASE_E_USAGE, "--json goes with kvist model list");
+    if (c->all && (c->json || !lists))
+        return base_fail(err, BASE_E_USAGE, "--all goes with kvist model list, without --json");
+    if (c->sha256 && !gets) return base_fail(err, BASE_E_USAGE, "--sha256 goes with kvist model get");
+    if (c->sha256 && !are_hashes(c->sha256))
+        return base_fail(
+            err, BASE_E_USAGE, "--sha256 takes 64 hexadecimal digits, not \"%.100s\"", c->sha256);
+    return 0;
+}
+
 int cmd_model(int argc, char **argv)
 {
     const char **words = base_xcalloc((size_t)argc + 1, sizeof *words);
-    const char *sha256 = NULL;
     uint32_t n = 0;
-    bool json = false, all = false;
+    model_command c = {0};
     base_err err = {0};
     const option_row own[] = {
-        {"--json", OPTION_FLAG, &json, NULL, "list: one object a line"},
-        {"--all", OPTION_FLAG, &all, NULL,
+        {"--json", OPTION_FLAG, &c.json, NULL, "list: one object a line"},
+        {"--all", OPTION_FLAG, &c.all, NULL,
             "list: what kvist runs and refuses, and what fits into this machine"},
-        {"--sha256", OPTION_TEXT, &sha256, "HEX",
+        {"--sha256", OPTION_TEXT, &c.sha256, "HEX",
             "get: what the file's SHA-256 has to be (http needs it); of parts each, commas between"},
         {0},
     };
-    int status = CMD_OK, r = 0;
+    int status, r = 0;
     const cmd_words taken = {.usage = usage, .rest = words, .n_rest = &n};
-    if (!cmd_begin(argc, argv, NULL, own, &taken, &status)) goto out;
-    const char *action = n ? words[0] : "list";
-    r = options_check_word("kvist model knows", "list|get|info|check", action, &err);
-    if (r)
-        ; /* told below */
-    else if (json && strcmp(action, "list"))
-        r = base_fail(&err, BASE_E_USAGE, "--json goes with kvist model list");
-    else if (sha256 && !are_hashes(sha256))
-        r = base_fail(&err, BASE_E_USAGE, "--sha256 takes 64 hexadecimal digits, not \"%.100s\"", sha256);
-    else if (all && (json || strcmp(action, "list")))
-        r = base_fail(&err, BASE_E_USAGE, "--all goes with kvist model list, without --json");
-    else if (n <= 1 && !strcmp(action, "list")) {
-        list(json);
-        if (all) model_known_print();
-    } else if (n == 2 && !strcmp(action, "get"))
-        r = get(words[1], sha256, &err);
-    else if (n == 2 && !strcmp(action, "info"))
-        r = with_path(words[1], info, &err);
-    else if (n == 2 && !strcmp(action, "check"))
-        r = with_path(words[1], check, &err);
-    else
-        r = base_fail(&err, BASE_E_USAGE, "kvist model %s takes %s", action,
-            !strcmp(action, "list")  ? "no word"
-            : !strcmp(action, "get") ? "one name or address"
-                                     : "one file or name");
-    if (r != 0) status = cmd_complain(&err);
-out:
+    if (cmd_begin(argc, argv, NULL, own, &taken, &status)) {
+        const cmd_verb *verb = cmd_find_verb("kvist model", verbs, words, n, &err);
+        r = verb ? check_options(&c, verb, &err) : BASE_E_USAGE;
+        if (!r) r = verb->run(&c, n > 1 ? words[1] : NULL, &err);
+    }
     free(words);
-    return status;
+    return r ? cmd_complain(&err) : status;
 }

@@ -55,8 +55,7 @@ static bool is_smaller_budget(const void *value, const char *wanted)
     return wish.rows && (!most.rows || (wish.rows <= most.rows && wish.until <= most_whole));
 }
 
-/* "plan|ask|edits" as "plan, ask or edits". */
-static void put_words(base_buf *out, const char *words)
+void options_put_words(base_buf *out, const char *words)
 {
     for (const char *at = words; *at;) {
         const size_t n = strcspn(at, "|");
@@ -76,7 +75,7 @@ int options_check_word(const char *begin, const char *words, const char *text, b
         is_known = !strcmp(at, text);
         base_guess_offer(&guess, at);
     }
-    put_words(&all, words);
+    options_put_words(&all, words);
     const int code = is_known ? BASE_OK
                               : base_fail(err, BASE_E_USAGE, "%s %s, not \"%.40s\"%s", begin, all.data, text,
                                     base_guess_tell(&guess, ""));

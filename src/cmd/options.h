@@ -98,6 +98,9 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
  */
 int options_check_word(const char *begin, const char *words, const char *text, base_err *err);
 
+/* "plan|ask|edits" as "plan, ask or edits". */
+void options_put_words(base_buf *out, const char *words);
+
 /* Does the command line give this option ("--mode")? */
 bool options_are_given(int argc, char **argv, const char *name);
 

@@ -243,6 +243,33 @@ class Usage(Case):
             self.assertEqual(run.returncode, 2, (words, run.stderr))
             self.assertIn(part, run.stderr + run.stdout)
 
+    def test_words_behind_a_command_are_counted_and_told(self):
+        """Each command with words has a table of them; so one sentence serves all."""
+        for words, said in ((["kv"], "needs one of the words policies, calibrate or pace"), (["eval"], "needs one of the words tokens or logprobs"),
+                            (["kv", "policies", "x"], "kvist kv policies takes no word"), (["model", "list", "x"], "kvist model list takes no word"),
+                            (["model", "get"], "kvist model get takes one name or address"), (["model", "check", "a", "b"], "takes one file or name"),
+                            (["model", "check", "a", "--sha256", "0" * 64], "--sha256 goes with kvist model get"),
+                            (["model", "get", "a", "--json"], "--json goes with kvist model list"), (["grammar", "install"], "takes one file"),
+                            (["approvals", "allow", "a", "b"], "takes one command, in quotes"), (["approvals", "remove"], "a number of the list, or all"),
+                            (["code"], "takes the names of source files"), (["code", "a.c", "--json", "--dot"], "--json or --dot, not both")):
+            run = self.run_kvist(*words)
+            self.assertEqual((run.returncode, run.stdout), (2, ""), (words, run.stderr))
+            self.assertIn(said, run.stderr, words)
+
+    def test_what_is_seen_in_a_file_is_one_object(self):
+        with open(os.path.join(self.tree, "src", "two.c"), "w") as f:
+            f.write("int two(int x)\n{\n    if (x)\n        return twice(x);\n    return 1;\n}\n")
+        run = self.run_kvist("code", "--json", "src/two.c", "missing.c", "src/one.c")
+        self.assertEqual(run.returncode, 1)  # and the others are shown
+        self.assertIn("missing.c", run.stderr)
+        two, one = [json.loads(line) for line in run.stdout.splitlines()]
+        self.assertEqual([f["name"] for f in two["functions"] + one["functions"]], ["two", "twice"])
+        self.assertEqual([(d["name"], d["what"], d["line"]) for d in two["definitions"]], [("two", "function", 1)])
+        calls = [a for a in two["anchors"] if a["kind"] == "call"]
+        self.assertEqual([(a["function"], "twice" in a["symbols"]) for a in calls], [("two", True)])
+        self.assertIn("digraph calls", self.run_kvist("code", "--dot", "src/two.c").stdout)
+        self.assertEqual(self.run_kvist("code", "--function", "three", "src/two.c").returncode, 1)
+
     def test_every_command_has_a_version(self):
         for command in ("log", "replay", "model", "eval", "kv", "bench", "code", "grammar", "doctor"):
             for words in ([command, "--version"], [command, "x", "--version"]):
