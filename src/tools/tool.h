@@ -229,6 +229,13 @@ int tool_workspace_files(tool_workspace *w, const char ***ret, size_t *ret_n);
  * before edit" and staleness.
  */
 void tool_workspace_mark_shown(tool_workspace *w, const char *path, const char *version);
+/* "name:120" is the name and a line that says which one of several; the line is 0 without one. The caller frees. */
+char *tool_plain_name(const char *name, unsigned long *ret_line);
+/*
+ * Of several definitions of a name in a file the one that a block of text is for, by its parameters: "name:120", heap. NULL:
+ * there is one, or the block does not say.
+ */
+char *tool_workspace_overload(tool_workspace *w, const char *path, const char *name, base_str block);
 /* Starts a new turn: what this turn writes can be undone as one. */
 void tool_workspace_turn(tool_workspace *w, uint32_t turn);
 /*

@@ -3,6 +3,7 @@
  * rewritten: the refusal carries the definition's current text, so that the next call can be right. A
  * definition that is not there is added where it belongs (add_change.c), a file that is not there is made.
  */
+#include "tools/edit/overload.h"
 #include "tools/edit/add_change.h"
 #include "tools/edit/aim.h"
 #include "tools/edit/bound.h"
@@ -303,7 +304,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     const base_buf *old = &r.file.text;
     if (is_good && call->payload.ptr) {
         code_file *c = tool__parse_for(w->grammars, path, old->data, old->len, name);
-        overload = tool__name_overload(c, old, name, call->payload);
+        overload = tool__name_overload(c, path, old, name, call->payload);
         if (overload) r.name = overload;
         code_file_free(c);
     }

@@ -357,6 +357,32 @@ static void test_choose__the_change_that_fits_the_request_is_taken(void **state)
     }
 }
 
+/* A method and a function of one name: what the first answer's parameters fit is what the others are sampled of. */
+static void test_choose__of_two_of_one_name_the_one_that_is_written(void **state)
+{
+    NEEDS("branches");
+    static const char script[] =
+        "likely +        return True\n"
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"a.py\", \"name\": \"cancel\"}}</tools>\n```python\ndef cancel(self, job):\n    self.jobs.discard(job)\n```\nX\n"
+        "answer <<X\n    def cancel(self, job):\n        self.jobs.remove(job)\n        return True\n```\nX\n"
+        "answer <<X\n    def cancel(self, job):\n        self.jobs.remove(job)\n```\nX\n"
+        "answer <<X\n    def cancel(self, job):\n        self.jobs.remove(job)\n```\nX\n"
+        "answer <<X\n    def cancel(self, job):\n        self.jobs.remove(job)\n```\nX\n"
+        "answer Done.\n";
+    host h = new_host();
+    put_file("a.py", "class Scheduler:\n    def cancel(self, job):\n        self.jobs.remove(job)\n\n\n"
+                     "def cancel(job):\n    default.cancel(job)\n");
+    agent_session *s = open_session(&h, script, AGENT_MODE_ALL, NULL, false);
+    submit(s, &h, "/tries 6");
+    submit(s, &h, "Let cancel return True where a job was cancelled");
+    assert_true(told(&h, "candidate 2 is taken"));
+    assert_file("a.py",
+        "class Scheduler:\n    def cancel(self, job):\n        self.jobs.remove(job)\n        return True\n\n\n"
+        "def cancel(job):\n    default.cancel(job)\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* Words, and a request for something new, are taken as they come. */
 static void test_choose__what_is_no_change_is_not_weighed(void **state)
 {
@@ -381,6 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_choose__the_change_that_fits_the_request_is_taken),
+        TEST_CASE(test_choose__of_two_of_one_name_the_one_that_is_written),
         TEST_CASE(test_choose__what_is_no_change_is_not_weighed),
         TEST_CASE(test_tries__the_first_that_passes_is_offered_and_the_others_stay_in_the_log),
         TEST_CASE(test_tries__the_winner_can_be_undone),

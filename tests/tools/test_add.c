@@ -726,6 +726,58 @@ static void test_overloads(void **state)
     tree_remove(&t);
 }
 
+/* A function and a method of one name: the block's first parameters say which of them it is for. */
+static void test_a_function_beside_its_method(void **state)
+{
+    static const struct {
+        const char *block, *change, *same;
+    } cases[] = {
+        {"def cancel(self, job: Job) -> bool:\n    self.jobs.remove(job)\n    return True\n",
+            "    def cancel(self, job: Job) -> bool:\n        self.jobs.remove(job)\n        return True\n",
+            "def cancel(job: Job) -> None:\n    default.cancel(job)\n"},
+        {"def cancel(job: Job, quiet=False) -> None:\n    default.cancel(job)\n",
+            "def cancel(job: Job, quiet=False) -> None:\n",
+            "    def cancel(self, job: \"Job\") -> None:\n        self.jobs.remove(job)\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "a.py",
+            "class Scheduler:\n    def cancel(self, job: \"Job\") -> None:\n        self.jobs.remove(job)\n\n\n"
+            "def cancel(job: Job) -> None:\n    default.cancel(job)\n");
+        tree_open(&t);
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        tool_workspace_mark_shown(t.w, "a.py", tree_version(&t, "a.py"));
+        tool_result r =
+            tree_call(&t, "rewrite", "{\"path\": \"a.py\", \"name\": \"cancel\"}", cases[i].block);
+        if (r.status != TOOL_OK) fail_msg("%zu: %s", i, r.text.data);
+        tool_result_free(&r);
+        char *now = tree_get(&t, "a.py");
+        assert_contains(now, cases[i].change);
+        assert_contains(now, cases[i].same);
+        free(now);
+        tree_remove(&t);
+    }
+}
+
+/* Where two of one name may stand side by side, a block with other parameters may be a third. */
+static void test_no_overload_is_guessed(void **state)
+{
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "A.java",
+        "class A {\n    int f(int a) {\n        return 1;\n    }\n\n    int f(String a) {\n        return 2;\n    }\n"
+        "}\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    tool_workspace_mark_shown(t.w, "A.java", tree_version(&t, "A.java"));
+    tool_result r = tree_call(&t, "rewrite", "{\"path\": \"A.java\", \"name\": \"A.f\"}",
+        "int f(int a, long b) {\n    return 3;\n}\n");
+    assert_contains(r.text.data, "names several definitions");
+    tool_result_free(&r);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
@@ -735,6 +787,7 @@ int main(void)
         cmocka_unit_test(test_a_semicolon_is_no_change), cmocka_unit_test(test_no_second_one_in_the_source),
         cmocka_unit_test(test_import), cmocka_unit_test(test_imports_of_a_crate_and_of_a_module),
         cmocka_unit_test(test_elision), cmocka_unit_test(test_standard_imports),
-        cmocka_unit_test(test_words_alone), cmocka_unit_test(test_overloads)};
+        cmocka_unit_test(test_words_alone), cmocka_unit_test(test_overloads),
+        cmocka_unit_test(test_a_function_beside_its_method), cmocka_unit_test(test_no_overload_is_guessed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -673,9 +673,13 @@ static int act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
                   test = {0};
     uint64_t key = agent__call_key(r.name, r.call.arguments, payload);
     agent_standing old = {0};
-    if (a->asked.change && payload.ptr)
-        agent__find_standing(a, base_json_str(r.call.arguments, "path", NULL),
-            base_json_str(r.call.arguments, "name", NULL), &old);
+    if (a->asked.change && payload.ptr) {
+        const char *path = base_json_str(r.call.arguments, "path", NULL);
+        const char *name = base_json_str(r.call.arguments, "name", NULL);
+        char *overload = tool_workspace_overload(a->workspace, path, name, payload);
+        agent__find_standing(a, path, overload ? overload : name, &old);
+        free(overload);
+    }
     int rc = perform(&r, key, ret_stop, err);
     bool wrote = !rc && r.result.changed && r.result.status == TOOL_OK && r.tool->power == TOOL_WRITES;
     if (!rc) after_change(a, &r, key);

@@ -89,7 +89,7 @@ typedef struct agent_standing {
     char *path, *name, *parent; /* path NULL: it is no definition of the tree */
     base_buf text;
 } agent_standing;
-/* The definition that `name` of `path` is now, before it is written; agent__standing_free. */
+/* The definition that `name` ("f", "f:120") of `path` is now, before it is written; agent__standing_free. */
 void agent__find_standing(const agent *a, const char *path, const char *name, agent_standing *ret);
 void agent__standing_free(agent_standing *s);
 /* `old` was rewritten: what stands in another place that the request means as well has to change too. */

@@ -46,19 +46,23 @@ void agent__find_standing(const agent *a, const char *path, const char *name, ag
     const code_place *only = NULL;
     *ret = (agent_standing){0};
     char *full = path && name ? code_index_path(index, path) : NULL;
-    const uint32_t n = full ? code_index_define(index, name, &places) : 0;
+    unsigned long line = 0;
+    char *plain = name ? tool_plain_name(name, &line) : NULL;
+    const uint32_t n = full ? code_index_define(index, plain, &places) : 0;
     uint32_t n_here = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (strcmp(places[i].path, full) != 0 || !is_code(&places[i])) continue;
+        if (line && (line < places[i].line || line > places[i].line_end)) continue;
         only = &places[i];
         n_here++;
     }
     if (n_here == 1 && read_place(a, only, &ret->text)) {
         ret->path = base_xstrdup(full);
-        ret->name = base_xstrdup(code_last_name(name));
+        ret->name = base_xstrdup(code_last_name(plain));
         ret->parent = base_xstrdup(only->parent);
     }
     code_places_free(places, n);
+    free(plain);
     free(full);
 }
 

@@ -179,7 +179,9 @@ int agent__candidate_preview(agent *a, agent_candidate *c, base_err *err)
         tool_limits limits = {.result_bytes = PREVIEW_BYTES, .cancel = a->cancel};
         const char *file = base_json_str(request.arguments, "path", NULL);
         c->path = file ? base_xstrdup(file) : NULL; /* where it is no change: what it is about */
-        c->name = base_xstrdup(base_json_str(request.arguments, "name", ""));
+        const char *name = base_json_str(request.arguments, "name", "");
+        c->name = tool_workspace_overload(a->workspace, file, name, request.payload);
+        if (!c->name) c->name = base_xstrdup(name);
         char *no_test = agent__why_other_language(a, file);
         if (!no_test) no_test = agent__why_no_test(a, request.arguments, request.payload);
         c->word = no_test ? "no test of it" : "no change";

@@ -19,8 +19,7 @@ bool tool__is_rewritable(const code_definition *d)
     return true;
 }
 
-/* "name:120" is the name and a line that says which one of several; the line is 0 without one. */
-static char *plain_name(const char *name, unsigned long *ret_line)
+char *tool_plain_name(const char *name, unsigned long *ret_line)
 {
     const char *colon = strrchr(name, ':');
     char *end = NULL;
@@ -34,7 +33,7 @@ code_file *tool__parse_for(code_grammars *g, const char *path, const char *text,
     code_file *f = code_parse(g, path, text, n);
     uint32_t nothing;
     unsigned long line;
-    char *plain = plain_name(name, &line);
+    char *plain = tool_plain_name(name, &line);
     /* A syntax error in front of it hides it from a grammar, not from a search by words. */
     if (f->n_errors && !code_find_definition(f, plain, &nothing, 1)) {
         code_file *by_words = code_parse(NULL, path, text, n);
@@ -67,58 +66,12 @@ static void list_definitions(const code_file *f, base_buf *why)
     base_buf_puts(why, shown ? ".\n" : "no definitions.\n");
 }
 
-/* "(String a, int b)" behind the first place of the name that has one, without white space; false: there is none. */
-static bool put_parameters(const char *text, size_t n, const char *name, base_buf *out)
-{
-    size_t pos = 0, from, to;
-    while (code_next_identifier(text, n, &pos, &from, &to)) {
-        int depth = 0;
-        while (to < n && tool__is_space(text[to])) to++;
-        if (strncmp(text + from, name, strlen(name)) != 0 || code_is_name_byte(text[from + strlen(name)]) ||
-            to >= n || text[to] != '(')
-            continue;
-        do {
-            depth += (text[to] == '(') - (text[to] == ')');
-            if (!tool__is_space(text[to])) base_buf_putc(out, text[to]);
-            to++;
-        } while (to < n && depth > 0);
-        return depth == 0;
-    }
-    return false;
-}
-
-char *tool__name_overload(const code_file *f, const base_buf *text, const char *name, base_str block)
-{
-    uint32_t found[16], n_same = 0, at = 0;
-    unsigned long line;
-    char *plain = plain_name(name, &line);
-    const uint32_t n = code_find_definition(f, plain, found, 16);
-    base_buf given = {0}, out = {0};
-    const bool is_read =
-        n > 1 && n <= 16 && !line && put_parameters(block.ptr, block.len, code_last_name(plain), &given);
-    for (uint32_t i = 0; i < n && is_read; i++) {
-        const code_definition *d = &f->definitions[found[i]];
-        base_buf has = {0};
-        if (!d->is_declaration && d->to <= text->len &&
-            put_parameters(text->data + d->name_from, d->to - d->name_from, d->name, &has) &&
-            !strcmp(has.data, given.data)) {
-            n_same++;
-            at = d->line;
-        }
-        base_buf_free(&has);
-    }
-    if (n_same == 1) base_buf_printf(&out, "%s:%u", plain, at);
-    base_buf_free(&given);
-    free(plain);
-    return out.len ? base_buf_take(&out) : NULL;
-}
-
 bool tool__find_definition(const code_file *f, const char *path, const base_buf *text, const char *name,
     uint32_t *ret, base_buf *why)
 {
     uint32_t found[16], kept = 0;
     unsigned long line;
-    char *plain = plain_name(name, &line);
+    char *plain = tool_plain_name(name, &line);
     uint32_t n = code_find_definition(f, plain, found, 16), many = n < 16 ? n : 16;
     bool has_real = false;
     for (uint32_t i = 0; i < many; i++) has_real |= !f->definitions[found[i]].is_declaration;

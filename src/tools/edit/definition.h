@@ -12,11 +12,6 @@ code_file *tool__parse_for(code_grammars *g, const char *path, const char *text,
 /* Finds the definition that a name means; *ret: which of f->definitions. false: *why says what else there is, and the next call. */
 bool tool__find_definition(const code_file *f, const char *path, const base_buf *text, const char *name,
     uint32_t *ret, base_buf *why);
-/*
- * Of several definitions of a name (overloads) the one whose parameters the block has: "name:120", heap; NULL: the name has
- * one, or the block is none of them.
- */
-char *tool__name_overload(const code_file *f, const base_buf *text, const char *name, base_str block);
 /* A definition as a whole, not a part of one (a variable, a field). */
 bool tool__is_rewritable(const code_definition *d);
 
