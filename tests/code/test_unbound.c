@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include "base/buf.h"
+#include "code/free_names.h"
 #include "code/unbound.h"
 
 static const struct {
@@ -72,9 +73,32 @@ static void test_unbound__of_a_part(void **state)
     code_grammars_close(g);
 }
 
+/* What a piece takes from around it: no members, keys, parameters or types of its own; what the file sets again is told. */
+static void test_free_names(void **state)
+{
+    static const char text[] =
+        "import { T } from './t';\nlet n = 0;\nconst K = 1;\n"
+        "function f<U>(a: T, { b: c = K }: any): U {\n  const d = { K: 1, g };\n  n++;\n  return h(a.K, c, d) as U;\n}\n"
+        "function g() { return n; }\n";
+    const char *from = strstr(text, "function f"), *to = strstr(text, "function g");
+    code_grammars *g = grammars_or_skip("typescript");
+    code_free_name *all;
+    const uint32_t n = code_free_names(
+        g, "a.ts", text, sizeof text - 1, (uint32_t)(from - text), (uint32_t)(to - text), &all);
+    base_buf names = {0};
+    for (uint32_t i = 0; i < n; i++)
+        base_buf_printf(&names, "%s%s%s ", all[i].name, all[i].is_bound ? "" : "?", all[i].is_set ? "!" : "");
+    assert_string_equal(names.data, "T K g n! h? ");
+    assert_true(code_binds_top(g, "a.ts", text, sizeof text - 1, "T"));
+    assert_false(code_binds_top(g, "a.ts", text, sizeof text - 1, "d"));
+    code_free_names_free(all, n);
+    base_buf_free(&names);
+    code_grammars_close(g);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unbound), cmocka_unit_test(test_unbound__of_a_part)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unbound), cmocka_unit_test(test_free_names),
+        cmocka_unit_test(test_unbound__of_a_part)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

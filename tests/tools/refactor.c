@@ -45,6 +45,25 @@ void refuses(tree *t, const char *arguments, tool_status status, const char *par
     free(text);
 }
 
+void run_cases(const operation_case *cases, size_t n, tool_status status)
+{
+    for (size_t i = 0; i < n; i++) {
+        const case_file *end = cases[i].files + CASE_FILES;
+        tree t;
+        tree_make(&t, true);
+        for (const case_file *f = cases[i].files; f < end && f->path; f++)
+            if (f->text) tree_put(&t, f->path, f->text);
+        tree_open(&t);
+        if (cases[i].says)
+            refuses(&t, cases[i].call, status, cases[i].says);
+        else
+            free(refactor_with(&t, cases[i].call, status));
+        for (const case_file *f = cases[i].files; f < end && f->path; f++)
+            if (f->text || f->after) expect(&t, f->path, f->after ? f->after : f->text);
+        tree_remove(&t);
+    }
+}
+
 int refactor_run(const struct CMUnitTest *tests, size_t n, const char *group)
 {
     char data[] = "/tmp/kvist-refactor-XXXXXX";

@@ -6,6 +6,20 @@
 
 struct CMUnitTest;
 
+/* Operations as a table: a call, the files in front of it and what they are afterwards, or what is refused, with why. */
+enum { CASE_FILES = 8 };
+typedef struct case_file {
+    const char *path, *text, *after; /* text NULL: it is not there; after NULL: as it was */
+} case_file;
+typedef struct operation_case {
+    const char *call, *says; /* says NULL: anything */
+    case_file files[CASE_FILES];
+} operation_case;
+/* Each ends with this status. */
+void run_cases(const operation_case *cases, size_t n, tool_status status);
+#define DONE(cases)    run_cases(cases, sizeof cases / sizeof *cases, TOOL_OK)
+#define REFUSED(cases) run_cases(cases, sizeof cases / sizeof *cases, TOOL_REFUSED)
+
 /* The file's whole text is this, or the test fails. */
 void expect(tree *t, const char *path, const char *text);
 

@@ -10,36 +10,6 @@
 
 #include <stdlib.h>
 
-typedef struct file {
-    const char *path, *text, *after; /* text NULL: it is not there; after NULL: as it was */
-} file;
-
-typedef struct operation_case {
-    const char *call, *says; /* says NULL: anything */
-    file files[4];
-} operation_case;
-
-static void run_cases(const operation_case *cases, size_t n, tool_status status)
-{
-    for (size_t i = 0; i < n; i++) {
-        tree t;
-        tree_make(&t, true);
-        for (const file *f = cases[i].files; f < cases[i].files + 4 && f->path; f++)
-            if (f->text) tree_put(&t, f->path, f->text);
-        tree_open(&t);
-        if (cases[i].says)
-            refuses(&t, cases[i].call, status, cases[i].says);
-        else
-            free(refactor_with(&t, cases[i].call, status));
-        for (const file *f = cases[i].files; f < cases[i].files + 4 && f->path; f++)
-            if (f->text || f->after) expect(&t, f->path, f->after ? f->after : f->text);
-        tree_remove(&t);
-    }
-}
-
-#define DONE(cases)    run_cases(cases, sizeof cases / sizeof *cases, TOOL_OK)
-#define REFUSED(cases) run_cases(cases, sizeof cases / sizeof *cases, TOOL_REFUSED)
-
 static void test_operations__keyword_only(void **state)
 {
     static const operation_case done[] = {

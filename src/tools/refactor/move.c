@@ -1,9 +1,10 @@
 /*
  * move: definitions at the top of a file go to another file, with what they need there and what now has to look
- * for them there: imports in Python (move_python.c), includes and a prototype in C, imports in Go. What would leave something
+ * for them there: imports in Python (move_python.c) and JavaScript (move_script.c), includes and a prototype in C, imports in Go. What would leave something
  * behind that is not seen from the new place (static helpers, two modules that import each other) is said and refused.
  */
 #include "tools/refactor/mover.h"
+#include "tools/refactor/script.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -278,9 +279,9 @@ static bool read_place(mover *m, const refactor_request *q)
         return false;
     }
     const refactor_family family = t->in->language->family;
-    if (family != REFACTOR_C && family != REFACTOR_PYTHON && family != REFACTOR_GO) {
+    if (family != REFACTOR_C && family != REFACTOR_PYTHON && family != REFACTOR_GO && family != REFACTOR_JS) {
         tool__say(x->result, TOOL_REFUSED,
-            "move knows what C, C++, Python and Go need in the new place, not %s. Nothing was changed.\n",
+            "move knows what C, C++, Python, Go, JavaScript and TypeScript need in the new place, not %s. Nothing was changed.\n",
             t->in->uses->file->language);
         return false;
     }
@@ -339,19 +340,42 @@ static void add_cut(mover *m, const code_definition *d)
     m->cuts[at] = cut;
 }
 
-/* In Go a type's methods go with it. */
+/* In Go a type's methods go with it, in JavaScript what stands on its prototype, in TypeScript all its overloads. */
 static void find_cuts(mover *m)
 {
     const code_file *file = m->from->uses->file;
+    const bool is_script = m->from->language->family == REFACTOR_JS,
+               is_go = m->from->language->family == REFACTOR_GO;
     for (size_t i = 0; i < m->n_parts; i++) {
         const refactor_target *t = &m->parts[i]->target;
         add_cut(m, t->definition);
-        for (uint32_t k = 0;
-             m->from->language->family == REFACTOR_GO && t->is_type && k < file->n_definitions; k++)
-            if (!strcmp(file->definitions[k].parent, m->parts[i]->name) &&
-                !strcmp(file->definitions[k].what, "method") && file->definitions[k].body_to)
-                add_cut(m, &file->definitions[k]);
+        for (uint32_t k = 0; (is_script || (is_go && t->is_type)) && k < file->n_definitions; k++) {
+            const code_definition *d = &file->definitions[k];
+            const bool is_of_it = !strcmp(d->parent, m->parts[i]->name),
+                       is_overload = is_script && !*d->parent && !strcmp(d->name, m->parts[i]->name) &&
+                                     !strcmp(d->what, "function") && d->from != d->name_from;
+            const bool is_member =
+                is_script ? is_of_it && d->from != d->name_from : !strcmp(d->what, "method");
+            if ((is_of_it && is_member && d->body_to) || is_overload) add_cut(m, d);
+        }
     }
+}
+
+/* Bytes of the source as they stand in the new place. */
+static void put_piece(mover *m, uint32_t from, uint32_t to)
+{
+    refactor_edits inner = {0};
+    base_buf piece = {0}, out = {0};
+    base_buf_add(&piece, m->from->file.text.data + from, to - from);
+    for (size_t i = 0; i < m->moved_edits.n; i++) {
+        const refactor_edit *e = &m->moved_edits.all[i];
+        if (e->from >= from && e->from < to) refactor__edit(&inner, e->from - from, e->to - from, e->text);
+    }
+    refactor__edits_apply(&inner, &piece, &out);
+    base_buf_add(&m->moved, out.data, out.len);
+    refactor__edits_free(&inner);
+    base_buf_free(&piece);
+    base_buf_free(&out);
 }
 
 /* What goes, in the source's order; what stood together there keeps its distance. */
@@ -370,7 +394,7 @@ static void put_moved(mover *m)
             base_buf_add(&m->moved, text->data + before, cut->from - before);
         else
             base_buf_puts(&m->moved, is_python ? "\n\n" : "\n");
-        base_buf_add(&m->moved, text->data + cut->from, cut->to - cut->from);
+        put_piece(m, cut->from, cut->to);
         if (m->moved.data[m->moved.len - 1] != '\n') base_buf_putc(&m->moved, '\n');
     }
 }
@@ -432,7 +456,10 @@ static void mover_free(mover *m)
     base_buf_free(&m->moved);
     base_buf_free(&m->heads);
     base_buf_free(&m->back);
+    base_buf_free(&m->notes);
     refactor__edits_free(&m->source_edits);
+    refactor__edits_free(&m->moved_edits);
+    mover__script_free(m);
 }
 
 /* "class A", "A, B and C" */
@@ -446,7 +473,7 @@ static void put_names(const mover *m, base_buf *out)
 /* What becomes of the wish that the old place goes on giving it. */
 static void put_kept(refactor_family family, const char *source, base_buf *out)
 {
-    if (family == REFACTOR_PYTHON)
+    if (family == REFACTOR_PYTHON || family == REFACTOR_JS)
         base_buf_printf(out, "%s imports it back: importing it from there goes on working.\n", source);
     else
         base_buf_puts(out, family == REFACTOR_GO ? "Its package has it as before.\n"
@@ -457,7 +484,8 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
 {
     mover m = {.x = x, .from = x->target.in, .is_kept = q->keep};
     const refactor_family family = m.from->language->family;
-    bool is_good = read_place(&m, q) && read_parts(&m, q->with);
+    const bool is_script = family == REFACTOR_JS;
+    bool is_good = read_place(&m, q) && read_parts(&m, q->with) && (!is_script || mover__script_survey(&m));
     if (is_good) {
         do {
             find_cuts(&m);
@@ -465,25 +493,36 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
         } while (mover__take_along(&m));
         is_good = family == REFACTOR_PYTHON ? mover__python_heads(&m)
                   : family == REFACTOR_GO   ? go_heads(&m)
+                  : is_script               ? mover__script_heads(&m)
                                             : c_heads(&m);
+        if (is_good && m.moved_edits.n) put_moved(&m);
     }
     if (is_good) {
         const base_buf *text = &m.from->file.text;
         base_buf source = {0}, target = {0}, say = {0}, names = {0};
         cut_source(&m);
-        const uint32_t top = m.back.len ? top_of(text, family, m.from->uses) : 0;
+        const uint32_t top = !m.back.len ? 0
+                             : is_script ? script__top(text, m.from->uses)
+                                         : top_of(text, family, m.from->uses);
+        if (m.back.len && is_script && script__is_bare(text, top)) base_buf_putc(&m.back, '\n');
         if (m.back.len) refactor__edit(&m.source_edits, top, top, m.back.data);
-        put_new_text(&m, &target);
+        if (is_script)
+            mover__script_target(&m, &target);
+        else
+            put_new_text(&m, &target);
         if (family == REFACTOR_PYTHON) mover__python_exports(&m, &target);
         refactor__edits_apply(&m.source_edits, text, &source);
+        if (is_script) mover__script_source(&m, &source);
         strip_front(text, &source);
         tool__changes_add(ret, m.from->path, &m.from->file, &source);
         tool__changes_add(ret, m.to, m.is_new ? NULL : &m.to_file, &target);
         if (family == REFACTOR_PYTHON) mover__python_imports(&m, ret);
+        if (is_script) mover__script_users(&m, ret);
         put_names(&m, &names);
         base_buf_printf(
             &say, "moved %s from %s to %s: %zu files changed.\n", names.data, m.from->path, m.to, ret->n);
         if (m.is_kept) put_kept(family, m.from->path, &say);
+        if (m.notes.len) base_buf_puts(&say, m.notes.data);
         if (m.is_new && family == REFACTOR_C)
             base_buf_printf(&say, "%s is new: the build has to be told of it.\n", m.to);
         base_buf_printf(headline, "move %s to %s", m.n_parts > 1 ? names.data : x->name, m.to);

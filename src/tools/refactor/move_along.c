@@ -52,6 +52,7 @@ static bool may_go(const mover *m, const code_definition *d)
         count_named(file, d->name) != 1 ||
         (m->to_file.text.len && code_has_identifier(m->to_file.text.data, m->to_file.text.len, d->name)))
         return false;
+    if (m->from->language->family == REFACTOR_JS) return d->from != d->name_from;
     return m->from->language->family == REFACTOR_PYTHON ||
            ((refactor__is_static(m->from, d) || !strcmp(d->what, "macro")) &&
                !is_conditional(m->from, d->from));
@@ -62,6 +63,7 @@ static bool is_set_again(const mover *m, const char *name)
 {
     const base_buf *text = &m->from->file.text;
     base_buf word = {0};
+    if (m->from->language->family == REFACTOR_JS) return mover__script_is_set(m, name);
     base_buf_printf(&word, "global %s", name);
     const bool is = memmem(text->data, text->len, word.data, word.len) != NULL;
     base_buf_free(&word);
@@ -88,6 +90,7 @@ static bool is_used_elsewhere(const mover *m, const refactor *part)
 static bool is_cycle(const mover *m)
 {
     bool is = m->is_kept;
+    if (m->from->language->family == REFACTOR_JS) return mover__script_goes_back(m);
     for (size_t i = 0; i < m->n_parts && !is; i++) is = mover__used_behind(m, m->parts[i], true) != NULL;
     return is;
 }
@@ -99,6 +102,9 @@ static bool is_cycle(const mover *m)
 static bool should_go(const mover *m, const refactor *part)
 {
     const bool is_else = is_used_elsewhere(m, part), is_constant = is_constant_name(part->name);
+    if (m->from->language->family == REFACTOR_JS)
+        return !mover__script_is_given(m, part) &&
+               (!is_else || (is_cycle(m) && !is_set_again(m, part->name)));
     if (m->from->language->family != REFACTOR_PYTHON) return !is_else;
     if (is_cycle(m)) return !is_else || (is_constant && !is_set_again(m, part->name));
     return !is_else && (is_constant || *part->name == '_');
@@ -129,7 +135,8 @@ bool mover__take_along(mover *m)
     if (family == REFACTOR_GO || m->n_parts >= MOST_PARTS) return false; /* a package of Go sees it all */
     for (uint32_t i = 0; i < file->n_definitions && !part; i++) {
         const code_definition *d = &file->definitions[i];
-        if (may_go(m, d) && code_has_identifier(m->moved.data, m->moved.len, d->name))
+        const bool is_used = may_go(m, d) && code_has_identifier(m->moved.data, m->moved.len, d->name);
+        if (is_used && (family != REFACTOR_JS || mover__script_uses(m, d->name)))
             part = find_part(m, d->name);
     }
     if (!part) return false;

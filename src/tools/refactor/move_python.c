@@ -307,25 +307,6 @@ static void export_in_target(base_buf *text, const char *name)
     *text = out;
 }
 
-/*
- * Items of one list go, ascending; those that stand side by side go as one. false: they were all of it, and none was taken
- * out.
- */
-static bool remove_items(const base_buf *text, const mover_cut *items, size_t n, refactor_edits *edits)
-{
-    for (size_t i = 0; i < n;) {
-        uint32_t from = items[i].from, to = items[i].to;
-        for (i++; i < n && to + strspn(text->data + to, " \t\r\n,") == items[i].from; i++) to = items[i].to;
-        size_t begin = from, end = to + strspn(text->data + to, " \t\r\n");
-        while (begin > 0 && strchr(" \t\r\n", text->data[begin - 1])) begin--;
-        if (text->data[end] == ',') end += 1 + strspn(text->data + end + 1, " \t\r\n");
-        if (begin > 0 && strchr("([", text->data[begin - 1]) && strchr(")]", text->data[end])) return false;
-        if (!refactor__item_extent(text, &from, &to)) return false;
-        refactor__edit(edits, from, to, "");
-    }
-    return true;
-}
-
 static int compare_cuts(const void *a, const void *b)
 {
     const mover_cut *x = a, *y = b;
@@ -349,7 +330,7 @@ void mover__python_exports(mover *m, base_buf *target)
         export_in_target(target, name);
     }
     qsort(items, n, sizeof *items, compare_cuts);
-    if (n && !remove_items(&m->from->file.text, items, n, &m->source_edits))
+    if (n && !mover__remove_items(&m->from->file.text, items, n, &m->source_edits))
         refactor__edit(&m->source_edits, items[0].from, items[n - 1].to, "");
     free(items);
 }
@@ -451,7 +432,7 @@ static void retarget(const mover *m, const taken *t, size_t n, refactor_edits *e
         base_buf_printf(&line, "%s%s", i ? ", " : "", im->name);
         if (strcmp(im->name, im->local) != 0) base_buf_printf(&line, " as %s", im->local);
     }
-    if (remove_items(text, items, n, edits)) {
+    if (mover__remove_items(text, items, n, edits)) {
         const size_t begin = tool__line_begin(text->data, t->statement);
         base_buf_putc(&line, '\n');
         if (t->statement > begin) base_buf_add(&line, text->data + begin, t->statement - begin);
@@ -497,7 +478,7 @@ void mover__python_own_imports(mover *m, refactor_edits *edits)
             if (strcmp(im->name, im->local) != 0)
                 base_buf_printf(&m->moved, "\n\n%s = %s\n", im->local, im->name);
         }
-        if (!remove_items(text, items, k, edits)) {
+        if (!mover__remove_items(text, items, k, edits)) {
             const size_t begin = tool__line_begin(text->data, t->statement);
             const bool is_indented = begin < t->statement; /* it may be all that its block has */
             const size_t end = t->statement_to + (!is_indented && t->statement_to < text->len);

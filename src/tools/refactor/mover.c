@@ -57,3 +57,18 @@ const refactor_place *mover__used_behind(const mover *m, const refactor *part, b
     }
     return NULL;
 }
+
+bool mover__remove_items(const base_buf *text, const mover_cut *items, size_t n, refactor_edits *edits)
+{
+    for (size_t i = 0; i < n;) {
+        uint32_t from = items[i].from, to = items[i].to;
+        for (i++; i < n && to + strspn(text->data + to, " \t\r\n,") == items[i].from; i++) to = items[i].to;
+        size_t begin = from, end = to + strspn(text->data + to, " \t\r\n");
+        while (begin > 0 && strchr(" \t\r\n", text->data[begin - 1])) begin--;
+        if (text->data[end] == ',') end += 1 + strspn(text->data + end + 1, " \t\r\n");
+        if (begin > 0 && strchr("([{", text->data[begin - 1]) && strchr(")]}", text->data[end])) return false;
+        if (!refactor__item_extent(text, &from, &to)) return false;
+        refactor__edit(edits, from, to, "");
+    }
+    return true;
+}

@@ -25,7 +25,10 @@ typedef struct mover {
     base_buf moved;
     base_buf heads; /* lines that the new place needs at its top */
     base_buf back;  /* lines that the source needs at its top */
+    base_buf notes; /* sentences for who reads what was done */
     refactor_edits source_edits;
+    refactor_edits moved_edits; /* of the source's bytes that go, as they stand in the new place */
+    struct script_move *script; /* JavaScript; NULL: another language */
 } mover;
 
 /* ---- mover.c ---- */
@@ -40,6 +43,9 @@ void mover__add_line(base_buf *out, const base_buf *where, const char *line);
 bool mover__refuse_needs(const mover *m, const base_buf *names, const char *why);
 /* Where the part is used in the source outside of what goes, or (through) by way of the source elsewhere; NULL: nowhere. */
 const refactor_place *mover__used_behind(const mover *m, const refactor *part, bool through);
+
+/* Items of one list go, ascending; those side by side go as one. false: they were all of it, and none was taken out. */
+bool mover__remove_items(const base_buf *text, const mover_cut *items, size_t n, refactor_edits *edits);
 
 /* ---- move_along.c ---- */
 
@@ -56,5 +62,27 @@ void mover__python_imports(mover *m, tool_changes *ret);
 void mover__python_own_imports(mover *m, refactor_edits *edits);
 /* Out of the source's __all__, and into the target's. */
 void mover__python_exports(mover *m, base_buf *target);
+
+/* ---- move_script.c: ES modules and CommonJS ---- */
+
+/* Who takes what from the source, and whether the source has to go on giving it. false: *x->result says why not. */
+bool mover__script_survey(mover *m);
+/* Does what goes use this name of the source's top? */
+bool mover__script_uses(const mover *m, const char *name);
+/* Does the source give this name, which what goes uses, another value somewhere? */
+bool mover__script_is_set(const mover *m, const char *name);
+/* Does the source have to take back what goes: it uses it still, or hands it on? */
+bool mover__script_goes_back(const mover *m);
+/* Does the source give the part to other files? */
+bool mover__script_is_given(const mover *m, const refactor *part);
+/* Fills heads, back, moved_edits and the source's own edits; false: *x->result says why it cannot be. */
+bool mover__script_heads(mover *m);
+/* The whole text of the new place. */
+void mover__script_target(mover *m, base_buf *out);
+/* What the source's text still needs once its edits are made. */
+void mover__script_source(mover *m, base_buf *text);
+/* Other files take it from the new place. */
+void mover__script_users(mover *m, tool_changes *ret);
+void mover__script_free(mover *m);
 
 #endif
