@@ -9,8 +9,8 @@
 #ifdef KVIST_HAVE_TREE_SITTER
 
 /*
- * Does the list that begins at byte `to` belong to the name that ends at byte `at`? "f = (a) =>" and "f = function(a)" give the name
- * a function; behind any other sign of a statement the list is another's.
+ * Does the list that begins at byte `to` belong to the name that ends at byte `at`? "f = (a) =>", "f = function(a)" and "f = function g(a)"
+ * give the name a function; behind any other sign of a statement the list is another's.
  */
 static bool belongs(const char *text, uint32_t at, uint32_t to)
 {
@@ -19,11 +19,14 @@ static bool belongs(const char *text, uint32_t at, uint32_t to)
     while (k < to && !strchr("{};=", text[k])) k++;
     if (k == to) return true;
     if (text[k++] != '=') return false;
+    bool is_function = false;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         while (k < to && strchr(" \t\r\n", text[k])) k++;
         const uint32_t n = (uint32_t)strlen(functions[i]);
-        if (k + n <= to && !memcmp(text + k, functions[i], n)) k += n;
+        is_function = k + n <= to && !memcmp(text + k, functions[i], n);
+        if (is_function) k += n;
     }
+    while (is_function && k < to && (strchr(" *\t\r\n", text[k]) || code_is_name_byte(text[k]))) k++;
     while (k < to && strchr(" *\t\r\n", text[k])) k++;
     return k == to;
 }

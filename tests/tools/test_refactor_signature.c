@@ -319,6 +319,30 @@ static void test_refactor_signature__changes_what_a_test_includes(void **state)
     tree_remove(&t);
 }
 
+static void test_refactor_signature__changes_what_is_assigned_to_exports(void **state)
+{
+    static const operation_case done[] = {
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\",\"value\":\"7\"}",
+            "4 calls in 2 files",
+            {{"a.js", "exports.f = function (a) { return a; };\nexports.g = () => exports.f(1);\n",
+                 "exports.f = function (a, b) { return a; };\nexports.g = () => exports.f(1, 7);\n"},
+                {"b.js",
+                    "const a = require('./a');\nconst { f } = require('./a');\na.f(1), f(2), require('./a').f(3);\n",
+                    "const a = require('./a');\nconst { f } = require('./a');\na.f(1, 7), f(2, 7), require('./a').f(3, 7);\n"}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\",\"value\":\"7\"}",
+            "1 call in 2 files",
+            {{"a.js", "module.exports.f = function f(a) { return a; };\n",
+                 "module.exports.f = function f(a, b) { return a; };\n"},
+                {"b.js", "const a = require('./a');\na.f(1);\n", "const a = require('./a');\na.f(1, 7);\n"}}},
+    };
+    static const operation_case refused[] = {
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\",\"value\":\"7\"}",
+            "no list of parameters in parentheses", {{"a.js", "const f = a => a;\nf(1);\n"}}},
+    };
+    DONE(done);
+    REFUSED(refused);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_refactor_signature__declares_as_the_language_does),
         cmocka_unit_test(test_refactor_signature__parts_go_s_groups),
         cmocka_unit_test(test_refactor_signature__changes_what_a_test_includes),
+        cmocka_unit_test(test_refactor_signature__changes_what_is_assigned_to_exports),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "refactor_signature");
 }

@@ -504,7 +504,12 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
     const refactor_language *language = f->language;
     refactor_list l;
     *c = (change){.order_words = q->parameter, .done_in = SIZE_MAX};
-    if (!q->parameter || !refactor__read_list(x, own, &l)) {
+    if (q->parameter && !refactor__read_list(x, own, &l)) {
+        tool__say(x->result, TOOL_REFUSED,
+            "%s has no list of parameters in parentheses. Nothing was changed.\n", x->name);
+        return false;
+    }
+    if (!q->parameter) {
         tool__say(x->result, TOOL_FAILED,
             "signature needs \"parameter\": one to add as it is declared, the name "
             "of one to remove, or their new order (2,1). Nothing was changed.\n");
@@ -605,7 +610,9 @@ bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *r
         const refactor_place *p = &x->places[i];
         const code_use *u = p->use;
         bool is_done = p->verdict == REFACTOR_SURE;
-        if (is_done && (u->import != UINT32_MAX || u->is_exported || u->role == CODE_USE_STRING)) continue;
+        const bool is_given =
+            u->is_exported && u->definition == UINT32_MAX && !u->is_call; /* exports.f = f */
+        if (is_done && (u->import != UINT32_MAX || is_given || u->role == CODE_USE_STRING)) continue;
         c.gives_other = false;
         if (is_done && u->definition != UINT32_MAX)
             is_done = edit_definition(x, p, &c, &edits[p->file]);
