@@ -81,6 +81,43 @@ static void test_repair__focuses_on_what_answers_clearly(void **state)
     assert_true(promoted[1] == 10 && promoted[0] > 10);
 }
 
+/* Two are asked for; 120 lines have the second one's class, so each has less than half of the first one's mass. */
+static void test_repair__brings_a_line_for_each_name(void **state)
+{
+    static const uint32_t asks[] = {3027, 3032};
+    uint32_t promoted[2];
+    for (uint32_t n = 1; n <= 2; n++) {
+        fake_model m = {.lanes_differ = true};
+        kit_seen log = {0};
+        static const char *const set[] = {"signal=reuse", NULL};
+        int32_t ids[3000], question[20];
+        uint32_t lines[300];
+        kit_make_classes(ids, 3000, 50, 6);
+        for (uint32_t i = 0; i < 300; i++) lines[i] = i * 10;
+        ids[405] = 55;
+        for (uint32_t i = 0; i < 120; i++) ids[1005 + 10 * i] = 56;
+        kv_session *s = kit_open(&m, &(kv_options){.budget = 1000, .repair = 400, .set = set}, &log);
+        kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_USER, .turn = 1}, ids, 20);
+        kit_append_segment(
+            s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1, .lines = lines, .n_lines = 300}, ids, 3000);
+        assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 420, 2240, NULL), 0);
+        kit_make_classes(question, 20, 50, 7);
+        question[7] = 55;
+        question[12] = 56;
+        const uint32_t named[] = {7, 12};
+        kit_append_segment(s,
+            (kv_segment){.origin = KV_ORIGIN_USER, .turn = 2, .queries = named, .n_queries = 2}, question,
+            20);
+        log = (kit_seen){0};
+        assert_int_equal(kv_session_repair(s, &(kv_ask){3020, 3040, asks, n}, NULL, NULL), 0);
+        assert_int_equal(kit_active_in(s, 420, 430), 10);
+        promoted[n - 1] = (uint32_t)log.promoted;
+        kv_session_free(s);
+    }
+    assert_int_equal(promoted[0], 10);
+    assert_int_equal(promoted[1], 20);
+}
+
 /* Unless it is long; with signal=unvisited only where its tokens could not visit what comes back, with reuse never. */
 static void test_repair__computes_a_message_again(void **state)
 {
@@ -277,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repair__brings_the_asked_line_back_within_the_budget),
         cmocka_unit_test(test_repair__focuses_on_what_answers_clearly),
+        cmocka_unit_test(test_repair__brings_a_line_for_each_name),
         cmocka_unit_test(test_repair__computes_a_message_again),
         cmocka_unit_test(test_repair__what_came_back_stays_for_the_turn),
         cmocka_unit_test(test_repair__swaps_when_lanes_are_full),

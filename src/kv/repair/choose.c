@@ -101,18 +101,13 @@ static void outshine_window(kv_repair_work *w, uint32_t from, uint32_t to)
         if (is_new(w, t) && w->set.missing[t]) kv_bits_set(w->outshone, t);
 }
 
-/*
- * Does one line answer a request so clearly that lines like it would only mislead? What finds nothing that fits looks at
- * the first rows, the sinks, so the best row has to draw more than these. A result has no one answer, and where nothing is
- * folded lines like the asked one are not taken for it.
- */
-static bool is_clear(const kv_session *s, const kv_repair_work *w)
+bool kv__repair_is_clear(const kv_session *s, const kv_repair_work *w, const float *mass, uint32_t best)
 {
     const uint32_t n_sinks = (uint32_t)s->parameters.sinks;
     float most = 0;
     if (!w->is_request || !s->fold.n || s->parameters.order != KV_ORDER_MASS || !w->set.n_order) return false;
-    for (uint32_t t = 0; t < n_sinks && t < s->n; t++) most = w->set.mass[t] > most ? w->set.mass[t] : most;
-    return w->set.mass[w->set.order[0]] >= CLEAR * most;
+    for (uint32_t t = 0; t < n_sinks && t < s->n; t++) most = mass[t] > most ? mass[t] : most;
+    return mass[best] >= CLEAR * most;
 }
 
 /*
@@ -132,14 +127,31 @@ static void outshine_lines(const kv_session *s, kv_repair_work *w, uint32_t rank
     }
 }
 
+/* The best line of each name: what answers one of several may have little of the mass of what answers another. */
+static uint64_t choose_named(const kv_session *s, kv_repair_work *w, uint64_t room)
+{
+    for (uint32_t t = kv_bits_next(w->named, 0, s->n, true); t < s->n;
+         t = kv_bits_next(w->named, t + 1, s->n, true)) {
+        uint32_t from, to;
+        kv__grow(s, t, &from, &to);
+        const uint64_t cost = cost_of(w, from, to);
+        if (cost > room) continue;
+        choose_window(w, from, to, t);
+        room -= cost;
+    }
+    return room;
+}
+
 /* Lines in the order of their anchors while they fit whole, or would; the very first is cut if it must be. */
 static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
 {
     const uint32_t margin = (uint32_t)(HYSTERESIS * s->budget);
     const uint32_t cut = s->budget > margin ? s->budget - margin : 0, end = s->budget ? cut : UINT32_MAX;
-    const float least =
-        is_clear(s, w) ? (float)s->parameters.focus * w->set.mass[w->set.order[0]] : -INFINITY;
-    bool any = false, outshone = false;
+    const bool is_clear = kv__repair_is_clear(s, w, w->set.mass, w->set.order[0]);
+    const float least = is_clear ? (float)s->parameters.focus * w->set.mass[w->set.order[0]] : -INFINITY;
+    const uint64_t left = choose_named(s, w, room);
+    bool any = left < room, outshone = false;
+    room = left;
     for (uint32_t rank = 0; rank < w->set.n_order && rank < end; rank++) {
         const uint32_t anchor = w->set.order[rank];
         if (!w->set.missing[anchor] || kv_bits_get(w->set.chosen, anchor)) continue;

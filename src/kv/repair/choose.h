@@ -25,6 +25,7 @@ typedef struct kv_repair_work {
     uint8_t *reasons;      /* [n] of the chosen */
     const uint64_t *among; /* evicted rows that may come back; NULL: all eligible ones */
     bool is_request;       /* a person asks, not a result */
+    uint64_t *named;       /* [bits of n] the best row of each name that a clear request asks for */
     /*
      * [bits of n] out: what would have come back too, had the best line not so much more mass. It is what that line is
      * mistaken for, so no token but a call's reads it as a visitor either, until the next repair says otherwise.
@@ -32,6 +33,13 @@ typedef struct kv_repair_work {
     uint64_t *outshone;
     kv_repair_set set; /* the one at hand */
 } kv_repair_work;
+
+/*
+ * Does one line answer a request so clearly that lines like it would only mislead? What finds nothing that fits looks at
+ * the first rows, the sinks, so the best row has to draw more than these by `mass` ([n]). A result has no one answer, and
+ * where nothing is folded lines like the asked one are not taken for it.
+ */
+bool kv__repair_is_clear(const kv_session *s, const kv_repair_work *w, const float *mass, uint32_t best);
 
 /*
  * Chooses rows of the set while `room` row-lanes last, in the form that the parameters say. With pick=refresh

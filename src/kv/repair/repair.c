@@ -36,10 +36,10 @@ typedef struct work {
     kv_signal signal;
     model_run *runs; /* of the eligible rows */
     uint32_t n_runs, n_rows;
-    float *mass, *keys; /* [n_lanes][n_rows] by the signal's queries, by its keys; NULL: not asked for */
-    uint32_t *weight;   /* [n_lanes] heads that count */
-    float *sum;         /* [n] scratch */
-    uint8_t *heads;     /* those below a cut; NULL: no row is missing above one */
+    float *mass, *keys;   /* [n_lanes][n_rows] by the signal's queries, by its keys; NULL: not asked for */
+    uint32_t *weight;     /* [n_lanes] heads that count */
+    float *sum;           /* [n] scratch */
+    const uint8_t *heads; /* [n_layer * n_head] whose mass counts; NULL: all */
 } work;
 
 /* Queries that ask, with their tokens; keys may stand in for them. */
@@ -93,6 +93,7 @@ static int work_init(
                 .previous = kv_work_take(&memory, n, sizeof(float)),
                 .reasons = kv_work_take(&memory, n, 1),
                 .outshone = kv_work_zero(&memory, n_words, sizeof(uint64_t)),
+                .named = kv_work_zero(&memory, n_words, sizeof(uint64_t)),
                 .among = ask->among,
                 .is_request = is_request(s, ask),
                 .set =
@@ -155,14 +156,16 @@ static int find_signal(kv_session *s, work *w, base_err *err)
     return rc || w->signal.n ? rc : recompute_signal(s, w, most, err);
 }
 
-/* Mass of every eligible row in the lanes that count, all lanes' softmaxes over active and host together. */
-static int score_rows(
-    kv_session *s, work *w, const asking *by, const uint8_t *heads, float **ret, base_err *err)
+/*
+ * Mass of every eligible row in the lanes that count, all lanes' softmaxes over active and host together. *ret is written
+ * again where it is there.
+ */
+static int score_rows(kv_session *s, work *w, const asking *by, float **ret, base_err *err)
 {
     const uint32_t n_lanes = s->n_lanes;
     model_lane_list *lists = kv_work_zero(&w->memory, n_lanes, sizeof *lists);
     float **mass = kv_work_zero(&w->memory, n_lanes, sizeof *mass);
-    float *rows = kv_work_take(&w->memory, (size_t)w->n_rows * n_lanes, sizeof *rows);
+    float *rows = *ret ? *ret : kv_work_take(&w->memory, (size_t)w->n_rows * n_lanes, sizeof *rows);
     if (w->memory.failed) return kv_fail_to_score(err, w->n_rows);
     for (uint32_t lane = 0; lane < n_lanes; lane++) {
         lists[lane] = (model_lane_list){.runs = w->runs, .n_runs = w->n_runs, .n_rows = w->n_rows};
@@ -175,7 +178,7 @@ static int score_rows(
         .tokens = by->tokens,
         .rows = &view,
         .pool = MODEL_POOL_MAX,
-        .heads = heads,
+        .heads = w->heads,
         .end = s->n,
         .mass = mass,
         .cancel = w->cancel,
@@ -205,22 +208,21 @@ static int score_signal(kv_session *s, work *w, base_err *err)
     const uint32_t group = s->compute.n_head / s->compute.shape.n_head_kv;
     const int order = (int)s->parameters.order;
     /* Lanes that choose for themselves are all needed, whichever heads a model's calibration names. */
-    const uint8_t *heads = s->parameters.heads > 0 && !w->each ? s->heads : NULL;
+    w->heads = s->parameters.heads > 0 && !w->each ? s->heads : NULL;
     const uint32_t cut = lowest_cut(s, w, order == KV_ORDER_KEYS || order == KV_ORDER_FUSED);
     if (cut < s->compute.shape.n_layer) {
         const uint32_t n_heads = s->compute.shape.n_layer * s->compute.n_head;
-        w->heads = kv_work_take(&w->memory, n_heads, 1);
-        if (!w->heads) return kv_fail_to_score(err, w->n_rows);
-        kv__heads_below(s, cut, heads ? KV_HEADS_BELOW : n_heads, w->heads);
-        heads = w->heads;
+        uint8_t *below = kv_work_take(&w->memory, n_heads, 1);
+        if (!below) return kv_fail_to_score(err, w->n_rows);
+        kv__heads_below(s, cut, w->heads ? KV_HEADS_BELOW : n_heads, below);
+        w->heads = below;
     }
     int rc = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         for (uint32_t g = 0; g < group && !kv__window(s, lane); g++)
-            w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
+            w->weight[lane] += w->heads ? w->heads[(size_t)lane * group + g] : 1;
     if (order == KV_ORDER_MASS || order == KV_ORDER_FUSED)
-        rc = score_rows(
-            s, w, &(asking){w->signal.queries, w->signal.tokens, w->signal.n}, heads, &w->mass, err);
+        rc = score_rows(s, w, &(asking){w->signal.queries, w->signal.tokens, w->signal.n}, &w->mass, err);
     if (!rc && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
         uint32_t tokens[KV_RECENT_QUERIES], n = 0;
         for (uint32_t i = 0; i < w->signal.n && n < KV_RECENT_QUERIES; i++) {
@@ -234,7 +236,7 @@ static int score_signal(kv_session *s, work *w, base_err *err)
             rc = kv_table_check_some(&s->table, lane, tokens, n, err);
         if (rc) return rc;
         float *keys = kv__keys_as_queries(&s->compute, &view, tokens, n);
-        rc = keys ? score_rows(s, w, &(asking){keys, tokens, n}, heads, &w->keys, err)
+        rc = keys ? score_rows(s, w, &(asking){keys, tokens, n}, &w->keys, err)
                   : base_fail(err, BASE_E_NOMEM, "no memory for the keys of a repair");
         free(keys);
     }
@@ -294,6 +296,43 @@ static void order_set(kv_session *s, work *w)
     /* What is not eligible is NAN, so it comes last. */
     kv_rank(&s->ranker, set->a, w->choice.previous, s->n, set->order);
     set->n_order = kv_bits_count(w->choice.eligible, kv_bits_words(s->n));
+}
+
+/* The best row by one name's queries, the signal's [from, to), where it answers that name clearly. */
+static int find_named_row(kv_session *s, work *w, uint32_t from, uint32_t to, float **mass, base_err *err)
+{
+    const kv_repair_set *set = &w->choice.set;
+    uint32_t places[KV_RECENT_QUERIES];
+    kv_signal name;
+    for (uint32_t i = from; i < to; i++) places[i - from] = i;
+    int rc = kv_signal_pick(&w->signal, places, to - from, &name, err);
+    if (!rc) rc = score_rows(s, w, &(asking){name.queries, name.tokens, name.n}, mass, err);
+    if (!rc) {
+        uint32_t best = set->order[0];
+        mean_mass(s, w, *mass, w->sum);
+        for (uint32_t i = 0; i < set->n_order; i++)
+            if (w->sum[set->order[i]] > w->sum[best]) best = set->order[i];
+        if (kv__repair_is_clear(s, &w->choice, w->sum, best)) kv_bits_set(w->choice.named, best);
+    }
+    kv_signal_fini(&name);
+    return rc;
+}
+
+/* Where a request is clear and names several words (each a run of its tokens): what each asks for by itself. */
+static int find_named(kv_session *s, work *w, base_err *err)
+{
+    const kv_repair_work *c = &w->choice;
+    const kv_signal *by = &w->signal;
+    float *mass = NULL;
+    int rc = 0;
+    if (w->each || !s->parameters.focus || !kv__repair_is_clear(s, c, c->set.mass, c->set.order[0])) return 0;
+    for (uint32_t from = 0, to; from < by->n && !rc; from = to) {
+        uint32_t end = by->tokens[from]; /* of the word */
+        for (uint32_t q = 0; q < w->ask->n_queries; q++) end += w->ask->queries[q] == end;
+        for (to = from + 1; to < by->n && by->tokens[to] < end;) to++;
+        if (to - from < by->n) rc = find_named_row(s, w, from, to, &mass, err);
+    }
+    return rc;
 }
 
 /* Where a lane would exceed its budget: rows that this signal and the last pass want least leave it. */
@@ -407,6 +446,8 @@ static int plan_set(kv_session *s, work *w, kv_plan *p, base_err *err)
     memset(set->chosen, 0, n_words * sizeof *set->chosen);
     order_set(s, w);
     if (w->ask->rank) note_ranks(s, w);
+    const int rc = find_named(s, w, err);
+    if (rc) return rc;
     kv__repair_choose(s, &w->choice, room);
     for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
         for (uint32_t word = 0; word < n_words && !kv__window(s, lane); word++) {
