@@ -42,6 +42,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     if (end - begin > 6000) end = begin + 6000;
     base_buf_puts(&next, "the same call with the old lines as they are here");
     if (!tool__change_is_shown(w, path, &f, begin, end, next.data, result)) goto out;
+    tool__file_part_mark(&f);
     if (!call->payload.ptr) {
         tool__say(result, TOOL_FAILED, "The fenced block behind the call is missing. Nothing was changed.\n");
         goto out;

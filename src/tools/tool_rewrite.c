@@ -309,6 +309,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         code_file_free(c);
     }
     is_good = is_good && is_shown(&r);
+    tool__file_part_mark(&r.file);
     if (is_good && !call->payload.ptr) {
         tool__say(result, TOOL_FAILED,
             "The fenced block with the new text of %s is missing. Nothing was changed. Next: the same call, "
@@ -327,7 +328,8 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         tool__import_used(w, path, call->payload, old, &r.new.text, &r.new.note);
         tool__give_fixtures(w, path, &r.new.text, r.name, &r.new.note);
         const tool_bound bound = {.path = path, .old_text = old, .request = call->request};
-        is_good = tool__bind(w, &bound, &r.new.text, &r.new.note, result);
+        is_good = tool__bind(w, &bound, &r.new.text, &r.new.note, result) &&
+                  tool__is_unmerged(path, &r.new.text, result);
     }
     if (is_good) {
         find_lines(&r);

@@ -14,6 +14,7 @@
 #include "tools/edit/fields.h"
 #include "tools/edit/fixtures.h"
 #include "tools/edit/import_used.h"
+#include "tools/edit/naming.h"
 #include "tools/edit/newcomer.h"
 #include "tools/edit/prototype.h"
 #include "tools/edit/refused.h"
@@ -174,6 +175,18 @@ static void give_fields(adding *a, const char *name, tool_addition *added)
     base_buf_free(&why);
 }
 
+/* The grammar of Python takes `def class():`, which Python does not. false: the result says so. */
+static bool is_good_name(const adding *a, const char *name)
+{
+    const char *language = code_language(a->aim->path, "", 0), *dot = strrchr(name, '.');
+    const char *last = dot ? dot + 1 : name;
+    const char *why = language && !strcmp(language, "python") ? tool__why_no_name(language, last, false) : "";
+    if (*why)
+        tool__say(a->result, TOOL_FAILED, "\"%s\" cannot be a name in %s: %s. Nothing was changed.\n", last,
+            language, why);
+    return !*why;
+}
+
 /* The names[i] of the aim goes into the text; false: the result says why it cannot. */
 static bool add_one(adding *a, size_t i)
 {
@@ -181,6 +194,7 @@ static bool add_one(adding *a, size_t i)
     const char *request = a->call->request;
     tool_addition added = {0};
     base_buf why = {0};
+    if (!is_good_name(a, aim->names[i])) return false;
     const bool is_good = tool__add_definition(a->w->grammars, aim->path, i ? &a->text : &a->file.text,
         aim->names[i], a->call->payload, request, &added, &why);
     if (!is_good) {
@@ -253,7 +267,9 @@ void tool__add_change(
     tool_workspace *w, const tool_call *call, const tool_aim *aim, tool_preview *ret, tool_result *result)
 {
     adding a = {.w = w, .call = call, .aim = aim, .result = result};
-    bool is_good = tool__open_for_change(w, aim->path, "rewrite", &a.file, result);
+    bool is_good = tool__open_for_change(w, aim->path, "rewrite", &a.file, result) &&
+                   tool__is_unmerged(aim->path, &a.file.text, result);
+    tool__file_part_mark(&a.file);
     for (size_t i = 0; is_good && i < aim->n; i++) is_good = add_one(&a, i);
     if (is_good && complete(&a)) put_addition(&a, ret);
     if (a.also) tool__change_free(a.also);

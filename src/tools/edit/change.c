@@ -94,14 +94,28 @@ bool tool__open_for_change(
     return is_good;
 }
 
+bool tool__is_unmerged(const char *path, const base_buf *text, tool_result *r)
+{
+    if (!tool__has_conflict(text->data, text->len)) return true;
+    tool__path_show(&r->text, path);
+    tool__say(
+        r, TOOL_REFUSED, " has conflict marks of a merge. Nothing was changed. Next: resolve them first.\n");
+    return false;
+}
+
 tool_change *tool__change_new(const char *path, tool_file *f, base_buf *new_text, base_buf *say)
 {
     tool_change *c = base_xcalloc(1, sizeof *c);
     c->path = base_xstrdup(path);
     memcpy(c->before, f->version, sizeof c->before);
-    c->old_text = f->text;
-    f->text = (base_buf){0};
-    c->new_text = *new_text;
+    if (f->has_mark) {
+        base_buf_puts(&c->old_text, TOOL_MARK);
+        base_buf_puts(&c->new_text, TOOL_MARK);
+    }
+    base_buf_add(&c->old_text, f->text.data ? f->text.data : "", f->text.len);
+    base_buf_add(&c->new_text, new_text->data ? new_text->data : "", new_text->len);
+    base_buf_free(&f->text);
+    base_buf_free(new_text);
     c->say = base_buf_take(say);
     return c;
 }

@@ -22,12 +22,14 @@ void tool__change_free(void *change);
 /* headline "verb path (+a -b)", detail the diff, the plan itself. Takes the change. */
 void tool__change_preview(
     const tool_root *root, tool_change *change, const char *headline, tool_preview *ret);
+/* Has the text no marks of a merge? false: *r says that they are to be resolved first. */
+bool tool__is_unmerged(const char *path, const base_buf *text, tool_result *r);
 /* What a prepared change would write (its first file); false: the preview is of no change. Pointers into the preview. */
 bool tool_preview_text(const tool_preview *p, const char **ret_path, base_str *ret_text);
 /* The file, if it may be changed: exists, text, one link. false: *r says why. */
 bool tool__open_for_change(
     tool_workspace *w, const char *path, const char *tool, tool_file *f, tool_result *r);
-/* Takes f's text, new_text and say. */
+/* Takes f's text, new_text and say; where f's mark was parted both texts begin with it again. */
 tool_change *tool__change_new(const char *path, tool_file *f, base_buf *new_text, base_buf *say);
 /*
  * The `run` of every tool that prepares a tool_change: checks again, records for undo, writes. A refusal is in

@@ -298,6 +298,15 @@ void tool__file_free(tool_file *f)
     memset(f, 0, sizeof *f);
 }
 
+void tool__file_part_mark(tool_file *f)
+{
+    const size_t n = sizeof TOOL_MARK - 1;
+    if (f->has_mark || f->text.len < n || memcmp(f->text.data, TOOL_MARK, n) != 0) return;
+    f->has_mark = true;
+    f->text.len -= n;
+    memmove(f->text.data, f->text.data + n, f->text.len + 1);
+}
+
 bool tool__is_binary(const char *text, size_t n)
 {
     return n && memchr(text, 0, n) != NULL; /* to its end: what stands behind it would not be shown */

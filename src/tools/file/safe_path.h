@@ -61,8 +61,12 @@ typedef struct tool_file {
     base_buf text;
     char version[65]; /* sha256 */
     struct stat st;
+    bool has_mark; /* the text begins behind a byte order mark, which the file has (tool__file_part_mark) */
 } tool_file;
 void tool__file_free(tool_file *f);
+/* Takes a byte order mark (UTF-8's) out of the text that was read: line 1 then begins where the others do. */
+void tool__file_part_mark(tool_file *f);
+#define TOOL_MARK "\xEF\xBB\xBF"
 
 /*
  * Reads a regular file. Sentences for: missing (BASE_E_NOT_FOUND), a folder, FIFO, device, link

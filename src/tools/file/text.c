@@ -49,6 +49,21 @@ tool_text_style tool__text_style(const char *text, size_t n)
     return (tool_text_style){.crlf = crlf * 2 > lf, .ends_open = n && text[n - 1] != '\n'};
 }
 
+bool tool__has_conflict(const char *text, size_t n)
+{
+    static const char *const marks[] = {"<<<<<<< ", "=======", ">>>>>>> "};
+    const char *at = text, *end = n ? text + n : text;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        const size_t len = strlen(marks[i]);
+        while (at && at < end && (at = memmem(at, (size_t)(end - at), marks[i], len)) && at > text &&
+               at[-1] != '\n')
+            at++;
+        if (!at || at >= end) return false;
+        at += len;
+    }
+    return true;
+}
+
 size_t tool__count_lines(const char *text, size_t n)
 {
     size_t lines = 0;
@@ -183,7 +198,8 @@ tool_indentation tool__indentation_for(
 void tool__line_ends(base_buf *out, const char *text, size_t n, bool crlf)
 {
     for (size_t i = 0; i < n; i++) {
-        if (crlf && text[i] == '\n' && (i == 0 || text[i - 1] != '\r')) base_buf_putc(out, '\r');
+        if (text[i] == '\r' && i + 1 < n && text[i + 1] == '\n') continue;
+        if (text[i] == '\n' && crlf) base_buf_putc(out, '\r');
         base_buf_putc(out, text[i]);
     }
 }

@@ -17,6 +17,8 @@ size_t tool__line_begin(const char *text, size_t at);          /* of the line th
 size_t tool__line_end(const char *text, size_t n, size_t at);  /* its newline, or n */
 bool tool__is_blank(const char *text, size_t from, size_t to); /* are bytes [from, to) all white space? */
 tool_text_style tool__text_style(const char *text, size_t n);
+/* "<<<<<<< ", "=======" and ">>>>>>> " at the begin of lines, in this order: what git leaves of a merge. */
+bool tool__has_conflict(const char *text, size_t n);
 size_t tool__count_lines(const char *text, size_t n); /* an open last line counts */
 /* byte of the 1-based line; n when there are fewer */
 size_t tool__line_start(const char *text, size_t n, size_t line);
@@ -36,7 +38,7 @@ void tool__indent_block(base_buf *out, const char *block, size_t n, const char *
 /* What a block needs to look like the text that it goes into. */
 tool_indentation tool__indentation_for(
     const char *file, size_t n_file, const char *block, size_t n_block, size_t *ret_unit);
-/* LF to the file's line ends. */
+/* LF and CR LF to the file's line ends. */
 void tool__line_ends(base_buf *out, const char *text, size_t n, bool crlf);
 
 #endif

@@ -44,11 +44,19 @@ void tool__changes_add(tool_changes *c, const char *path, const tool_file *file,
     tool_change *one = base_xcalloc(1, sizeof *one);
     one->path = base_xstrdup(path);
     one->creates = !file;
+    const char *mark = file && file->has_mark ? TOOL_MARK : "";
     if (file) {
         memcpy(one->before, file->version, sizeof one->before);
+        base_buf_puts(&one->old_text, mark);
         base_buf_add(&one->old_text, file->text.data ? file->text.data : "", file->text.len);
     }
-    one->new_text = *new_text;
+    if (*mark && new_text->len) {
+        base_buf_puts(&one->new_text, mark);
+        base_buf_add(&one->new_text, new_text->data, new_text->len);
+        base_buf_free(new_text);
+    } else {
+        one->new_text = *new_text;
+    }
     *new_text = (base_buf){0};
     if (!one->new_text.data) base_buf_puts(&one->new_text, "");
     base_grow(&c->all, &c->cap, c->n + 1, sizeof *c->all);
@@ -56,17 +64,6 @@ void tool__changes_add(tool_changes *c, const char *path, const tool_file *file,
 }
 
 /* ---- before anything is shown ---- */
-
-static bool has_conflict(const base_buf *text)
-{
-    static const char mark[] = "<<<<<<< ";
-    const char *at = text->data, *end = at ? at + text->len : NULL;
-    while (at && (at = memmem(at, (size_t)(end - at), mark, sizeof mark - 1)) != NULL) {
-        if (at == text->data || at[-1] == '\n') return true;
-        at++;
-    }
-    return false;
-}
 
 static bool parses(tool_workspace *w, const tool_change *c, tool_result *r)
 {
@@ -98,11 +95,7 @@ bool tool__changes_hold(tool_workspace *w, const tool_changes *c, tool_result *r
                 " has %lu hard links: writing it would change a "
                 "file that may lie elsewhere. Nothing was changed.\n",
                 (unsigned long)now.st.st_nlink);
-        } else if (has_conflict(&one->old_text)) {
-            tool__path_show(&r->text, one->path);
-            tool__say(r, TOOL_REFUSED,
-                " has conflict marks of a merge. Nothing was changed. Next: resolve them first.\n");
-        } else {
+        } else if (tool__is_unmerged(one->path, &one->old_text, r)) {
             parses(w, one, r);
         }
         tool__file_free(&now);

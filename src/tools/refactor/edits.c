@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/file/text.h"
 
 void refactor__edit(refactor_edits *e, uint32_t from, uint32_t to, const char *text)
 {
@@ -30,13 +31,14 @@ static int by_place(const void *a, const void *b)
 
 void refactor__edits_apply(refactor_edits *e, const base_buf *text, base_buf *ret)
 {
+    const bool crlf = tool__text_style(text->data ? text->data : "", text->len).crlf;
     size_t at = 0;
     if (e->n) qsort(e->all, e->n, sizeof *e->all, by_place);
     for (size_t i = 0; i < e->n; i++) {
         const refactor_edit *x = &e->all[i];
         if (x->from < at || x->to > text->len) continue;
         base_buf_add(ret, text->data + at, x->from - at);
-        base_buf_puts(ret, x->text);
+        tool__line_ends(ret, x->text, strlen(x->text), crlf);
         at = x->to;
     }
     if (text->len > at) base_buf_add(ret, text->data + at, text->len - at);

@@ -40,6 +40,7 @@ static bool load(refactor *x, const char *path, const char *name, bool wants_wor
         if (!x->unread) x->unread = path;
         return false;
     }
+    tool__file_part_mark(&ret->file);
     const base_buf *text = &ret->file.text;
     if (!text->len || (wants_word && refactor__find_word(text, name, 0) == SIZE_MAX) ||
         tool__is_binary(text->data, text->len)) {

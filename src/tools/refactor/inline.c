@@ -422,6 +422,8 @@ bool refactor__inline(refactor *x, const refactor_request *q, tool_changes *ret,
     if (family != REFACTOR_PYTHON && family != REFACTOR_GO && family != REFACTOR_C && family != REFACTOR_JS)
         return refuse(x, "inline knows C, Python, Go, JavaScript and TypeScript");
     if (!refactor__resolve(x)) return false;
+    if (refactor__find_again(x))
+        return refuse(x, "it is defined several times, and a call may mean any of them");
     bool is_good = read_body(x, &b);
     if (is_good) refactor__read_instead(x, "", &r);
     is_good = is_good && read_names(x, &r, &b);

@@ -193,20 +193,28 @@ static uint32_t top_of(const base_buf *text, refactor_family family, const code_
     return last;
 }
 
+/* A new file, with the source's line ends. */
+static void put_new_file(const mover *m, base_buf *out)
+{
+    const base_buf *source = &m->from->file.text;
+    const bool is_python = m->from->language->family == REFACTOR_PYTHON;
+    base_buf text = {0};
+    if (m->from->language->family == REFACTOR_GO) {
+        const char *package = strstr(source->data, "package ");
+        if (package) base_buf_printf(&text, "%.*s\n\n", (int)strcspn(package, "\r\n"), package);
+    }
+    if (m->heads.len) base_buf_printf(&text, "%s\n%s", m->heads.data, is_python ? "\n" : "");
+    base_buf_add(&text, m->moved.data, m->moved.len);
+    tool__line_ends(out, text.data, text.len, tool__text_style(source->data, source->len).crlf);
+    base_buf_free(&text);
+}
+
 static void put_new_text(mover *m, base_buf *out)
 {
     const base_buf *old = &m->to_file.text;
     const bool is_go = m->from->language->family == REFACTOR_GO,
-               is_python = m->from->language->family == REFACTOR_PYTHON;
-    if (m->is_new) {
-        if (is_go) {
-            const char *package = strstr(m->from->file.text.data, "package ");
-            if (package) base_buf_printf(out, "%.*s\n\n", (int)strcspn(package, "\r\n"), package);
-        }
-        if (m->heads.len) base_buf_printf(out, "%s\n%s", m->heads.data, is_python ? "\n" : "");
-        base_buf_add(out, m->moved.data, m->moved.len);
-        return;
-    }
+               is_python = m->from->language->family == REFACTOR_PYTHON,
+               crlf = tool__text_style(old->data ? old->data : "", old->len).crlf;
     code_uses *uses = code_uses_find(m->x->w->grammars, m->to, old->data, old->len, m->x->name);
     const uint32_t top = top_of(old, m->from->language->family, uses);
     refactor_edits edits = {0};
@@ -218,9 +226,10 @@ static void put_new_text(mover *m, base_buf *out)
     refactor__edits_apply(&edits, old, out);
     refactor__edits_free(&edits);
     base_buf_free(&heads);
-    while (out->len && out->data[out->len - 1] == '\n') out->data[--out->len] = '\0';
-    base_buf_puts(out, is_python ? "\n\n\n" : "\n\n");
-    base_buf_add(out, m->moved.data, m->moved.len);
+    while (out->len && strchr("\r\n", out->data[out->len - 1])) out->data[--out->len] = '\0';
+    const char *gap = is_python ? "\n\n\n" : "\n\n";
+    tool__line_ends(out, gap, strlen(gap), crlf);
+    tool__line_ends(out, m->moved.data, m->moved.len, crlf);
 }
 
 /*
@@ -269,6 +278,16 @@ static bool can_go(const mover *m, const refactor *part)
     return true;
 }
 
+/* One of several that mean the same would leave the others behind. */
+static bool is_only_one(const mover *m, const refactor *part)
+{
+    const refactor_place *again = refactor__find_again(part);
+    if (again)
+        tool__say(m->x->result, TOOL_REFUSED, "%s is defined again in %s:%u. Nothing was changed.\n",
+            part->name, part->files[again->file].path, again->use->line);
+    return !again;
+}
+
 static bool read_place(mover *m, const refactor_request *q)
 {
     refactor *x = m->x;
@@ -298,6 +317,7 @@ static bool read_place(mover *m, const refactor_request *q)
     }
     const int code = tool__file_read(&x->w->root, m->to, TOOL_MAX_INDEXED, &m->to_file, &why);
     m->is_new = code == BASE_E_NOT_FOUND;
+    tool__file_part_mark(&m->to_file);
     if (code && !m->is_new) {
         tool__say_path_error(x->w, x->result, "refactor", m->to, &why);
         return false;
@@ -325,7 +345,7 @@ static bool read_parts(mover *m, const char *with)
         free(name);
     }
     for (size_t i = 0; i < m->n_parts && is_good; i++)
-        is_good = can_go(m, m->parts[i]) && refactor__resolve(m->parts[i]);
+        is_good = can_go(m, m->parts[i]) && refactor__resolve(m->parts[i]) && is_only_one(m, m->parts[i]);
     return is_good;
 }
 
@@ -508,6 +528,8 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
         if (m.back.len) refactor__edit(&m.source_edits, top, top, m.back.data);
         if (is_script)
             mover__script_target(&m, &target);
+        else if (m.is_new)
+            put_new_file(&m, &target);
         else
             put_new_text(&m, &target);
         if (family == REFACTOR_PYTHON) mover__python_exports(&m, &target);

@@ -481,7 +481,11 @@ void mover__python_own_imports(mover *m, refactor_edits *edits)
         if (!mover__remove_items(text, items, k, edits)) {
             const size_t begin = tool__line_begin(text->data, t->statement);
             const bool is_indented = begin < t->statement; /* it may be all that its block has */
-            const size_t end = t->statement_to + (!is_indented && t->statement_to < text->len);
+            size_t end = t->statement_to;
+            if (!is_indented) {
+                end += end < text->len && text->data[end] == '\r';
+                end += end < text->len;
+            }
             refactor__edit(edits, (uint32_t)t->statement, (uint32_t)end, is_indented ? "pass" : "");
         }
         free(items);

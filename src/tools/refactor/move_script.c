@@ -685,12 +685,20 @@ void mover__script_target(mover *m, base_buf *out)
         refactor__edits_apply(&edits, old, out);
         refactor__edits_free(&edits);
         if (end == SIZE_MAX) {
-            while (out->len && out->data[out->len - 1] == '\n') out->data[--out->len] = '\0';
-            if (out->len) base_buf_puts(out, "\n\n");
-            base_buf_add(out, m->moved.data, m->moved.len);
+            const bool crlf = tool__text_style(old->data ? old->data : "", old->len).crlf;
+            while (out->len && strchr("\r\n", out->data[out->len - 1])) out->data[--out->len] = '\0';
+            if (out->len) tool__line_ends(out, "\n\n", 2, crlf);
+            tool__line_ends(out, m->moved.data, m->moved.len, crlf);
         }
     }
     if (is_common) give(m, out);
+    if (m->is_new) { /* a new file has the source's line ends */
+        const base_buf *source = &m->from->file.text;
+        base_buf text = {0};
+        tool__line_ends(&text, out->data, out->len, tool__text_style(source->data, source->len).crlf);
+        base_buf_free(out);
+        *out = text;
+    }
 }
 
 void mover__script_source(mover *m, base_buf *text)

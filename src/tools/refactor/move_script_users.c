@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "tools/edit/naming.h"
 #include "tools/file/text.h"
 
 bool script__is_from(const mover *m, const refactor_file *f, const code_import *im, const char *path)
@@ -344,7 +345,7 @@ static char *whole_name(const user *u)
     const base_buf *text = &u->f->file.text;
     if (out.len && isalpha((unsigned char)out.data[0]) &&
         !code_has_identifier(text->data, text->len, out.data) &&
-        !*refactor__why_no_name("javascript", out.data))
+        !*tool__why_no_name("javascript", out.data, false))
         return base_buf_take(&out);
     base_buf_puts(&out, "Module");
     if (isalpha((unsigned char)out.data[0]) && !code_has_identifier(text->data, text->len, out.data))

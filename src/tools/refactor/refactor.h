@@ -203,10 +203,11 @@ bool refactor__are_alternatives(const refactor_file *a, const refactor_file *b, 
 /* Fills x->places. false: cancelled. */
 bool refactor__resolve(refactor *x);
 
+/* Another definition with a body, of another system or written again, that means the target; NULL: it is the only one. */
+const refactor_place *refactor__find_again(const refactor *x);
+
 /* ---- words.c ---- */
 
-/* Why `name` cannot be a name in this language ("" it can); static text. */
-const char *refactor__why_no_name(const char *language, const char *name);
 /* A type that JavaScript itself has. */
 bool refactor__is_of_language(const char *type);
 /* A method name that libraries of the language have as well. */

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "tools/edit/naming.h"
 #include "tools/result/result.h"
 
 enum { MAX_LISTED = 10 };
@@ -19,6 +20,25 @@ static void say_place(base_buf *out, const char *path, uint32_t line)
 }
 
 /* ---- is the new name free? ---- */
+
+/* Does the file write the renamed thing by its bare name, so that the new one means it there? */
+static bool has_bare_place(const refactor *x, const refactor_file *f)
+{
+    for (size_t i = 0; i < x->n_places; i++)
+        if (&x->files[x->places[i].file] == f && x->places[i].verdict == REFACTOR_SURE &&
+            x->places[i].use->role == CODE_USE_NAME)
+            return true;
+    return false;
+}
+
+/* Go: what stands at the top of one file of a package, and is no method, is seen in all of them. */
+static bool is_of_package(const refactor *x, const refactor_file *f)
+{
+    const refactor_target *t = &x->target;
+    return t->in->language->family == REFACTOR_GO && t->binding == UINT32_MAX && !t->is_member &&
+           f->language->family == REFACTOR_GO && base_path_same_folder(f->path, t->in->path) &&
+           refactor__is_same_package(f, t->in);
+}
 
 /* Would `u`, a place of the new name, and the renamed thing mean each other? */
 static bool collides(const refactor *x, const refactor_file *f, const code_uses *news, const code_use *u)
@@ -37,7 +57,8 @@ static bool collides(const refactor *x, const refactor_file *f, const code_uses 
                !strcmp(u->within, t->within);
     if (u->role != CODE_USE_NAME || is_member) return false;
     if (u->is_tag != t->is_tag_only && f->language->has_tags) return false;
-    if (u->binding == UINT32_MAX) return f == t->in || d || u->import != UINT32_MAX;
+    if (u->binding == UINT32_MAX)
+        return f == t->in || d || u->import != UINT32_MAX || is_of_package(x, f) || has_bare_place(x, f);
     /* A local of that name hides it where it is used. */
     for (size_t i = 0; i < x->n_places; i++) {
         const refactor_place *p = &x->places[i];
@@ -63,54 +84,82 @@ static bool is_own(refactor *x, const char *path, const char *name)
     return is_any;
 }
 
+/* Would the file's uses of the new name and the renamed thing be mixed up? Then the result says where. */
+static bool is_taken_in(const refactor *x, const refactor_file *f, const char *to)
+{
+    code_uses *news = code_uses_find(x->w->grammars, f->path, f->file.text.data, f->file.text.len, to);
+    const code_use *taken = NULL;
+    for (uint32_t k = 0; news && k < news->n_uses && !taken; k++)
+        if (collides(x, f, news, &news->uses[k])) taken = &news->uses[k];
+    if (taken) {
+        base_buf_printf(&x->result->text, "\"%s\" is taken: ", to);
+        say_place(&x->result->text, f->path, taken->line);
+        tool__say(x->result, TOOL_REFUSED,
+            " uses it already, and the two would be mixed "
+            "up. Nothing was changed. Next: another name.\n");
+    }
+    code_uses_free(news);
+    return taken != NULL;
+}
+
+static bool is_free_in_package(refactor *x, const char *to)
+{
+    const tool_listing *l = &x->w->listing;
+    if (!is_of_package(x, x->target.in)) return true;
+    for (size_t i = 0; i < l->n; i++) {
+        const char *path = l->files[i].path;
+        if (strcmp(base_path_ending(path), ".go") != 0 || !base_path_same_folder(path, x->target.in->path))
+            continue;
+        const refactor_file *f = refactor__module(x, path);
+        if (f && is_of_package(x, f) && is_taken_in(x, f, to)) return false;
+    }
+    return true;
+}
+
+/* Would a definition of the new name at the top of another file, which says nothing of the old one, be mixed up with it? */
+static bool is_rival(refactor *x, const code_place *at, const char *to)
+{
+    const refactor_target *t = &x->target;
+    const bool is_type = refactor__is_type(at->what);
+    if (refactor__language(code_language(at->path, "", 0))->family != t->in->language->family) return false;
+    if (!strcmp(at->what, "field") || is_type != t->is_type) return false;
+    if (t->in->language->declares_apart)
+        return !is_own(x, at->path, to); /* what is changed there was looked at */
+    const refactor_file *f = is_type ? refactor__module(x, at->path) : NULL;
+    return f && refactor__is_same_package(f, t->in); /* Java: a package has one type of a name */
+}
+
 static bool is_free(refactor *x, const char *to)
 {
+    const refactor_target *t = &x->target;
     for (size_t i = 0; i < x->n_files; i++) {
-        const refactor_file *f = &x->files[i];
-        bool is_touched = f == x->target.in;
+        bool is_touched = &x->files[i] == t->in;
         for (size_t k = 0; k < x->n_places && !is_touched; k++)
             is_touched = x->places[k].file == i && x->places[k].verdict == REFACTOR_SURE;
-        if (!is_touched) continue;
-        code_uses *news = code_uses_find(x->w->grammars, f->path, f->file.text.data, f->file.text.len, to);
-        const code_use *taken = NULL;
-        for (uint32_t k = 0; news && k < news->n_uses && !taken; k++)
-            if (collides(x, f, news, &news->uses[k])) taken = &news->uses[k];
-        if (taken) {
-            base_buf_printf(&x->result->text, "\"%s\" is taken: ", to);
-            say_place(&x->result->text, f->path, taken->line);
-            tool__say(x->result, TOOL_REFUSED,
-                " uses it already, and the two would be mixed "
-                "up. Nothing was changed. Next: another name.\n");
-        }
-        code_uses_free(news);
-        if (taken) return false;
+        if (is_touched && is_taken_in(x, &x->files[i], to)) return false;
     }
+    if (!is_free_in_package(x, to)) return false;
     /* Where the definition is seen from everywhere, another file may define the new name too. */
-    const refactor_target *t = &x->target;
-    code_place *places;
-    const uint32_t n =
-        t->binding == UINT32_MAX && !t->is_member && t->in->language->declares_apart && !t->is_static
-            ? code_index_define(x->w->index, to, &places)
-            : 0;
+    const bool is_seen = t->binding == UINT32_MAX && !t->is_member && !t->is_static &&
+                         (t->in->language->declares_apart || t->in->language->family == REFACTOR_JAVA);
+    code_place *places = NULL;
+    const uint32_t n = is_seen ? code_index_define(x->w->index, to, &places) : 0;
     bool is_good = true;
     for (uint32_t i = 0; i < n && is_good; i++) {
-        const refactor_language *language = refactor__language(code_language(places[i].path, "", 0));
-        if (language->family != t->in->language->family) continue;
-        if (!strcmp(places[i].what, "field") || refactor__is_type(places[i].what) != t->is_type) continue;
-        if (is_own(x, places[i].path, to)) continue; /* what is changed there was looked at */
+        if (!is_rival(x, &places[i], to)) continue;
         base_buf_printf(&x->result->text, "\"%s\" is taken: ", to);
         say_place(&x->result->text, places[i].path, places[i].line);
         tool__say(x->result, TOOL_REFUSED, " defines it. Nothing was changed. Next: another name.\n");
         is_good = false;
     }
-    if (n) code_places_free(places, n);
+    code_places_free(places, n);
     return is_good;
 }
 
 static bool is_good_name(refactor *x, const char *to)
 {
     const char *language = x->target.in->uses->file->language;
-    const char *why = refactor__why_no_name(language, to);
+    const char *why = tool__why_no_name(language, to, x->target.is_type);
     if (!strcmp(to, x->name)) why = "it has that name already";
     if (!*why) return true;
     tool__say(x->result, TOOL_REFUSED, "\"%.100s\" cannot be a name in %s: %s. Nothing was changed.\n", to,

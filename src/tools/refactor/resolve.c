@@ -649,3 +649,16 @@ bool refactor__resolve(refactor *x)
     }
     return true;
 }
+
+const refactor_place *refactor__find_again(const refactor *x)
+{
+    for (size_t i = 0; i < x->n_places; i++) {
+        const refactor_place *p = &x->places[i];
+        const refactor_file *f = &x->files[p->file];
+        if (p->verdict != REFACTOR_SURE || p->use->definition == UINT32_MAX || p->use->binding != UINT32_MAX)
+            continue;
+        const code_definition *d = &f->uses->file->definitions[p->use->definition];
+        if (d != x->target.definition && d->body_to && !d->is_declaration) return p;
+    }
+    return NULL;
+}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/edit/naming.h"
 #include "tools/result/result.h"
 
 enum { MAX_LISTED = 12 };
@@ -350,6 +351,27 @@ static bool read_value(refactor *x, const refactor_request *q, change *c, base_b
     return true;
 }
 
+/* Does the function say the name itself, of a local or of something outside? Then a parameter would be mixed up with it. */
+static bool is_free(const refactor *x, const char *name)
+{
+    const refactor_target *t = &x->target;
+    const base_buf *text = &t->in->file.text;
+    code_uses *uses = code_uses_find(x->w->grammars, t->in->path, text->data, text->len, name);
+    uint32_t line = 0;
+    for (uint32_t i = 0; uses && i < uses->n_uses && !line; i++) {
+        const code_use *u = &uses->uses[i];
+        if (u->role == CODE_USE_NAME && u->from >= t->definition->body_from && u->from < t->definition->to)
+            line = u->line;
+    }
+    code_uses_free(uses);
+    if (line)
+        tool__say(x->result, TOOL_REFUSED,
+            "\"%s\" is taken: %s:%u uses it already, and the two would be mixed up. Nothing was changed. Next: another "
+            "name.\n",
+            name, t->in->path, line);
+    return !line;
+}
+
 /* The one to add, as it is declared, from what the request says. */
 static bool read_added(refactor *x, const refactor_request *q, const refactor_list *l, change *c)
 {
@@ -358,13 +380,13 @@ static bool read_added(refactor *x, const refactor_request *q, const refactor_li
     const refactor_language *language = f->language;
     const size_t first = refactor__hidden_parameters(text, l);
     size_t n_default = 0;
-    const char *why = refactor__why_no_name(language->name, c->name);
+    const char *why = tool__why_no_name(language->name, c->name, false);
     if (*why) {
         tool__say(x->result, TOOL_REFUSED, "\"%s\" declares no parameter in %s: %s. Nothing was changed.\n",
             q->parameter, language->name, why);
         return false;
     }
-    if (!read_value(x, q, c, &c->declared)) return false;
+    if (!is_free(x, c->name) || !read_value(x, q, c, &c->declared)) return false;
     const char *value = refactor__default_of(c->declared.data, c->declared.len, &n_default);
     if (!c->value && value && !language->has_defaults)
         c->value = base_xstrndup(value, n_default); /* then the callers give it */
