@@ -116,6 +116,36 @@ static void test_editor__draws_with_the_cursor_in_view(void **state)
     tui_editor_free(&e);
 }
 
+/* At a line's end, behind a line that is full, on a character too wide for what is left of its line. */
+static void test_editor__the_cursor_stands_where_its_character_does(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t cursor;
+        int x, y;
+    } cases[] = {
+        {"abc\nde", 3, 3, 0},
+        {"abc\nde", 4, 0, 1},
+        {"abcdefgh", 8, 0, 1},
+        {"abcdefgh\nx", 8, 7, 0}, /* beyond the last column: on it */
+        {"a\tb", 2, 2, 0},
+        {"abcdefg\xe4\xbd\xa0", 7, 0, 1},
+        {"", 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tui_editor e = {0};
+        tui_grid g = {0};
+        tui_grid_resize(&g, 10, 3);
+        tui_editor_set(&e, cases[i].text);
+        e.cursor = cases[i].cursor;
+        tui_editor_draw(&e, tui_grid_area(&g), "> ", TUI_PLAIN, true);
+        if (g.cursor_x != 2 + cases[i].x || g.cursor_y != cases[i].y)
+            fail_msg("case %zu: the cursor is at %d, %d", i, g.cursor_x - 2, g.cursor_y);
+        tui_grid_free(&g);
+        tui_editor_free(&e);
+    }
+}
+
 static void test_lines__come_back_from_the_file(void **state)
 {
     char path[] = "/tmp/kvist-lines-XXXXXX";
@@ -227,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_editor__up_and_down_keep_the_column),
         cmocka_unit_test(test_editor__a_long_paste_is_folded),
         cmocka_unit_test(test_editor__draws_with_the_cursor_in_view),
+        cmocka_unit_test(test_editor__the_cursor_stands_where_its_character_does),
         cmocka_unit_test(test_lines__come_back_from_the_file),
         cmocka_unit_test(test_paths__lists_what_people_wrote),
         cmocka_unit_test(test_complete__fuzzy_prefers_names_and_runs),

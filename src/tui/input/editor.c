@@ -145,9 +145,9 @@ static size_t after(const tui_editor *e, size_t at)
 
 static size_t before(const tui_editor *e, size_t at)
 {
-    size_t line = at > 64 ? at - 64 : 0, last = 0; /* a character with its marks is far shorter */
-    while (line > 0 && ((unsigned char)e->text.data[line] & 0xc0) == 0x80) line--;
-    for (size_t i = line; i < at; i = after(e, i)) last = i;
+    size_t from = at > 64 ? at - 64 : 0, last = 0; /* a character with its marks is far shorter */
+    while (from > 0 && ((unsigned char)e->text.data[from] & 0xc0) == 0x80) from--; /* a letter's first byte */
+    for (size_t i = from; i < at; i = after(e, i)) last = i;
     return at > 0 ? last : 0;
 }
 
@@ -218,29 +218,29 @@ static bool do_word_right(tui_editor *e)
     return true;
 }
 
-/* The same column in the line above or below; at the edge the key means history. */
-static bool do_up(tui_editor *e)
+/* To the cursor's column in the line that begins at `to`, or to its end where it is shorter. */
+static void move_to_line(tui_editor *e, size_t to)
 {
-    size_t start = line_start(e, e->cursor);
-    if (start == 0) return false;
-    int column = tui_columns(e->text.data + start, e->cursor - start), width;
-    size_t to = line_start(e, start - 1), end = start - 1;
-    for (int x = 0; to < end && x < column; x += width)
+    const size_t start = line_start(e, e->cursor), end = line_end(e, to);
+    const int column = tui_columns(e->text.data + start, e->cursor - start);
+    for (int x = 0, width; to < end && x < column; x += width)
         to += tui_next_glyph(e->text.data + to, end - to, &width);
     e->cursor = to;
-    return true;
+}
+
+/* In the first line up is not the editor's key (it means history), in the last one down is not. */
+static bool do_up(tui_editor *e)
+{
+    const size_t start = line_start(e, e->cursor);
+    if (start > 0) move_to_line(e, line_start(e, start - 1));
+    return start > 0;
 }
 
 static bool do_down(tui_editor *e)
 {
-    size_t start = line_start(e, e->cursor), next = line_end(e, e->cursor);
-    if (next >= e->text.len) return false;
-    int column = tui_columns(e->text.data + start, e->cursor - start), width;
-    size_t to = next + 1, end = line_end(e, to);
-    for (int x = 0; to < end && x < column; x += width)
-        to += tui_next_glyph(e->text.data + to, end - to, &width);
-    e->cursor = to;
-    return true;
+    const size_t end = line_end(e, e->cursor);
+    if (end < e->text.len) move_to_line(e, end + 1);
+    return end < e->text.len;
 }
 
 /* --- changing ------------------------------------------------------------------------------------------- */
@@ -352,51 +352,53 @@ void tui_editor_replace_word(tui_editor *e, const char *s)
 
 enum { MAX_DRAWN = 64 << 10 };
 
-/* Walks the text as it is broken at `width`; calls back for each character; returns the number of lines. */
+/* Where the text ends as it is broken at a width, and where its cursor is; cells from the top left. */
+typedef struct layout {
+    int lines, cursor_x, cursor_y;
+} layout;
+
+/* fn, unless it is NULL, gets each character: the n bytes at `at`, which stand at cell (x, y). */
 typedef void each_fn(void *user, size_t at, size_t n, int x, int y);
-static int walk(const tui_editor *e, int width, each_fn *fn, void *user, int *cursor_x, int *cursor_y)
+static layout lay_out(const tui_editor *e, int width, each_fn *fn, void *user)
 {
-    int x = 0, y = 0, w;
+    layout ret = {0};
+    int x = 0, y = 0;
     if (width < 2) width = 2;
-    size_t n = e->text.len < MAX_DRAWN ? e->text.len : MAX_DRAWN;
-    for (size_t at = 0; at < n;) {
-        size_t used = tui_next_glyph(e->text.data + at, n - at, &w);
-        if (e->text.data[at] == '\n') {
-            if (at == e->cursor && cursor_x) *cursor_x = x, *cursor_y = y;
+    const size_t n = e->text.len < MAX_DRAWN ? e->text.len : MAX_DRAWN;
+    for (size_t at = 0, used; at < n; at += used) {
+        int columns;
+        const char c = e->text.data[at];
+        used = tui_next_glyph(e->text.data + at, n - at, &columns);
+        if (c == '\n' || c == '\t') used = 1;
+        if (c == '\t') columns = 1;
+        if (c != '\n' && x + columns > width) x = 0, y++;
+        if (at == e->cursor) ret.cursor_x = x, ret.cursor_y = y;
+        if (c == '\n') {
             x = 0;
             y++;
-            at++;
             continue;
         }
-        if (e->text.data[at] == '\t') w = 1, used = 1;
-        if (x + w > width) {
-            x = 0;
-            y++;
-        }
-        if (at == e->cursor && cursor_x) *cursor_x = x, *cursor_y = y;
         if (fn) fn(user, at, used, x, y);
-        x += w;
-        at += used;
+        x += columns;
     }
     if (e->cursor >= n) {
-        if (x >= width) {
-            x = 0;
-            y++;
-        }
-        if (cursor_x) *cursor_x = x, *cursor_y = y;
+        if (x >= width) x = 0, y++;
+        ret.cursor_x = x;
+        ret.cursor_y = y;
     }
-    return y + 1;
+    ret.lines = y + 1;
+    return ret;
 }
 
 int tui_editor_height(const tui_editor *e, int width)
 {
-    return walk(e, width, NULL, NULL, NULL, NULL);
+    return lay_out(e, width, NULL, NULL).lines;
 }
 
 typedef struct painting {
     const tui_editor *e;
     tui_area area;
-    int skip;
+    int skip; /* lines that are scrolled out at the top */
 } painting;
 
 static void paint(void *user, size_t at, size_t n, int x, int y)
@@ -409,14 +411,14 @@ static void paint(void *user, size_t at, size_t n, int x, int y)
 void tui_editor_draw(
     const tui_editor *e, tui_area a, const char *prompt, tui_style prompt_style, bool focused)
 {
-    int indent = tui_columns(prompt, strlen(prompt)), x = 0, y = 0;
+    const int indent = tui_columns(prompt, strlen(prompt));
     tui_put(a, 0, 0, prompt_style, prompt);
     painting p = {.e = e, .area = tui_area_within(a, indent, 0, a.width - indent, a.height)};
-    walk(e, p.area.width, NULL, NULL, &x, &y);
-    p.skip = y >= a.height ? y - a.height + 1 : 0;
-    walk(e, p.area.width, paint, &p, NULL, NULL);
+    const layout l = lay_out(e, p.area.width, NULL, NULL);
+    p.skip = l.cursor_y >= a.height ? l.cursor_y - a.height + 1 : 0;
+    lay_out(e, p.area.width, paint, &p);
     if (focused && p.area.width > 0 && p.area.height > 0) {
-        a.grid->cursor_x = p.area.x + (x < p.area.width ? x : p.area.width - 1);
-        a.grid->cursor_y = p.area.y + y - p.skip;
+        a.grid->cursor_x = p.area.x + (l.cursor_x < p.area.width ? l.cursor_x : p.area.width - 1);
+        a.grid->cursor_y = p.area.y + l.cursor_y - p.skip;
     }
 }
