@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "base/json.h"
 #include "cmd/cmd.h"
 #include "code/code.h"
 #include "model/ops/ops.h"
@@ -22,22 +21,6 @@
 static const char usage[] = "usage: kvist doctor [--model FILE|NAME] [--endpoint URL] [--json]\n\n"
                             "Says what this machine has and what is in force: CPU features, threads, memory, "
                             "GPU, model, grammars, sandbox, endpoint, terminal.\n";
-
-void doctor_tell(doctor_report *r, const char *key, const char *value)
-{
-    base_buf_printf(&r->text, "%-10s %s\n", key, value);
-    base_buf_putc(&r->json, r->json.len ? ',' : '{');
-    base_json_put_str(&r->json, key, strlen(key));
-    base_buf_putc(&r->json, ':');
-    base_json_put_str(&r->json, value, strlen(value));
-}
-
-void doctor_tell_buf(doctor_report *r, const char *key, base_buf *value)
-{
-    while (value->len && value->data[value->len - 1] == '\n') value->data[--value->len] = '\0';
-    doctor_tell(r, key, value->len ? value->data : "none");
-    base_buf_free(value);
-}
 
 static void tell_cpu(doctor_report *r, const common_options *common)
 {
