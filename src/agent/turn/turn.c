@@ -354,6 +354,12 @@ int agent__turn(agent *a, const char *request, base_err *err)
     bool interrupted = false;
     char *meaning = NULL;
     turn_begins(a, request);
+    char *mended = agent__mend_spelling(a, request);
+    if (mended) {
+        request = mended;
+        free(a->request);
+        a->request = base_xstrdup(mended);
+    }
     int rc = 0;
     if (a->offered != code_index_chunks(tool_workspace_index(a->workspace)))
         rc = agent__offer_tools(a, &mine);
@@ -377,6 +383,7 @@ int agent__turn(agent *a, const char *request, base_err *err)
     if (!rc && !interrupted) close_message(a);
     if (!rc && !interrupted) agent__drop_thoughts(a);
     turn_ends(a, interrupted ? "interrupted" : rc ? "failed" : "closed");
+    free(mended);
     if (rc && err) *err = mine;
     return rc;
 }

@@ -27,6 +27,13 @@ int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err);
  */
 int agent__read_meaning(agent *a, const char *request, char **ret, base_err *err);
 
+/* --- spelling.c --- */
+/*
+ * The request with the names that it misspells as the tree's definitions have them, where one is nearest and nothing says that the name
+ * is to come; a notice says each. The caller frees; NULL: it stands as it is.
+ */
+char *agent__mend_spelling(agent *a, const char *request);
+
 /* --- reader.c --- */
 /* An answer as it is read token by token: what of it is words and calls, and what the model thinks (channels.h). */
 typedef struct agent_reader {

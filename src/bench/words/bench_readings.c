@@ -9,6 +9,7 @@
 
 #include "agent/start.h"
 #include "agent/turn/readings.h"
+#include "agent/turn/turn.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -64,6 +65,8 @@ static int read_request(bench *b, const base_json *line, base_err *err)
     agent *a = b->agent;
     agent_readings r;
     base_buf said = {0}, out = {0};
+    char *mended = agent__mend_spelling(a, text);
+    if (mended) text = mended;
     free(a->request);
     a->request = base_xstrdup(text);
     const uint64_t start = base_clock_ns();
@@ -79,6 +82,7 @@ static int read_request(bench *b, const base_json *line, base_err *err)
         "{\"ms_found\":%.1f,\"ms_weighed\":%.1f,\"is_other\":%s,\"said\":", (double)(found - start) / 1e6,
         (double)(base_clock_ns() - found) / 1e6, is_other ? "true" : "false");
     base_json_put_str(&out, said.data ? said.data : "", said.len);
+    base_json_put_member_str(&out, "mended", mended ? mended : "");
     base_buf_puts(&out, ",\"readings\":[");
     for (uint32_t i = 0; i < r.n; i++) {
         if (i) base_buf_putc(&out, ',');
@@ -89,6 +93,7 @@ static int read_request(bench *b, const base_json *line, base_err *err)
     agent__readings_free(&r);
     base_buf_free(&said);
     base_buf_free(&out);
+    free(mended);
     return rc;
 }
 
