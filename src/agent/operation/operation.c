@@ -331,6 +331,14 @@ bool agent__is_operation_alone(const agent *a, const char *request)
            (!o && names_group(a, request) && !asks_for_more(request, "delete"));
 }
 
+static bool has_two_clauses(const agent *a, const char *request)
+{
+    agent_listed all[AGENT_MAX_WISHES];
+    const uint32_t n = agent__read_clauses(a, request, all, AGENT_MAX_WISHES);
+    for (uint32_t i = 0; i < n; i++) agent__listed_free(&all[i]);
+    return n > 0;
+}
+
 bool agent__is_sure_operation(const agent *a, const char *request)
 {
     const char *behind = NULL;
@@ -341,7 +349,7 @@ bool agent__is_sure_operation(const agent *a, const char *request)
                                  agent__open_parameter_name(a, request, &json) ||
                                  agent__open_order(a, request, &json);
     base_buf_free(&json);
-    return is_sure || names_group(a, request);
+    return is_sure || names_group(a, request) || has_two_clauses(a, request);
 }
 
 static bool is_operation_done(const agent *a)
@@ -494,8 +502,10 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
         (may && (agent__open_parameter(a, request, &json) || agent__open_parameter_name(a, request, &json) ||
                     ((!o || !names_symbol(a, behind)) && agent__open_order(a, request, &json))));
     const bool has_list = o && names_symbol(a, behind) && lists_names(a, o, request, behind);
-    const bool is_wording =
-        may && !is_signature && !has_list && !names_group(a, request) && open_wording(a, request, &json);
+    if (may && !is_signature && !a->asked.n_listed)
+        a->asked.n_listed = agent__read_clauses(a, request, a->asked.listed, AGENT_MAX_WISHES);
+    const bool is_wording = may && !is_signature && !a->asked.n_listed && !has_list &&
+                            !names_group(a, request) && open_wording(a, request, &json);
     agent_asked *x = &a->asked; /* what is deleted stands in the list still */
     if (may && !is_signature && !has_list && !x->n_listed)
         x->n_listed = agent__list_group(a, request, x->listed, AGENT_MAX_WISHES);

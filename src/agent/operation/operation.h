@@ -113,6 +113,11 @@ char *agent__read_destination(const char *behind, size_t at, bool is_file);
  * 0: there are not two, or none of them says a new name or a file.
  */
 uint32_t agent__read_several(const agent *a, const char *request, agent_listed *ret, uint32_t most);
+/*
+ * The same of a request of two clauses, each of which asks for an operation in words of its own: "rename f to g, and h can go". 0: there
+ * are not two.
+ */
+uint32_t agent__read_clauses(const agent *a, const char *request, agent_listed *ret, uint32_t most);
 
 /* --- addition.c --- */
 /*

@@ -285,12 +285,14 @@ static uint32_t read_pairs(const agent *a, const char *request, agent_listed *re
     return 0;
 }
 
-uint32_t agent__read_several(const agent *a, const char *request, agent_listed *ret, uint32_t most)
+/* What the verbs order, in order; *ret_n_known: of how many the request says to what. */
+static uint32_t read_orders(
+    const agent *a, const char *request, agent_listed *ret, uint32_t most, uint32_t *ret_n_known)
 {
     const char *operation = NULL;
     agent_word w = {0};
-    uint32_t n = read_pairs(a, request, ret, most), n_known = 0;
-    if (n) return n;
+    uint32_t n = 0;
+    *ret_n_known = 0;
     while (n < most && agent__next_word(request, w.to, &w)) {
         const char *next = ordered(request, w);
         agent_word name = {w.from, w.from};
@@ -311,10 +313,48 @@ uint32_t agent__read_several(const agent *a, const char *request, agent_listed *
         }
         char *said = agent__copy_word(request, name);
         ret[n++] = (agent_listed){operation, agent__with_its_type(a, request, said), to, path, false};
-        n_known += is_rename || to;
+        *ret_n_known += is_rename || to;
         w.to = behind_place(request, end, &is_file);
     }
     share_files(ret, n);
+    return n;
+}
+
+uint32_t agent__read_several(const agent *a, const char *request, agent_listed *ret, uint32_t most)
+{
+    uint32_t n = read_pairs(a, request, ret, most), n_known;
+    if (n) return n;
+    n = read_orders(a, request, ret, most, &n_known);
     for (; n && (n < 2 || !n_known); n--) agent__listed_free(&ret[n - 1]);
     return n;
+}
+
+/* --- two clauses ------------------------------------------------------------------------------------------ */
+
+/* The operations of one clause, by its verbs or by its wording; 0: it has none, or does not say to what. */
+static uint32_t read_clause(const agent *a, const char *clause, agent_listed *ret, uint32_t most)
+{
+    agent_operation_words words;
+    uint32_t n_known, n = read_orders(a, clause, ret, most, &n_known), n_whole = 0;
+    for (uint32_t i = 0; i < n; i++) n_whole += ret[i].to || !strcmp(ret[i].operation, "delete");
+    if (n && n == n_whole) return n;
+    for (uint32_t i = 0; i < n; i++) agent__listed_free(&ret[i]);
+    if (!most || !agent__read_wording(a, clause, &words)) return 0;
+    ret[0] = (agent_listed){.operation = words.operation, .name = words.name, .to = words.to};
+    return 1;
+}
+
+uint32_t agent__read_clauses(const agent *a, const char *request, agent_listed *ret, uint32_t most)
+{
+    static const char *const joints[] = {", and ", "; ", ". ", " and ", ", then ", " then ", NULL};
+    for (const char *const *joint = joints; *joint; joint++)
+        for (const char *p = request; (p = strstr(p, *joint)); p++) {
+            char *first = base_xstrndup(request, (size_t)(p - request));
+            const uint32_t n = read_clause(a, first, ret, most);
+            const uint32_t n_second = n ? read_clause(a, p + strlen(*joint), ret + n, most - n) : 0;
+            free(first);
+            if (n_second) return n + n_second;
+            for (uint32_t i = 0; i < n; i++) agent__listed_free(&ret[i]);
+        }
+    return 0;
 }
