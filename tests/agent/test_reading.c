@@ -152,7 +152,8 @@ static void test_reading__what_is_said_is_not_weighed(void **state)
         const char *request;
         agent_mode mode;
     } cases[] = {{"Delete total.", AGENT_MODE_ALL}, {"nobody would miss total", AGENT_MODE_PLAN},
-        {"it should be faster", AGENT_MODE_ALL}};
+        {"it should be faster", AGENT_MODE_ALL},
+        {"Write a test that the first step of clamp wins over x", AGENT_MODE_ALL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_file("a.c", before);
         host h = new_host();
@@ -225,6 +226,83 @@ static void test_reading__a_statement_is_a_change(void **state)
     }
 }
 
+/* A name that is misspelt is that of the one definition that is nearest, and the correction is said; what is to come is not corrected. */
+static void test_reading__a_misspelt_name_is_the_nearest_one(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request, *told, *after;
+    } cases[] = {
+        {"Delete totall().", "the tree has no totall: read as total, the nearest name that it has",
+            "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n"},
+        {"Rename `totla` to sum_all.", "the tree has no totla: read as total, the nearest name that it has",
+            "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n\nint sum_all(void)\n{\n    return clamp(1, 2);\n}\n"},
+        {"Rename total to totals.", NULL,
+            "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n\nint totals(void)\n{\n    return clamp(1, 2);\n}\n"},
+        {"Add totals(), which counts.", NULL, before},
+        {"Delete tutti().", NULL, before},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", before);
+        host h = new_host();
+        agent_session *s =
+            open_session(&h, "opens 1\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+                AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        if (told(&h, cases[i].told ? cases[i].told : "read as total") != (cases[i].told != NULL))
+            fail_msg("%s", cases[i].request);
+        assert_file("a.c", cases[i].after);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+/* Two clauses, each an operation in words of its own, are done one after the other. */
+static void test_reading__two_clauses_are_both_done(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char *const requests[] = {"rename clamp to clamp_low, and total can go",
+        "Rename clamp to clamp_low and get rid of total, please.",
+        "nobody uses total anymore; rename clamp to clamp_low"};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        put_file("a.c", before);
+        host h = new_host();
+        agent_session *s =
+            open_session(&h, "opens 1\nanswer }}</tools>\nanswer }}</tools>\nanswer Done.\nanswer Done.\n",
+                AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, requests[i]);
+        assert_file("a.c", "static int clamp_low(int x, int step)\n{\n    return x + 1;\n}\n");
+        assert_false(told(&h, "Not done"));
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+/* "It" is the member that a type is said to need no longer, and "has" in a sentence is no function of that name. */
+static void test_reading__a_member_goes_and_its_type_stays(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char cache[] =
+        "class LRUCache:\n    def length(self):\n        return 1\n\n    def has(self):\n        return 2\n";
+    static const struct {
+        const char *request, *after;
+    } cases[] = {{"LRUCache doesn't need a length method when there's len(). Remove it.",
+                     "class LRUCache:\n    def has(self):\n        return 2\n"},
+        {"The helper that says how long it is has just one caller. Inline it there and remove it.", cache}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.py", cache);
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "opens 1\nlikely change(length)\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        if (told(&h, "\"operation\":\"inline\"")) fail_msg("%s", cases[i].request);
+        assert_file("a.py", cases[i].after);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 int main(void)
 {
     find_grammars();
@@ -236,6 +314,9 @@ int main(void)
         TEST_CASE(test_reading__a_definition_is_not_what_is_meant),
         TEST_CASE(test_reading__what_is_inside_of_a_function_is_renamed),
         TEST_CASE(test_reading__a_statement_is_a_change),
+        TEST_CASE(test_reading__a_misspelt_name_is_the_nearest_one),
+        TEST_CASE(test_reading__two_clauses_are_both_done),
+        TEST_CASE(test_reading__a_member_goes_and_its_type_stays),
     };
     return RUN_ON_BOTH(tests);
 }

@@ -201,10 +201,25 @@ static void test_request_words__a_question_is_known(void **state)
         {"decode crashes on an empty file.\nWhy?", true}, {"f was renamed. Is it called g now?", true},
         {"Rename f to g. Is there a test?", false}, {"f is too long. What about g?", false},
         {"f gives None. Is there a way to get a list?", false},
-        {"f crashes on None. Can you mend it?", false}, {"f should give a list. Does it?", false},
-        {"", false}};
+        {"f crashes on None. Can you mend it?", false}, {"where('a').f(1) crashes", false},
+        {"f should give a list. Does it?", false}, {"", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (agent__asks_question(cases[i].request) != cases[i].is_question) fail_msg("%s", cases[i].request);
+}
+
+/* That code has no test, and "one" is ordered: a new test, and no change of the code. */
+static void test_request_words__a_test_is_wanted_where_none_is(void **state)
+{
+    static const char *const wanted[] = {
+        "has() lowercases the name, but no test asks it for one in another case. Please add one.",
+        "There's a test that gets all of them but none that asks for a few. Add one.",
+        "Nothing checks f. Write one."};
+    static const char *const others[] = {"No test fails any more", "f has no check for None. Add one.",
+        "Fix f, since no test asks for it, and add one"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!agent_says_test_is_wanted(wanted[i])) fail_msg("%s", wanted[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (agent_says_test_is_wanted(others[i])) fail_msg("%s", others[i]);
 }
 
 int main(void)
@@ -221,6 +236,7 @@ int main(void)
         cmocka_unit_test(test_request_words__stand_in_marks),
         cmocka_unit_test(test_request_words__ask_for_one_name),
         cmocka_unit_test(test_request_words__a_question_is_known),
+        cmocka_unit_test(test_request_words__a_test_is_wanted_where_none_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,8 @@ static const struct {
     {"parse('1h') gives 60, but it should give 3600.", {"parse('1h')|3600"}},
     {"Currently parse('1h') returns 60.", {NULL}},
     {"parse('1h') is 60, not 3600.", {NULL}},
+    {"is_url('x') returns True. Without the :// it isn't a URL.", {NULL}},
+    {"parse('1h') gives 60, which is wrong.", {NULL}},
     {"split should return [] for an empty string", {"\"\"|[]"}},
     {"split_words should return [] for an empty string", {"split_words(\"\")|[]"}},
     {"`clamp()` should return 0 for -1 and -2", {"clamp(-1)|0", "clamp(-2)|0"}},

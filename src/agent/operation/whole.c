@@ -21,6 +21,10 @@ enum { MAX_FILE = 1 << 20, MAX_GROUP = 40 };
 static char *function_at(const agent *a, const char *request, agent_word w)
 {
     agent_function f = {0};
+    const bool is_written = agent__looks_like_name(request, w) || request[w.to] == '(' ||
+                            (w.from && agent__is_mark(request[w.from - 1]));
+    if (!is_written && !agent__is_content_word(request + w.from, w.to - w.from))
+        return NULL; /* "has one caller" */
     if (!agent__is_defined_word(a, request, w)) return NULL;
     char *name = agent__with_its_type(a, request, agent__copy_word(request, w));
     const bool is_one = agent__look_up_function(a, name, &f);

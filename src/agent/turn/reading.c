@@ -219,8 +219,8 @@ static bool read_words(agent *a, const char *request, bool is_doubtful, base_buf
     open_by_words(a, request, ret_said);
     agent__ask(a, request);
     const bool is_addition = agent_read_addition_words(request, &addition);
-    const bool is_sure =
-        is_addition || (names_one(ret_said) && !is_doubtful && agent__is_sure_operation(a, request));
+    const bool is_sure = is_addition || a->asked.test_alone ||
+                         (names_one(ret_said) && !is_doubtful && agent__is_sure_operation(a, request));
     agent_addition_words_free(&addition);
     agent__asked_free(a);
     return is_sure;

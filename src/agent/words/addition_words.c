@@ -387,11 +387,16 @@ static bool is_other_thing(const char *s, agent_word w)
 bool agent_read_new_name(const char *request, const char *name, agent_addition_words *ret)
 {
     static const char *const coming[] = {"add", "implement", "write", "create", "introduce", "define",
-        "provide", "offer", "need", "needs", "want", "lack", "lacks", "missing", "extend", "expose",
-        "there should be", "should be possible", "able to", "does not exist", "doesn't exist", NULL};
+        "provide", "offer", "lack", "lacks", "missing", "extend", "expose", "there should be",
+        "should be possible", "able to", "does not exist", "doesn't exist", NULL};
+    static const char *const needing[] = {"need", "needs", "want", NULL};
+    static const char *const denied[] = {"don't need", "doesn't need", "do not need", "does not need",
+        "no need", "don't want", "do not want", "no longer needs", NULL};
     agent_word w;
     *ret = (agent_addition_words){0};
-    if (!agent__has_any_word(request, coming) || !find_name(request, name, &w) || is_other_thing(request, w))
+    const bool is_needed = agent__has_any_word(request, needing) && !agent__has_any_word(request, denied);
+    if ((!is_needed && !agent__has_any_word(request, coming)) || !find_name(request, name, &w) ||
+        is_other_thing(request, w))
         return false;
     const bool is_written_small = *name >= 'a' && *name <= 'z';
     if (!is_written_small && request[w.to] != '(') return false;

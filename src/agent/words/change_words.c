@@ -144,6 +144,30 @@ static bool begins_with_clause(const char *from)
                    agent__has_any_word(from, ordering)));
 }
 
+/* "where('a').fragment(1) fails", "is_url() gives True": it begins with code, and no question does. */
+static bool begins_with_code(const char *from)
+{
+    agent_word w;
+    return agent__next_word(from, 0, &w) &&
+           (agent__is_mark(from[0]) || agent__looks_like_name(from, w) || from[w.to] == '(' ||
+               (from[w.to] == '.' && agent__is_in_word(from, w.to + 1)));
+}
+
+/* "Parsing an empty text crashes", "f('x') ends in a KeyError": what is wrong is told so that it gets mended. */
+static bool reports_fault(const char *from)
+{
+    static const char *const faults[] = {"crashes", "crash", "crashed", "segfaults", "segfault", "hangs",
+        "leaks", "overflows", "ends in a", "ends in an", "ends with a", "ends with an", "fails with",
+        "fails on", "fails for", "fails when", "fails if", "breaks on", "breaks when", "breaks if",
+        "blows up", "dies with", "throws a", "throws an", "never returns", "never ends", "loops forever",
+        "infinite loop", "out of bounds", "off by one", "doesn't work", "does not work", "is wrong",
+        "goes wrong", "wrongly", "incorrectly", "loses the", "swallows the", "aren't detected",
+        "isn't detected", "ignores the", NULL};
+    static const char *const looking[] = {"why", "fyi", "how", NULL};
+    return !strchr(from, '?') && agent__has_any_word(from, faults) && !agent__has_any_word(from, telling) &&
+           !agent__has_any_word(from, looking);
+}
+
 /* Where the request's last sentence begins. */
 static size_t find_last_sentence(const char *request, size_t n)
 {
@@ -151,6 +175,8 @@ static size_t find_last_sentence(const char *request, size_t n)
     while (at > 0 && !(strchr(" \t\n", request[at]) && strchr(".!?\n", request[at - 1]))) at--;
     return at;
 }
+
+static bool orders_change(const char *request);
 
 /* "f has no doc for an empty list. What does it give then?": said first, asked then, and nothing is ordered. */
 static bool ends_with_question(const char *request, size_t n)
@@ -168,7 +194,7 @@ static bool ends_with_question(const char *request, size_t n)
     const size_t n_said = last < sizeof said ? last : sizeof said - 1;
     memcpy(said, request, n_said);
     said[n_said] = '\0';
-    return agent__is_any_word(request, first, asking) && last < sizeof said && !agent_asks_for_change(said);
+    return agent__is_any_word(request, first, asking) && last < sizeof said && !orders_change(said);
 }
 
 bool agent__asks_question(const char *request)
@@ -184,12 +210,12 @@ bool agent__asks_question(const char *request)
     while (n > from && strchr(" \t\n", request[n - 1])) n--;
     for (size_t i = 0; i < sizeof proposing / sizeof *proposing; i++)
         if (!strncasecmp(request + from, proposing[i], strlen(proposing[i]))) return false;
-    return agent__next_word(request, 0, &first) &&
+    return agent__next_word(request, 0, &first) && !begins_with_code(request + first.from) &&
            (agent__is_any_word(request, first, asking) || ends_with_question(request, n) ||
                (n && request[n - 1] == '?' && agent__is_any_word(request, first, with_mark)));
 }
 
-bool agent_asks_for_change(const char *request)
+static bool orders_change(const char *request)
 {
     static const char *const questions[] = {"which ", "where", "what", "how ", "why", "who", "does ", "do ",
         "is ", "are ", "explain", "show ", "describe", "list ", "find ", "summari", "review", "tell ", "run ",
@@ -205,7 +231,9 @@ bool agent_asks_for_change(const char *request)
     if (!is_polite && end > from && end[-1] == '?') return false;
     if (begins_with_order(from)) return true;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
-        if (!strncasecmp(from, questions[i], strlen(questions[i])) && !begins_with_clause(from)) return false;
+        if (!strncasecmp(from, questions[i], strlen(questions[i])) && !begins_with_clause(from) &&
+            !begins_with_code(from))
+            return false;
     if (is_question_after_all(from)) return false;
     if (!strncasecmp(from, "count ", 6)) return true;
     if (lacks_something(from)) return true;
@@ -217,4 +245,9 @@ bool agent_asks_for_change(const char *request)
             if (!strncasecmp(p, changes[i], strlen(changes[i]))) return true;
     }
     return false;
+}
+
+bool agent_asks_for_change(const char *request)
+{
+    return orders_change(request) || (!agent__asks_question(request) && reports_fault(request));
 }

@@ -40,6 +40,8 @@ static void items_free(items *it)
 
 static const char *const kinds[] = {"function", "functions", "method", "class", "helper", "macro", "type",
     "struct", "constant", "variable", "alias", "enum", "trait", "interface", NULL};
+static const char *const members[] = {
+    "property", "properties", "field", "member", "attribute", "method", "getter", "setter", NULL};
 static const char *const places[] = {"in", "of", "from", "on", "inside", "within", NULL};
 static const char *const no_places[] = {"instead", "rid", "everything", NULL}; /* "instead of f" */
 static const char *const articles[] = {"the", "a", "an", "that", "this", "our", NULL};
@@ -113,7 +115,7 @@ static bool is_meant_as_name(const char *s, agent_word w, size_t end)
         return true;
     if (agent__word_before(s, w.from, &before) && agent__is_any_word(s, before, kinds)) return true;
     if (!word_right_behind(s, end, &next)) return false;
-    return agent__is_any_word(s, next, kinds) ||
+    return agent__is_any_word(s, next, kinds) || agent__is_any_word(s, next, members) ||
            (begins_sentence(s, w.from) && agent__is_any_word(s, next, saying));
 }
 
@@ -200,6 +202,24 @@ static const item *only(const items *it, item_kind kind)
         if (!one) one = o;
     }
     return one;
+}
+
+/* "Cache needs no length property": of all that is named the member of another one; NULL: none is said to be one. */
+static const item *find_member(const char *s, const agent_names *names, const items *it)
+{
+    agent_word next;
+    for (size_t i = 1; i < it->n; i++) {
+        const item *o = &it->all[i], *owner = &it->all[i - 1];
+        if (o->kind != KNOWN || owner->kind != KNOWN || !word_right_behind(s, o->to, &next) ||
+            !agent__is_any_word(s, next, members))
+            continue;
+        base_buf whole = {0};
+        base_buf_printf(&whole, "%s.%s", owner->name, o->name);
+        const bool is_so = names->count(names->ctx, whole.data) > 0;
+        base_buf_free(&whole);
+        if (is_so) return o;
+    }
+    return NULL;
 }
 
 /* --- how it is said --------------------------------------------------------------------------------------- */
@@ -386,14 +406,14 @@ static bool read_move(const char *s, const items *it, agent_operation_words *ret
     return true;
 }
 
-static bool read_delete(const char *s, const items *it, agent_operation_words *ret)
+static bool read_delete(const char *s, const agent_names *names, const items *it, agent_operation_words *ret)
 {
     static const char *const verbs[] = {"delete", "remove", "drop", "get rid of", "kill", "throw", "ditch",
         "scrap", "nuke", "purge", "eliminate", "strip out", "take out", "take", "retire", "lose", NULL};
     static const char *const taken[] = {"out", "away", NULL}; /* "take it out", "throw f away" */
     static const char *const others[] = {
         "add", "replace", "rename", "move", "parameter", "argument", "split", "instead", NULL};
-    const item *meant = only(it, KNOWN);
+    const item *only_one = only(it, KNOWN), *meant = only_one ? only_one : find_member(s, names, it);
     if (agent__has_any_word(s, others)) return false;
     for (const char *const *verb = verbs; *verb; verb++) {
         const char *const cue[] = {*verb, NULL};
@@ -442,7 +462,7 @@ bool agent_read_operation_gist(const char *request, const agent_names *names, ag
     if (is_question(request)) return false;
     read_items(request, names, &it);
     const bool is_one = read_rename(request, &it, ret) || read_move(request, &it, ret) ||
-                        read_delete(request, &it, ret) || read_private(request, &it, ret);
+                        read_delete(request, names, &it, ret) || read_private(request, &it, ret);
     items_free(&it);
     return is_one;
 }

@@ -18,8 +18,9 @@ static const char *const lacking[] = {"should be tested", "must be tested", "sho
     "is untested", "are untested", "isn't covered by", "is not covered by", NULL};
 /* The same where a test is spoken of, or "one" is ordered. */
 static const char *const unchecked[] = {"nothing checks", "nothing covers", "nothing exercises",
-    "nothing verifies", "nobody checks", "tests say nothing", "tests never", "no test says",
-    "never used in a test", "in no test", "not used in any test", "by no test", NULL};
+    "nothing verifies", "nobody checks", "tests say nothing", "tests never", "no test says", "no test",
+    "no tests", "none that", "nowhere tested", "not tested", "never used in a test", "in no test",
+    "not used in any test", "by no test", NULL};
 static const char *const ordered[] = {"write one", "write some", "add one", "please add one", "write a test",
     "add a test", "write such a test", "add such a test", "add that", NULL};
 /* What changes the code besides, or asks. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 
 enum { MAX_DEPTH = 6, MAX_OPERAND = 200 };
@@ -433,6 +434,15 @@ static bool tells_of_today(const char *request, const char *at)
     return false;
 }
 
+/* "f(1) gives 2, although ...", "f(1) gives 2. That isn't even": what is said behind a stated value calls it wrong. */
+static bool is_called_wrong(const char *p)
+{
+    static const char *const phrases[] = {"is wrong", "that's wrong", "isn't", "is not", "aren't", "are not",
+        "shouldn't", "should not", "mustn't", "must not", "although", "even though", "nonsense", "a bug",
+        "incorrect", NULL};
+    return agent__has_any_word(p, phrases);
+}
+
 /* --- the values ----------------------------------------------------------------------------------------- */
 
 typedef struct finding {
@@ -516,7 +526,7 @@ static const char *take_rest(const char *from, const char *at, bool is_call, con
         *w = better;
         return corrected;
     }
-    if (doubt || (is_today && kind == STATES)) {
+    if (doubt || (kind == STATES && (is_today || is_called_wrong(end)))) {
         free(w->text);
         *w = (wanted){0};
         return NULL;
