@@ -124,8 +124,14 @@ static void tell_backend(agent *a)
     a->telling.engine_notice = now.notice;
 }
 
+void agent_make_ready(agent *a)
+{
+    if (a->engine->ops->make_ready) a->engine->ops->make_ready(a->engine);
+}
+
 void agent_idle(agent *a, agent_idle_fn *tell, void *user)
 {
+    agent_make_ready(a);
     if (a->engine->ops->learn) a->engine->ops->learn(a->engine, tell, user);
     if (tell) tell(user, NULL);
 }

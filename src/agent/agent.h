@@ -126,7 +126,12 @@ int agent_submit(agent *a, const char *text, base_err *err);
  */
 void agent_settle(agent *a);
 /*
- * For when nobody waits for longer: what has to be found out once per model. Ends soon after *cancel is set,
+ * For when nobody waits: what the next token reads is looked for, which behind an opened long session takes some tenths of a
+ * second. Ends soon after *cancel is set.
+ */
+void agent_make_ready(agent *a);
+/*
+ * For when nobody waits for longer: that, and what has to be found out once per model. Ends soon after *cancel is set,
  * and may be called again.
  */
 typedef void agent_idle_fn(void *user, const char *what);   /* what is done now; NULL: nothing any more */

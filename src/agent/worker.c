@@ -117,8 +117,8 @@ static void apply_mode(agent_worker *w)
     base_buf_free(&line);
 }
 
-/* What nobody waits for, until somebody wants something. */
-static void idle(agent_worker *w)
+/* What nobody waits for, until somebody wants something: right behind opening (a line is being typed) only what serves that line. */
+static void idle(agent_worker *w, bool is_opened)
 {
     pthread_mutex_lock(&w->lock);
     w->idling = !w->stopping && !w->n_lines && !w->has_mode;
@@ -126,7 +126,10 @@ static void idle(agent_worker *w)
     if (going) atomic_store(&w->cancel, false);
     pthread_mutex_unlock(&w->lock);
     if (!going) return;
-    agent_idle(w->agent, on_idle_work, w);
+    if (is_opened)
+        agent_make_ready(w->agent);
+    else
+        agent_idle(w->agent, on_idle_work, w);
     pthread_mutex_lock(&w->lock);
     w->idling = false;
     pthread_mutex_unlock(&w->lock);
@@ -191,6 +194,7 @@ static void *run(void *user)
     pthread_mutex_unlock(&w->lock);
     look_for_skills(w);
     post(w, (agent_worker_message){.type = AGENT_WORKER_READY});
+    idle(w, true);
     for (char *line; wait_for_work(w, &line); free(line)) {
         apply_mode(w);
         if (!line) continue;
@@ -201,7 +205,7 @@ static void *run(void *user)
         pthread_mutex_unlock(&w->lock);
         post(w, (agent_worker_message){.type = AGENT_WORKER_IDLE});
         agent_settle(w->agent); /* the person sees the end of the turn before its rows are written */
-        idle(w);
+        idle(w, false);
     }
     agent_end(w->agent);
     return NULL;

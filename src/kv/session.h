@@ -183,6 +183,12 @@ uint32_t kv_session_window(const kv_session *s, uint32_t lane);
 uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap);
 /* Fills up to cap, ascending, and returns how many sections there are; 0 when everything is read. */
 uint32_t kv_session_sections(const kv_session *s, kv_section *ret, uint32_t cap);
+/*
+ * For idle time: what the next token of a message reads, in a session that is folded, is found out now (a long one that was just
+ * opened takes some tenths of a second). Nothing that is read becomes other by it. Ends soon after *cancel (may be NULL) is
+ * set; what goes wrong, the next token tells of.
+ */
+void kv_session_make_ready(kv_session *s, const atomic_bool *cancel);
 /* Who visited since this was asked last; counts ([n_tokens], may be NULL): row-lanes by token. */
 void kv_session_take_visits(kv_session *s, kv_visits *ret, uint32_t *counts);
 /* core: of the spans' essential parts, else of their whole extents. Looks at every marked token. */

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
                 record + kv_digest_means_at(&shape) + kv_digest_mean_at(&shape, page, lane));
     const int digest = make_file(record, n_record, &bytes, &n),
               file = make_file((const uint8_t *)rows, ROWS_BYTES, &bytes, &n);
-    kv_filed_files *files = kv_filed_files_open(file, digest);
+    kv_filed_files *files = kv_filed_files_open(&shape, file, digest);
     kv_filed *f = files ? kv_filed_open(&shape, files, 0, 0, IDENTITY) : NULL;
     kv_filed_files_close(files);
     for (uint32_t lane = 0; f && lane < LANES; lane++)
@@ -57,8 +57,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
             const size_t at = ((size_t)row * LANES + lane) * 2 * DIM;
             if (kv_filed_check(&f, &row, 1, lane) && memcmp(f->rows + at, rows + at, 4 * DIM) != 0) abort();
         }
-    const uint8_t *got = f ? kv_filed_sketch(f) : NULL;
-    if (got && memcmp(got, sketch, n_sketch) != 0) abort();
+    const size_t n_lane = model_sketch_lane_bytes(DIM);
+    for (uint32_t part = 0; f && part < LANES; part++) {
+        kv_filed_check_sketches(&f, 1, part);
+        if (kv_filed_is_sketch_sure(f, part) &&
+            memcmp(f->sketch + part * n_lane, sketch + part * n_lane, n_lane) != 0)
+            abort();
+    }
     for (uint32_t lane = 0; f && lane < LANES; lane++) {
         const uint64_t of_means[KV_DIGEST_PAGES] = {of_mean, of_mean, of_mean, of_mean};
         const uint16_t *means[KV_DIGEST_PAGES];

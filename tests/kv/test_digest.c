@@ -76,6 +76,9 @@ static kv_session *resumed(void)
     return s;
 }
 
+static const kv_digest_shape shape = {
+    {.n_layer = FAKE_LAYERS, .n_head_kv = FAKE_HEADS_KV, .head_dim = FAKE_DIM}, FAKE_LANES};
+
 static uint32_t count_filed(const kv_session *s)
 {
     uint32_t n = 0;
@@ -185,8 +188,6 @@ static void test_digest__nothing_is_lost_with_it(void **state)
     const uint64_t schedule = kv_session_schedule_hash(s);
     kv_session_free(s);
     assert_int_equal(stat(digest_path, &st), 0);
-    const kv_digest_shape shape = {
-        {.n_layer = FAKE_LAYERS, .n_head_kv = FAKE_HEADS_KV, .head_dim = FAKE_DIM}, FAKE_LANES};
     const size_t record = kv_digest_bytes(&shape);
     assert_true((uint64_t)st.st_size > 15 * record && st.st_size % (off_t)record == 0);
     enum { PLACES = 40, AT_ONCE = 4, CUT = PLACES / AT_ONCE, NO_FILE, WAYS };
@@ -218,6 +219,87 @@ static void test_digest__nothing_is_lost_with_it(void **state)
     kv_session_free(s);
 }
 
+/* The first row of a filed block that is active in a lane. */
+static uint32_t find_active(const kv_session *s, uint32_t lane, uint32_t b)
+{
+    const uint32_t t = (uint32_t)kv_bits_next(s->lists.lane[lane]->bits, b * MODEL_ROWS_BLOCK, s->n, true);
+    assert_true(t < s->n && s->table.filed[t / MODEL_ROWS_BLOCK]);
+    return t;
+}
+
+/* Idle work behind an opening, whole or broken off, changes no bit; a damaged row is told of by the token that reads it. */
+static void test_digest__is_made_ready_before_somebody_asks(void **state)
+{
+    (void)state;
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    enum { WHOLE, BROKEN_OFF, DAMAGED, WAYS };
+    kv_session *f = forked(never_closed);
+    live_well(f, 100, want);
+    const uint64_t schedule = kv_session_schedule_hash(f);
+    kv_session_free(f);
+    for (uint32_t way = 0; way < WAYS; way++) {
+        kv_session *s = resumed();
+        const atomic_bool cancel = way == BROKEN_OFF;
+        base_err err = {0};
+        const off_t at = HEADER + (off_t)s->file_row[find_active(s, 0, 1)] * ROW;
+        if (way == DAMAGED) change_byte(row_path, at + 9);
+        kv_session_make_ready(s, &cancel);
+        assert_true(way != WHOLE || kv__visit_bytes(s) > 0);
+        if (way == DAMAGED)
+            assert_int_equal(live(s, 100, got, &err), BASE_E_FORMAT);
+        else {
+            live_well(s, 100, got);
+            kit_assert_same_logits(want, got);
+            assert_true(kv_session_schedule_hash(s) == schedule);
+        }
+        kv_session_free(s);
+    }
+}
+
+/* A lane of a sketch is looked at behind the token that looked into it; what that found out is thrown away (fake_compute.c). */
+static void test_digest__a_damaged_sketch_is_made_anew(void **state)
+{
+    (void)state;
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    const off_t at = (off_t)(3 * kv_digest_bytes(&shape) + kv_digest_means_at(&shape)) - 100;
+    kv_session *f = forked(never_closed);
+    live_well(f, 100, want);
+    kv_session_free(f);
+    for (uint32_t way = 0; way < 2; way++) {
+        if (way) change_byte(digest_path, at);
+        kv_session *s = resumed();
+        assert_non_null(s->table.blocks[3]->filed);
+        live_well(s, 100, got);
+        kit_assert_same_logits(want, got);
+        assert_true((s->table.blocks[3]->filed == NULL) == (way == 1));
+        kv_session_free(s);
+    }
+}
+
+/* Records of before sketches were looked at lane by lane: all of it is, and a save says how it is done from then on. */
+static void test_digest__hashes_of_lanes_are_added(void **state)
+{
+    (void)state;
+    enum { N = FAKE_LANES };
+    uint64_t before[N], none[N] = {0}, after[N];
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    const off_t at = (off_t)(3 * kv_digest_bytes(&shape) + kv_digest_hashes_at(&shape));
+    const int fd = open(digest_path, O_RDWR);
+    assert_int_equal(pread(fd, before, sizeof before, at), sizeof before);
+    assert_int_equal(pwrite(fd, none, sizeof none, at), sizeof none);
+    kv_session *f = forked(never_closed), *s = resumed();
+    live_well(f, 100, want);
+    live_well(s, 100, got);
+    kit_assert_same_logits(want, got);
+    assert_non_null(s->table.blocks[3]->filed);
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    assert_int_equal(pread(fd, after, sizeof after, at), sizeof after);
+    assert_memory_equal(before, after, sizeof after);
+    close(fd);
+    kv_session_free(s);
+    kv_session_free(f);
+}
+
 /* Bytes that a file takes. */
 static double size_on_disk(const char *path)
 {
@@ -246,14 +328,6 @@ static void test_digest__a_limit_on_disk_counts_it(void **state)
     const double left = (double)(s->n - stats.lost) * ROW + size_on_disk(digest_path);
     if (left > rows + .9 * before) fail_msg("%.0f bytes on disk, of %.0f", left, rows + .9 * before);
     kv_session_free(s);
-}
-
-/* The first row of a filed block that is active in a lane. */
-static uint32_t find_active(const kv_session *s, uint32_t lane, uint32_t b)
-{
-    const uint32_t t = (uint32_t)kv_bits_next(s->lists.lane[lane]->bits, b * MODEL_ROWS_BLOCK, s->n, true);
-    assert_true(t < s->n && s->table.filed[t / MODEL_ROWS_BLOCK]);
-    return t;
 }
 
 /* The bits of a lane's evicted rows in the page from token `from` on. */
@@ -494,6 +568,9 @@ int main(void)
         WITH_COPY(test_digest__a_resumed_session_goes_on_with_the_same_bits),
         WITH_COPY(test_digest__a_limit_on_disk_counts_it),
         WITH_COPY(test_digest__nothing_is_lost_with_it),
+        WITH_COPY(test_digest__is_made_ready_before_somebody_asks),
+        WITH_COPY(test_digest__a_damaged_sketch_is_made_anew),
+        WITH_COPY(test_digest__hashes_of_lanes_are_added),
         WITH_COPY(test_digest__has_the_means_of_what_is_evicted_now),
         WITH_COPY(test_digest__a_damaged_row_is_found_when_it_is_read),
         WITH_COPY(test_digest__a_rewind_looks_at_what_it_takes_into_memory),

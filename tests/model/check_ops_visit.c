@@ -19,6 +19,7 @@ enum { LAYER = 1, N_KV = 2, WORD = 64 };
 typedef struct visited {
     float *out;
     uint32_t *chosen, *n_chosen;
+    uint64_t *opened; /* [N_KV] bits of blocks */
 } visited;
 
 /* One case: rows, who is evicted, sketches and means of all blocks. */
@@ -116,7 +117,8 @@ static visited run_turned(check *c, model_ops *ops, const scene *s, uint32_t n, 
     const uint32_t d = s->x.view.shape.head_dim, width = n_head * d;
     base_err err;
     visited v = {.chosen = base_xcalloc((size_t)N_KV * n * most + 1, sizeof *v.chosen),
-        .n_chosen = base_xcalloc((size_t)N_KV * n, sizeof *v.n_chosen)};
+        .n_chosen = base_xcalloc((size_t)N_KV * n, sizeof *v.n_chosen),
+        .opened = base_xcalloc(N_KV, sizeof *v.opened)};
     matrix mq = matrix_new(ops, n, width, q), out = matrix_new(ops, n, width, NULL),
            sums = matrix_new(ops, n, 2 * n_head, NULL);
     const float scale = 1 / sqrtf((float)d);
@@ -129,7 +131,9 @@ static visited run_turned(check *c, model_ops *ops, const scene *s, uint32_t n, 
         .n_slots = s->n_slots,
         .most = most,
         .chosen = v.chosen,
-        .n_chosen = v.n_chosen};
+        .n_chosen = v.n_chosen,
+        .opened = v.opened,
+        .n_opened = 1};
     ops_buffer *sinks = s->sinks ? buffer_of(ops, s->sinks, n_head * sizeof *s->sinks) : NULL;
     expect_ok(c, "attention",
         ops->attention(ops,
@@ -176,6 +180,7 @@ static void free_visited(visited v)
     free(v.out);
     free(v.chosen);
     free(v.n_chosen);
+    free(v.opened);
 }
 
 static double product(const float *q, const uint16_t *key, uint32_t d)
@@ -280,6 +285,13 @@ static void check_lane(check *c, const scene *s, const visited *v, uint32_t n, u
     }
     for (uint32_t slot = 0; slot < s->n_slots; slot++)
         n_evicted += is_evicted(s, h, slot) && open[slot / WORD];
+    for (uint32_t slot = 0; slot < s->n_slots && most; slot++) {
+        const uint32_t b = slot / MODEL_ROWS_BLOCK;
+        const bool is_told = v->opened[h] >> b & 1;
+        if (is_told ? !s->sketches[b] : s->sketches[b] && is_evicted(s, h, slot) && open[slot / WORD])
+            fail(c, "block %g: told as looked into %g, its sketch is there %g", "visit", b, is_told,
+                s->sketches[b] != NULL);
+    }
     if (n_chosen != (n_evicted < most ? n_evicted : most))
         fail(c, "%g rows visit, of %g, at most %zu", "visit", n_chosen, n_evicted, most);
     double least = INFINITY, largest = 0;
@@ -335,6 +347,8 @@ static void check_same(
     check *c, const visited *a, const visited *b, uint32_t n, uint32_t width, uint32_t most)
 {
     expect_same(c, "visit", a->out, b->out, (size_t)n * width);
+    for (uint32_t h = 0; h < N_KV; h++)
+        if (a->opened[h] != b->opened[h]) fail(c, "lane %g: other blocks are told", "visit", h, 0, 0);
     for (uint32_t i = 0; i < N_KV * n; i++)
         if (a->n_chosen[i] != b->n_chosen[i] ||
             memcmp(a->chosen + (size_t)i * most, b->chosen + (size_t)i * most,

@@ -173,6 +173,8 @@ typedef struct engine_ops {
     /* The oldest request that was not taken yet; false: there is none. NULL: none are made. */
     bool (*take_request)(engine *e, engine_request *ret);
 
+    /* In idle time; NULL: nothing. What the next token reads is looked for, so that it need not wait for that. */
+    void (*make_ready)(engine *e);
     /* In idle time; NULL: nothing. What has to be found out once per model; it tells (may be NULL) before it begins. */
     void (*learn)(engine *e, void (*tell)(void *user, const char *what), void *user);
     /*

@@ -131,6 +131,11 @@ static int local_restart(engine *e, const char *row_file, base_err *err)
     return 0;
 }
 
+static void local_make_ready(engine *e)
+{
+    kv_session_make_ready(e->session, as_local(e)->cancel);
+}
+
 static void find_heads(local *l, void (*tell)(void *user, const char *what), void *user)
 {
     base_err err = {0};
@@ -521,6 +526,7 @@ static const engine_ops local_ops = {
     .save = local_save,
     .save_prefix = local_save_prefix,
     .restart = local_restart,
+    .make_ready = local_make_ready,
     .learn = local_learn,
     .prepare = local_prepare,
     .set_tools = local_set_tools,

@@ -23,6 +23,7 @@ static const char usage[] =
     "  --rows FILE,...   row files of saved sessions, as kvist-bench endless leaves them\n"
     "  --rounds N        how often each is opened and measured (5)\n"
     "  --out FILE        results as JSON lines, one a session and round\n"
+    "  --idle            between opening and first token the shell's idle work is done (\"ready_ms\")\n"
     "\n";
 
 enum { MESSAGE = 256, WRITTEN = 24, FROM = 1024, MOST_FILES = 16 };
@@ -30,6 +31,7 @@ enum { MESSAGE = 256, WRITTEN = 24, FROM = 1024, MOST_FILES = 16 };
 typedef struct bench {
     common_options common;
     const char *rows, *out;
+    bool idles;
     int64_t rounds;
     kv_limit limit;
     model *model;
@@ -43,7 +45,7 @@ typedef struct bench {
 
 /* Milliseconds of one session. */
 typedef struct measured {
-    double resume, resume_cpu, first, first_cpu, message, call, prose, pass;
+    double resume, resume_cpu, ready, first, first_cpu, message, call, prose, pass;
 } measured;
 
 static double ms_since(uint64_t start)
@@ -79,7 +81,10 @@ static int measure(bench *b, kv_session *s, measured *ret, base_err *err)
     memcpy(ids, all + FROM, sizeof ids); /* its own words, from where all of them begin */
     kv_session_set_automatic(s, false);
     kv_session_set_turn(s, 2);
-    const uint64_t wall = base_clock_ns();
+    uint64_t wall = base_clock_ns();
+    if (b->idles) kv_session_make_ready(s, NULL);
+    ret->ready = ms_since(wall);
+    wall = base_clock_ns();
     int r = say(b, s, KV_ORIGIN_ANSWER, ids, 1, &ret->first_cpu, err);
     ret->first = ms_since(wall);
     if (!r) r = say(b, s, KV_ORIGIN_ANSWER, ids, WRITTEN, &ret->prose, err);
@@ -117,11 +122,11 @@ static int open_and_measure(bench *b, const char *path, int64_t round, base_err 
     if (r) return r;
     fprintf(b->results,
         "{\"bench\":\"growth\",\"model\":\"%.12s\",\"round\":%lld,\"tokens\":%u,\"folded_to\":%u,\"active\":%u,"
-        "\"resume_ms\":%.1f,\"resume_cpu_ms\":%.1f,\"first_ms\":%.1f,\"first_cpu_ms\":%.1f,"
+        "\"resume_ms\":%.1f,\"resume_cpu_ms\":%.1f,\"ready_ms\":%.1f,\"first_ms\":%.1f,\"first_cpu_ms\":%.1f,"
         "\"message_ms\":%.2f,\"call_ms\":%.2f,\"prose_ms\":%.2f,"
         "\"pass_ms\":%.1f,\"peak_mb\":%.0f}\n",
         b->info->hash, (long long)round, stats.n_tokens, stats.folded_to, stats.active, m.resume,
-        m.resume_cpu, m.first, m.first_cpu, m.message, m.call, m.prose, m.pass, bench_peak_mb());
+        m.resume_cpu, m.ready, m.first, m.first_cpu, m.message, m.call, m.prose, m.pass, bench_peak_mb());
     fflush(b->results);
     return 0;
 }
@@ -159,8 +164,8 @@ static int run(bench *b, base_err *err)
 int bench_growth(int argc, char **argv)
 {
     bench b = {.common = COMMON_OPTIONS_DEFAULTS, .rounds = 5};
-    const option_row own[] = {{"--rows", OPTION_TEXT, &b.rows}, {"--rounds", OPTION_INTEGER, &b.rounds},
-        {"--out", OPTION_TEXT, &b.out}, {.name = NULL}};
+    const option_row own[] = {{"--idle", OPTION_FLAG, &b.idles}, {"--rows", OPTION_TEXT, &b.rows},
+        {"--rounds", OPTION_INTEGER, &b.rounds}, {"--out", OPTION_TEXT, &b.out}, {.name = NULL}};
     base_err err = {0};
     int r;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;

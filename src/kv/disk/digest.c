@@ -61,7 +61,7 @@ int kv__digest_find(kv_session *s, base_err *err)
 {
     const kv_digest_shape shape = shape_of(s);
     const int fd = open_file(s, O_RDONLY);
-    kv_filed_files *files = fd >= 0 ? kv_filed_files_open(kv_rowfile_descriptor(s->file), fd) : NULL;
+    kv_filed_files *files = fd >= 0 ? kv_filed_files_open(&shape, kv_rowfile_descriptor(s->file), fd) : NULL;
     const uint32_t n_blocks = (s->n + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK;
     int rc = 0;
     for (uint32_t b = 0; b < n_blocks && !rc; b++) {
@@ -112,16 +112,26 @@ static bool put_means(
     return any;
 }
 
+/* Of a record of an earlier version the hashes of its sketch's lanes, once all of them were looked at; were they put? */
+static bool put_hashes(const kv_session *s, const kv_digest_shape *shape, uint32_t b, uint8_t *record)
+{
+    const kv_filed *f = s->table.blocks[b]->filed;
+    return f && kv_filed_hash_lanes(f, (uint64_t *)(void *)(record + kv_digest_hashes_at(shape)));
+}
+
 /* Of block b the record, as far as it is not there yet. record: room for one. */
 static bool save_block(kv_session *s, const kv_digest_shape *shape, int fd, uint32_t b, uint8_t *record)
 {
     const size_t n_bytes = kv_digest_bytes(shape), means_at = kv_digest_means_at(shape);
     const uint64_t identity = identity_of(s, shape, b), at = b * (uint64_t)n_bytes;
     kv_digest_head head = {0};
-    if (move_bytes(fd, false, (uint8_t *)&head, sizeof head, at) && head.identity == identity)
-        return !move_bytes(fd, false, record + means_at, n_bytes - means_at, at + means_at) ||
-               !put_means(s, shape, identity, b, record + means_at) ||
+    if (move_bytes(fd, false, (uint8_t *)&head, sizeof head, at) && head.identity == identity) {
+        if (!move_bytes(fd, false, record + means_at, n_bytes - means_at, at + means_at)) return true;
+        const bool others = put_means(s, shape, identity, b, record + means_at),
+                   hashes = put_hashes(s, shape, b, record);
+        return !(others || hashes) ||
                move_bytes(fd, true, record + means_at, n_bytes - means_at, at + means_at);
+    }
     if (s->table.blocks[b]->filed) return true; /* the file was taken away: nothing is read for that */
     const size_t row = kv_row_bytes(&s->compute.shape);
     uint16_t *rows = malloc(row * MODEL_ROWS_BLOCK);

@@ -58,6 +58,8 @@ struct kv_visit {
     const uint64_t **evicted; /* [n_lanes] NULL: nothing to choose */
     uint32_t *chosen;         /* [n_head_kv][KV_BATCH][VISITORS_MOST] of a layer */
     uint32_t *n_chosen;       /* [n_head_kv][KV_BATCH] */
+    uint64_t *opened;         /* [n_head_kv][bits of blocks of cap] */
+    uint32_t n_opened;        /* words of a lane's */
 
     uint32_t *counts; /* [cap] row-lanes that visited, by token */
     kv_visits sums;
@@ -100,6 +102,8 @@ static int make(kv_session *s, base_err *err)
     v->evicted = kv_work_zero(&v->memory, n_lanes, sizeof *v->evicted);
     v->chosen = kv_work_take(&v->memory, n_kv * KV_BATCH * VISITORS_MOST, sizeof *v->chosen);
     v->n_chosen = kv_work_zero(&v->memory, n_kv * KV_BATCH, sizeof *v->n_chosen);
+    v->n_opened = (uint32_t)kv_bits_words(n / MODEL_ROWS_BLOCK + 1);
+    v->opened = kv_work_zero(&v->memory, n_kv * v->n_opened, sizeof *v->opened);
     v->counts = kv_work_zero(&v->memory, n, sizeof *v->counts);
     v->rest = kv_rest_new(&s->compute.shape, s->cap);
     uint64_t *bits = kv_work_take(&v->memory, n_lanes * kv_bits_words(n), sizeof *bits);
@@ -307,9 +311,9 @@ static bool has_room(const kv_visit *v, uint32_t n_blocks)
 
 /*
  * The rows of the live lists below known_to, for the tokens of an answer, and where some are folded for all; no error
- * where there is no room for it. BASE_E_FORMAT as kv_table_check.
+ * where there is no room for it, or *cancel (may be NULL) is set. BASE_E_FORMAT as kv_table_check.
  */
-static int gather(kv_visit *v, const model_rows_view *rows, base_err *err)
+static int gather(kv_visit *v, const model_rows_view *rows, const atomic_bool *cancel, base_err *err)
 {
     const kv_session *s = v->session;
     bool *which = calloc(s->n_lanes, sizeof *which);
@@ -324,6 +328,8 @@ static int gather(kv_visit *v, const model_rows_view *rows, base_err *err)
     for (uint32_t lane = 0; lane < s->n_lanes && v->is_gathered; lane++) {
         lane_visit *l = &v->lanes[lane];
         if (!which[lane]) continue;
+        if (cancel && atomic_load(cancel)) v->is_tried = v->is_gathered = false;
+        if (!v->is_gathered) break;
         rc = kv__check_lane(s, rows, lane, err);
         if (!rc) l->runs = kv_gather_lane(v->gather, rows, lane, v->known_to, &l->n_runs, &l->n_rows);
         v->is_gathered = !rc && l->runs != NULL;
@@ -387,8 +393,24 @@ static int visit(void *user, uint32_t layer, model_visit *ret, base_err *err)
         .n_slots = v->known_to,
         .most = kv__visitors(s),
         .chosen = v->chosen,
-        .n_chosen = v->n_chosen};
+        .n_chosen = v->n_chosen,
+        .opened = v->opened,
+        .n_opened = v->n_opened};
+    memset(v->opened, 0, (size_t)n_kv * v->n_opened * sizeof *v->opened);
     return 0;
+}
+
+/* The sketches that tokens looked into are what was written; 1: one was not, and is made of its block's rows now. */
+static int check_sketches(kv_visit *v, uint32_t part, const uint64_t *opened, base_err *err)
+{
+    kv_session *s = v->session;
+    if (kv_table_check_sketches(&s->table, part, opened)) return 0;
+    for (uint32_t b = 0; b < s->table.n && b < v->cap / MODEL_ROWS_BLOCK; b++) {
+        if (!v->sketches[b]) continue;
+        v->sketches[b] = kv_table_sketch(&s->table, b, v->whole, s->n_whole);
+        if (!v->sketches[b]) return base_fail(err, BASE_E_NOMEM, "no memory for the sketch of 256 rows");
+    }
+    return 1;
 }
 
 /* What was read is looked at before anything follows from it: rows that a file holds may be damaged. */
@@ -398,6 +420,9 @@ static int visited(void *user, const model_visit *of, base_err *err)
     const kv_session *s = v->session;
     const uint32_t n_kv = s->compute.shape.n_head_kv, first = (uint32_t)(of->evicted - v->evicted);
     int rc = 0;
+    for (uint32_t h = 0; h < n_kv && !rc && s->table.files; h++)
+        rc = check_sketches(v, first + h - of->n_unsketched, v->opened + (size_t)h * v->n_opened, err);
+    if (rc > 0) memset(v->opened, 0, (size_t)n_kv * v->n_opened * sizeof *v->opened);
     for (uint32_t i = 0; i < n_kv * v->n && !rc; i++) {
         const uint32_t lane = first + i / v->n, *chosen = of->chosen + (size_t)i * of->most;
         for (uint32_t k = 0; k < of->n_chosen[i]; k++) v->counts[chosen[k]]++;
@@ -420,20 +445,31 @@ static bool lets_in_outshone(kv_origin origin)
     return origin == KV_ORIGIN_CALL;
 }
 
-static int begin(kv_session *s, const model_rows_view *rows, kv_origin origin, uint32_t first, uint32_t n,
-    const model_reader **ret, base_err *err)
+/* What is evicted before `first` under these lists is known, for tokens of that origin. */
+static int know(kv_session *s, const model_rows_view *rows, kv_origin origin, uint32_t first, base_err *err)
 {
-    int rc = s->visit && s->visit->cap >= s->cap ? 0 : grow(s, err);
+    const int rc = s->visit && s->visit->cap >= s->cap ? 0 : grow(s, err);
     if (rc) return rc;
     kv_visit *v = s->visit;
     const bool other = v->outshines && v->outshone_too != lets_in_outshone(origin);
     v->outshone_too = lets_in_outshone(origin);
-    if (other || !v->is_known || rows->lanes != s->lists.view || first < v->known_to)
-        rc = learn(v, rows, first, err);
+    const bool is_known = !other && v->is_known && rows->lanes == s->lists.view && first >= v->known_to;
+    return is_known ? 0 : learn(v, rows, first, err);
+}
+
+static bool may_gather(const kv_visit *v)
+{
+    return v->is_known && !v->is_tried && v->session->compute.gathers;
+}
+
+static int begin(kv_session *s, const model_rows_view *rows, kv_origin origin, uint32_t first, uint32_t n,
+    const model_reader **ret, base_err *err)
+{
+    int rc = know(s, rows, origin, first, err);
+    kv_visit *v = s->visit;
     if (rc || !anybody_out(v)) return rc;
     v->n = n;
-    if (v->is_known && !v->is_tried && (n <= FEW || s->fold.n) && s->compute.gathers)
-        rc = gather(v, rows, err);
+    if (may_gather(v) && (n <= FEW || s->fold.n)) rc = gather(v, rows, NULL, err);
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) rc = list_lane(v, rows, lane, err);
     if (rc) return rc;
     v->view = *rows;
@@ -515,6 +551,16 @@ void kv__visit_find_means(kv_session *s)
     if (!v || v->is_known || v->cap < s->cap || !is_visited(s, KV_ORIGIN_USER)) return;
     const model_rows_view rows = kv__view(s);
     learn(v, &rows, s->n, &err);
+}
+
+void kv_session_make_ready(kv_session *s, const atomic_bool *cancel)
+{
+    base_err err;
+    if (!s->fold.n || !is_visited(s, KV_ORIGIN_USER)) return;
+    const model_rows_view rows = kv__view(s);
+    int rc = know(s, &rows, KV_ORIGIN_USER, s->n, &err);
+    if (!rc && anybody_out(s->visit) && may_gather(s->visit)) rc = gather(s->visit, &rows, cancel, &err);
+    if (rc && s->visit) s->visit->is_known = false; /* the next token tells of it */
 }
 
 uint64_t kv__visit_mean(

@@ -7,13 +7,14 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "kv/rows/bits.h"
 #include "model/ops/sketch.h"
 
 enum {
     VERSION = 1,
     ALIGN = 64,  /* of a record's parts */
     PAGE = 4096, /* of a record */
-    WORDS = MODEL_ROWS_BLOCK / 64,
+    HASHED = 64, /* lanes of a sketch whose hashes are hashed together */
 };
 
 static size_t round_up(size_t n, size_t to)
@@ -63,9 +64,14 @@ size_t kv_digest_mean_at(const kv_digest_shape *s, uint32_t page, uint32_t lane)
     return ((size_t)lane * KV_DIGEST_PAGES + page) * kv_digest_mean_bytes(s);
 }
 
+size_t kv_digest_hashes_at(const kv_digest_shape *s)
+{
+    return kv_digest_means_at(s) + kv_digest_mean_at(s, 0, n_lanes(s));
+}
+
 size_t kv_digest_bytes(const kv_digest_shape *s)
 {
-    return round_up(kv_digest_means_at(s) + kv_digest_mean_at(s, 0, n_lanes(s)), PAGE);
+    return round_up(kv_digest_hashes_at(s) + s->n_sketched * sizeof(uint64_t), PAGE);
 }
 
 uint64_t kv_digest_identity(const kv_digest_shape *s, uint32_t kernel_version, const uint64_t *row_hashes)
@@ -82,13 +88,24 @@ static uint32_t fold_hash(uint64_t hash)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
+/* Of a sketch, out of its lanes' hashes. */
+static uint64_t hash_hashes(const kv_digest_shape *s, const uint64_t *hashes)
+{
+    uint64_t hash = 0;
+    for (uint32_t lane = 0, n; lane < s->n_sketched; lane += n) {
+        n = s->n_sketched - lane < HASHED ? s->n_sketched - lane : HASHED;
+        hash = base_hash64(hashes + lane, n * sizeof *hashes, hash);
+    }
+    return hash;
+}
+
 /* By lanes, which are as many chains side by side. */
 static uint64_t hash_sketch(const kv_digest_shape *s, const uint8_t *sketch)
 {
-    uint64_t hash = 0, some[64];
+    uint64_t hash = 0, some[HASHED];
     const size_t size = model_sketch_lane_bytes(s->rows.head_dim);
     for (uint32_t lane = 0, n; lane < s->n_sketched; lane += n) {
-        n = s->n_sketched - lane < 64 ? s->n_sketched - lane : 64;
+        n = s->n_sketched - lane < HASHED ? s->n_sketched - lane : HASHED;
         base_hash64_each(sketch + lane * size, size, n, some);
         hash = base_hash64(some, n * sizeof *some, hash);
     }
@@ -117,7 +134,9 @@ void kv_digest_write(
     }
     head.sums_hash = base_hash64(sums, sums_bytes(s), identity);
     memcpy(to + sketch_at(s), sketch, model_sketch_bytes(s->n_sketched, s->rows.head_dim));
-    head.sketch_hash = hash_sketch(s, sketch);
+    uint64_t *hashes = (uint64_t *)(void *)(to + kv_digest_hashes_at(s));
+    base_hash64_each(sketch, model_sketch_lane_bytes(s->rows.head_dim), s->n_sketched, hashes);
+    head.sketch_hash = hash_hashes(s, hashes);
     memcpy(to, &head, sizeof head);
 }
 
@@ -138,10 +157,29 @@ enum { ROWS, DIGEST, N_FILES };
 struct kv_filed_files {
     base_map *maps[N_FILES];
     uint64_t sizes[N_FILES];
-    uint32_t n_users; /* blocks, and who opened them */
+    uint32_t n_users; /* blocks, tables, and who opened them */
+    uint32_t n_blocks;
+    /* What was looked at, bits: [lane][token] of rows, [lane of a sketch][block]. Here and not in blocks, where looking costs misses. */
+    uint64_t *checked, *sure;
 };
 
-kv_filed_files *kv_filed_files_open(int rows, int digest)
+static size_t checked_words(const kv_filed_files *f)
+{
+    return kv_bits_words((size_t)f->n_blocks * MODEL_ROWS_BLOCK);
+}
+
+static size_t sure_words(const kv_filed_files *f)
+{
+    return kv_bits_words(f->n_blocks);
+}
+
+kv_filed_files *kv_filed_files_ref(kv_filed_files *f)
+{
+    f->n_users++;
+    return f;
+}
+
+kv_filed_files *kv_filed_files_open(const kv_digest_shape *shape, int rows, int digest)
 {
     const int fds[N_FILES] = {[ROWS] = rows, [DIGEST] = digest};
     kv_filed_files *f = calloc(1, sizeof *f);
@@ -156,14 +194,26 @@ kv_filed_files *kv_filed_files_open(int rows, int digest)
         }
         f->sizes[i] = (uint64_t)st.st_size;
     }
-    return f;
+    f->n_blocks = (uint32_t)(f->sizes[DIGEST] / kv_digest_bytes(shape));
+    f->checked = calloc(n_lanes(shape) * checked_words(f) + 1, sizeof *f->checked);
+    f->sure = calloc(shape->n_sketched * sure_words(f) + 1, sizeof *f->sure);
+    if (f->checked && f->sure) return f;
+    kv_filed_files_close(f);
+    return NULL;
 }
 
 void kv_filed_files_close(kv_filed_files *f)
 {
     if (!f || --f->n_users) return;
     for (int i = 0; i < N_FILES; i++) base_map_free(f->maps[i]);
+    free(f->checked);
+    free(f->sure);
     free(f);
+}
+
+bool kv_filed_files_is_checked(const kv_filed_files *f, uint32_t lane, uint32_t token)
+{
+    return token / MODEL_ROWS_BLOCK < f->n_blocks && kv_bits_get(f->checked + lane * checked_words(f), token);
 }
 
 void kv_filed_files_read_apart(kv_filed_files *f, uint64_t room)
@@ -194,21 +244,15 @@ kv_filed *kv_filed_open(
         base_hash64(record + sums_at(), sums_bytes(shape), identity) != head.sums_hash)
         return NULL;
     kv_filed *f = calloc(1, sizeof *f);
-    uint64_t *checked = calloc((size_t)n_lanes(shape) * WORDS, sizeof *checked);
-    if (!f || !checked) {
-        free(f);
-        free(checked);
-        return NULL;
-    }
-    files->n_users++;
-    *f = (kv_filed){.files = files,
+    if (!f) return NULL;
+    *f = (kv_filed){.files = kv_filed_files_ref(files),
+        .b = b,
         .rows = (uint16_t *)(uintptr_t)rows,
         .sums = (const uint32_t *)(const void *)(record + sums_at()),
         .sketch = record + sketch_at(shape),
         .means = record + kv_digest_means_at(shape),
         .identity = identity,
         .sketch_hash = head.sketch_hash,
-        .checked = checked,
         .shape = *shape};
     return f;
 }
@@ -217,8 +261,16 @@ void kv_filed_close(kv_filed *f)
 {
     if (!f) return;
     kv_filed_files_close(f->files);
-    free(f->checked);
     free(f);
+}
+
+/* Nothing of it is believed any more, whoever reads it next. */
+static void set_damaged(kv_filed *f)
+{
+    f->is_damaged = true;
+    for (uint32_t lane = 0; lane < n_lanes(&f->shape); lane++)
+        kv_bits_clear_range(f->files->checked + lane * checked_words(f->files), f->b * MODEL_ROWS_BLOCK,
+            (f->b + 1) * MODEL_ROWS_BLOCK);
 }
 
 uint32_t kv_filed_check(kv_filed *const *blocks, const uint32_t *rows, uint32_t n, uint32_t lane)
@@ -233,27 +285,70 @@ uint32_t kv_filed_check(kv_filed *const *blocks, const uint32_t *rows, uint32_t 
     base_hash64_some(pieces, NULL, size, n, hashes);
     for (uint32_t i = 0; i < n; i++) {
         kv_filed *f = blocks[i];
-        f->is_damaged |= fold_hash(hashes[i]) != f->sums[(size_t)rows[i] * lanes + lane] ||
-                         kv_filed_files_are_cut(f->files);
+        if (fold_hash(hashes[i]) != f->sums[(size_t)rows[i] * lanes + lane] ||
+            kv_filed_files_are_cut(f->files))
+            set_damaged(f);
         if (f->is_damaged) return i;
-        f->checked[(size_t)lane * WORDS + rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
+        kv_bits_set(f->files->checked + lane * checked_words(f->files), f->b * MODEL_ROWS_BLOCK + rows[i]);
     }
     return n;
 }
 
 bool kv_filed_is_checked(const kv_filed *f, uint32_t lane, uint32_t row)
 {
-    return !f->is_damaged && f->checked[(size_t)lane * WORDS + row / 64] >> row % 64 & 1;
+    return !f->is_damaged && kv_filed_files_is_checked(f->files, lane, f->b * MODEL_ROWS_BLOCK + row);
 }
 
 const uint8_t *kv_filed_sketch(kv_filed *f)
 {
-    if (f->sketch && !f->is_sketch_sure) {
+    if (f->sketch && !f->is_sketch_sure && !f->lane_hashes) {
+        const uint64_t *hashes = (const uint64_t *)(const void *)(f->means + kv_digest_hashes_at(&f->shape) -
+                                                                  kv_digest_means_at(&f->shape));
+        if (hash_hashes(&f->shape, hashes) == f->sketch_hash) f->lane_hashes = hashes;
+    }
+    if (f->sketch && !f->is_sketch_sure && !f->lane_hashes) {
         base_map_read_all(f->sketch, model_sketch_bytes(f->shape.n_sketched, f->shape.rows.head_dim));
         f->is_sketch_sure = hash_sketch(&f->shape, f->sketch) == f->sketch_hash;
         if (!f->is_sketch_sure) f->sketch = NULL;
     }
     return kv_filed_files_are_cut(f->files) ? NULL : f->sketch;
+}
+
+bool kv_filed_is_sketch_sure(const kv_filed *f, uint32_t part)
+{
+    return f->sketch &&
+           (f->is_sketch_sure || kv_bits_get(f->files->sure + part * sure_words(f->files), f->b));
+}
+
+void kv_filed_check_sketches(kv_filed *const *blocks, uint32_t n, uint32_t part)
+{
+    kv_filed *asked[KV_FILED_SOME];
+    const void *pieces[KV_FILED_SOME];
+    uint64_t hashes[KV_FILED_SOME];
+    uint32_t k = 0;
+    size_t size = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!kv_filed_sketch(blocks[i]) || kv_filed_is_sketch_sure(blocks[i], part)) continue;
+        size = model_sketch_lane_bytes(blocks[i]->shape.rows.head_dim);
+        pieces[k] = blocks[i]->sketch + part * size;
+        asked[k++] = blocks[i];
+    }
+    if (!k) return;
+    base_hash64_some(pieces, NULL, size, k, hashes);
+    for (uint32_t i = 0; i < k; i++) {
+        kv_filed_files *files = asked[i]->files;
+        if (hashes[i] == asked[i]->lane_hashes[part] && !kv_filed_files_are_cut(files))
+            kv_bits_set(files->sure + part * sure_words(files), asked[i]->b);
+        else
+            asked[i]->sketch = NULL;
+    }
+}
+
+bool kv_filed_hash_lanes(const kv_filed *f, uint64_t *to)
+{
+    if (!f->is_sketch_sure || !f->sketch) return false;
+    base_hash64_each(f->sketch, model_sketch_lane_bytes(f->shape.rows.head_dim), f->shape.n_sketched, to);
+    return true;
 }
 
 void kv_filed_means(const kv_filed *f, uint32_t lane, const uint64_t *rows, const uint16_t **ret)

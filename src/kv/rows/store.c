@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "kv/rows/bits.h"
 #include "model/ops/sketch.h"
 
 enum { SHELF_BYTES = 8 << 20 }; /* at least one sketch, however large */
@@ -89,6 +90,7 @@ void kv_table_fini(kv_table *t)
     free(t->filed);
     free(t->stamps);
     unref_shelf(t->shelf);
+    kv_filed_files_close(t->files);
     *t = (kv_table){.shape = t->shape, .device = t->device};
 }
 
@@ -217,6 +219,7 @@ static int own_block(kv_table *t, uint32_t b, base_err *err)
 int kv_table_add_filed(kv_table *t, kv_filed *f, base_err *err)
 {
     kv_block *block = calloc(1, sizeof *block);
+    if (!t->files) t->files = kv_filed_files_ref(f->files);
     const int rc = block ? reserve(t, t->n + 1, err) : no_memory(t, err);
     if (rc) {
         free(block);
@@ -245,16 +248,28 @@ static int is_damaged(uint32_t token, base_err *err)
         token);
 }
 
+/* Somebody cut the file off: what was looked at before is there no more. */
+static int check_uncut(const kv_table *t, const uint32_t *tokens, uint32_t n, base_err *err)
+{
+    if (!t->files || !kv_filed_files_are_cut(t->files)) return 0;
+    for (uint32_t i = 0; i < n; i++) {
+        kv_filed *f = t->blocks[tokens[i] / MODEL_ROWS_BLOCK]->filed;
+        if (!f) continue;
+        f->is_damaged = true;
+        return is_damaged(tokens[i], err);
+    }
+    return 0;
+}
+
 int kv_table_check_some(const kv_table *t, uint32_t lane, const uint32_t *tokens, uint32_t n, base_err *err)
 {
-    kv_filed *last = NULL;
-    for (uint32_t i = 0; i < n;) {
+    for (uint32_t i = 0; i < n && t->files;) {
         kv_filed *blocks[KV_FILED_SOME];
         uint32_t rows[KV_FILED_SOME], of[KV_FILED_SOME], k = 0;
         for (; i < n && k < KV_FILED_SOME; i++) {
+            if (kv_filed_files_is_checked(t->files, lane, tokens[i])) continue; /* nearly all */
             kv_filed *f = t->blocks[tokens[i] / MODEL_ROWS_BLOCK]->filed;
-            if (f) last = f;
-            if (!f || kv_filed_is_checked(f, lane, tokens[i] % MODEL_ROWS_BLOCK)) continue;
+            if (!f) continue;
             blocks[k] = f;
             rows[k] = tokens[i] % MODEL_ROWS_BLOCK;
             of[k++] = tokens[i];
@@ -262,9 +277,7 @@ int kv_table_check_some(const kv_table *t, uint32_t lane, const uint32_t *tokens
         const uint32_t right = kv_filed_check(blocks, rows, k, lane);
         if (right < k) return is_damaged(of[right], err);
     }
-    if (!last || !kv_filed_files_are_cut(last->files)) return 0;
-    last->is_damaged = true; /* what was looked at before is there no more */
-    return is_damaged(tokens[n - 1], err);
+    return check_uncut(t, tokens, n, err);
 }
 
 int kv_table_check(const kv_table *t, uint32_t lane, uint32_t from, uint32_t to, base_err *err)
@@ -278,13 +291,26 @@ int kv_table_check(const kv_table *t, uint32_t lane, uint32_t from, uint32_t to,
     return rc;
 }
 
+bool kv_table_check_sketches(const kv_table *t, uint32_t part, const uint64_t *blocks)
+{
+    bool all = true;
+    for (size_t b = kv_bits_next(blocks, 0, t->n, true); b < t->n;) {
+        kv_filed *some[KV_FILED_SOME];
+        uint32_t n = 0;
+        for (; b < t->n && n < KV_FILED_SOME; b = kv_bits_next(blocks, b + 1, t->n, true)) {
+            const kv_block *block = t->blocks[b];
+            if (block->filed && !block->sketch && !kv_filed_is_sketch_sure(block->filed, part))
+                some[n++] = block->filed;
+        }
+        kv_filed_check_sketches(some, n, part);
+        for (uint32_t i = 0; i < n; i++) all &= kv_filed_is_sketch_sure(some[i], part);
+    }
+    return all;
+}
+
 void kv_table_read_apart(const kv_table *t, uint64_t room)
 {
-    for (uint32_t b = 0; b < t->n; b++) {
-        if (!t->blocks[b]->filed) continue;
-        kv_filed_files_read_apart(t->blocks[b]->filed->files, room);
-        return; /* one resume opened all that are left */
-    }
+    if (t->files) kv_filed_files_read_apart(t->files, room);
 }
 
 int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err)
@@ -335,12 +361,14 @@ int kv_table_share(kv_table *t, const kv_table *other, base_err *err)
     kv_table_truncate(t, 0);
     for (uint32_t b = 0; b < other->n; b++) set_block(t, b, kv_block_ref(other->blocks[b]));
     t->n = other->n;
+    if (!t->files && other->files) t->files = kv_filed_files_ref(other->files);
     return 0;
 }
 
 int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err)
 {
     const size_t d = t->shape.head_dim, value = (size_t)MODEL_ROWS_BLOCK * d;
+    if (!t->files && other->files) t->files = kv_filed_files_ref(other->files);
     int rc = reserve(t, (to + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK, err);
     if (rc) return rc;
     while (from < to) {

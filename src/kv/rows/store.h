@@ -59,8 +59,9 @@ typedef struct kv_table {
     uint16_t **filed; /* the same for the rows of blocks[b]->filed */
     uint64_t *stamps; /* the same for blocks[b]->stamp */
     uint32_t n, cap;
-    kv_device device;           /* of the blocks that it makes */
-    kv_shelf *shelf;            /* of the sketches that it makes; NULL: none yet */
+    kv_filed_files *files; /* of the filed blocks: one resume opened all of them; NULL: there were none */
+    kv_device device;      /* of the blocks that it makes */
+    kv_shelf *shelf;       /* of the sketches that it makes; NULL: none yet */
     model_rows8_error rounding; /* of all blocks packed so far */
 } kv_table;
 
@@ -89,6 +90,11 @@ int kv_table_check(const kv_table *t, uint32_t lane, uint32_t from, uint32_t to,
 /* The same of n rows anywhere, several side by side: quicker than one by one. */
 int kv_table_check_some(const kv_table *t, uint32_t lane, const uint32_t *tokens, uint32_t n, base_err *err);
 
+/*
+ * Of lane `part` of the sketches, those of blocks of these bits are what was written, as far as they lie in a file; looked at once,
+ * several side by side. False: of some block there is none any more, and kv_table_sketch makes another.
+ */
+bool kv_table_check_sketches(const kv_table *t, uint32_t part, const uint64_t *blocks);
 /* Of the row file, where blocks lie in it: kv_filed_files_read_apart. */
 void kv_table_read_apart(const kv_table *t, uint64_t room);
 

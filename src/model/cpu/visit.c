@@ -168,6 +168,15 @@ static void sketch_queries(
     k->sketch_queries(q, n_q, of->middle, of->step, d, j->args->scale, w->queries);
 }
 
+/* A block's sketch is looked into, by whichever thread. */
+static void tell_opened(const model_visit *visit, uint32_t kv_head, uint32_t block)
+{
+    if (!visit->opened) return;
+    uint64_t *word = visit->opened + (size_t)kv_head * visit->n_opened + block / 64;
+    const uint64_t bit = UINT64_C(1) << block % 64;
+    if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit)) __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+}
+
 /* Of the n_q queries in w->q with columns [from, to). */
 static void score_columns(const visit_job *j, uint32_t kv_head, const columns *c, const space *w,
     uint32_t n_q, uint32_t from, uint32_t to, float *s, size_t stride)
@@ -191,7 +200,10 @@ static void score_columns(const visit_job *j, uint32_t kv_head, const columns *c
             continue;
         }
         const model_sketch of = model_sketch_of(sketch, d, lane - visit->n_unsketched);
-        if (is_other) sketch_queries(j, &of, group, w, n_q);
+        if (is_other) {
+            tell_opened(visit, kv_head, own_block);
+            sketch_queries(j, &of, group, w, n_q);
+        }
         k->sketch_scores(codes_of(j, kv_head, c, i), codes_of(j, kv_head, c, i + SOON), d, c->rows[i],
             w->queries, n_q, s + (size_t)i * GROUP, stride);
     }

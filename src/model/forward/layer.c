@@ -177,20 +177,21 @@ static int attend_visited(
     lists.rows = visit.rows;
     for (uint32_t h = 0; h < m->hyper.n_head_kv; h++) anybody |= visit.evicted[h] != NULL;
     if (anybody) lists.sums = (ops_mat){.buffer = m->scratch.sums, .stride = 2 * (size_t)m->hyper.n_head};
-    rc = m->ops->attention(m->ops, &lists, err);
-    if (rc || !anybody) return rc;
-    rc = m->ops->visit(m->ops,
-        &(ops_visit_args){.visit = &visit,
-            .layer = layer,
-            .n = b->n,
-            .n_head = whole->n_head,
-            .scale = whole->scale,
-            .q = whole->q,
-            .out = whole->out,
-            .turns = whole->turns,
-            .sums = lists.sums},
-        err);
-    return rc ? rc : reader->visited(reader->user, &visit, err);
+    const ops_visit_args beside = {.visit = &visit,
+        .layer = layer,
+        .n = b->n,
+        .n_head = whole->n_head,
+        .scale = whole->scale,
+        .q = whole->q,
+        .out = whole->out,
+        .turns = whole->turns,
+        .sums = lists.sums};
+    do {
+        rc = m->ops->attention(m->ops, &lists, err);
+        if (!rc && anybody) rc = m->ops->visit(m->ops, &beside, err);
+        if (!rc && anybody) rc = reader->visited(reader->user, &visit, err);
+    } while (rc > 0);
+    return rc;
 }
 
 static int attend(

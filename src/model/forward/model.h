@@ -108,7 +108,8 @@ typedef struct model_sections {
 /*
  * The second way: read rows that the live lists do not hold. `visit`, in place of the other two, says once a
  * layer which lists all tokens of the batch read, and which evicted rows each may choose from (ops.h, visit).
- * When the layer is through, `visited` is told who was chosen; where it returns an error the batch ends with that.
+ * When the layer is through, `visited` is told who was chosen; where it returns an error the batch ends with that, where 1, what
+ * was read was not what it should have been and is now: the layer is read again.
  */
 typedef struct model_reader {
     void *user;

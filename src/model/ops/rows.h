@@ -111,6 +111,9 @@ typedef struct model_visit {
     uint32_t most;      /* rows that visit a token in a lane, at most MODEL_ROWS_TILE */
     uint32_t *chosen;   /* [n_head_kv][n][most] filled in: who visits, ascending */
     uint32_t *n_chosen; /* [n_head_kv][n] */
+    /* [n_head_kv][n_opened] words, bits added to what is there: blocks into whose sketch a token looked; NULL: nobody asks */
+    uint64_t *opened;
+    uint32_t n_opened;
 } model_visit;
 
 static inline uint16_t *model_rows_filed(const model_rows_view *v, uint32_t slot)
