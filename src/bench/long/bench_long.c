@@ -155,7 +155,8 @@ static int open_agent(run *r, base_err *err)
         .budget = budget_of,
         .budget_user = o,
         .keep_budget = !o->budget,
-        .context_tokens = base_json_bool(r->session, "retrieval", false) ? 0 : UINT32_MAX};
+        .context_tokens = base_json_bool(r->session, "retrieval", false) ? 0 : UINT32_MAX,
+        .tries = AGENT_TRIES_BY_MODE};
     const char *mode = base_json_str(r->session, "mode", "plan");
     if (!agent_mode_parse(mode, &options.mode))
         return base_fail(err, BASE_E_FORMAT, "%s: no such mode: %s", r->id, mode);
