@@ -295,12 +295,45 @@ static void test_refactor_move__takes_along_what_nothing_else_uses(void **state)
     tree_remove(&t);
 }
 
+/* What the new place imports already, in another line or in a try, it needs no more; an import in a try goes as the whole. */
+static void test_refactor_move__imports_in_a_try(void **state)
+{
+    static const char sums[] = "import sys\n\n\ndef none():\n    return sys.maxsize\n";
+    static const char kinds[] =
+        "from typing import Any, Type\n\ntry:\n    from typing import origin\nexcept ImportError:\n"
+        "    from old_typing import origin\n\n\ndef any_of(x: Any) -> Type:\n    return origin(x)\n";
+    static const char moved[] = "\n\ndef orig(x: Type) -> Any:\n    return origin(x)\n";
+    tree t;
+    base_buf wanted = {0};
+    tree_make(&t, true);
+    tree_put(&t, "shop/__init__.py", "");
+    tree_put(&t, "shop/total.py",
+        "from typing import Any\nfrom typing import Type\ntry:\n    from typing import origin\nexcept ImportError:\n"
+        "    from old_typing import origin\n\n\ndef orig(x: Type) -> Any:\n    return origin(x)\n\n\n"
+        "def orig2(x: Type) -> Any:\n    return origin(x)\n");
+    tree_put(&t, "shop/kinds.py", kinds);
+    tree_put(&t, "shop/sums.py", sums);
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"orig\",\"to\":\"shop/kinds.py\"}", TOOL_OK));
+    base_buf_printf(&wanted, "%s%s", kinds, moved);
+    expect(&t, "shop/kinds.py", wanted.data);
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"orig2\",\"to\":\"shop/sums.py\"}", TOOL_OK));
+    expect(&t, "shop/sums.py",
+        "import sys\nfrom typing import Any\nfrom typing import Type\ntry:\n    from typing import origin\n"
+        "except ImportError:\n    from old_typing import origin\n\n\ndef none():\n    return sys.maxsize\n\n\n"
+        "def orig2(x: Type) -> Any:\n    return origin(x)\n");
+    base_buf_free(&wanted);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refactor_move__takes_exports_along),
         cmocka_unit_test(test_refactor_move__finds_the_file_that_is_meant),
         cmocka_unit_test(test_refactor_move__takes_what_is_needed),
+        cmocka_unit_test(test_refactor_move__imports_in_a_try),
         cmocka_unit_test(test_refactor_move__keeps_the_old_place),
         cmocka_unit_test(test_refactor_move__takes_along_what_nothing_else_uses),
     };

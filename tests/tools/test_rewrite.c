@@ -343,10 +343,36 @@ static void test_rewrite__refuses_a_stub(void **state)
     tree_remove(&t);
 }
 
+/* What the new text uses and nothing binds is imported as the tree's other files do, and not where they differ. */
+static void test_rewrite__imports_as_elsewhere(void **state)
+{
+    static const rewriting calls[] = {
+        {"a.py", "f", "def f(a):\n    return issubclass(a, Enum)\n", "f is for an Enum", TOOL_OK,
+            "Imported Enum from enum, as elsewhere in the tree.",
+            "import os\nfrom enum import Enum\n\n\ndef f(a):\n    return issubclass(a, Enum)\n"},
+        {"a.py", "f", "def f(a):\n    return Either(a)\n", "f is for one", TOOL_FAILED,
+            "uses Either, which nothing", "import os\n\n\ndef f(a):\n    return a\n"},
+        {"a.py", "f", "def f(a):\n    return E(a)\n", "f is for one", TOOL_FAILED, "uses E, which nothing",
+            "import os\n\n\ndef f(a):\n    return a\n"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "a.py", "import os\n\n\ndef f(a):\n    return a\n");
+        tree_put(&t, "b.py",
+            "from enum import IntEnum, Enum\nfrom one import Either\nfrom enum import Flag as E\n");
+        tree_put(&t, "c.py", "from enum import Enum\nfrom two import Either\n");
+        tree_open(&t);
+        check(&t, &calls[i]);
+        tree_remove(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
         cmocka_unit_test(test_rewrite__keeps_old_parameters_in_their_places),
+        cmocka_unit_test(test_rewrite__imports_as_elsewhere),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
         cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function),
         cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures),

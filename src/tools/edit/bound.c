@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "code/unbound.h"
 #include "code/uses.h"
+#include "tools/edit/import_used.h"
 #include "tools/edit/replace.h"
 #include "tools/file/safe_path.h"
 #include "tools/file/text.h"
@@ -164,6 +165,21 @@ static unbound find_new(
     return u;
 }
 
+/* What is new and unbound, also where the request says it, and other files of the tree import. */
+static void import_as_elsewhere(
+    tool_workspace *w, const char *path, const unbound *before, base_buf *text, base_buf *note)
+{
+    char *names[CODE_MAX_UNBOUND];
+    const unbound u = find_new(w, path, text, before, NULL);
+    for (uint32_t i = 0; i < u.n; i++) names[i] = name_at(&u, i); /* before the text moves */
+    for (uint32_t i = 0; i < u.n; i++) {
+        bool is_first = true;
+        for (uint32_t k = 0; k < i; k++) is_first = is_first && strcmp(names[k], names[i]) != 0;
+        if (is_first) tool__import_as_elsewhere(w, path, names[i], text, note);
+    }
+    for (uint32_t i = 0; i < u.n; i++) free(names[i]);
+}
+
 static uint32_t line_of(const base_buf *text, uint32_t at)
 {
     uint32_t line = 1;
@@ -248,6 +264,7 @@ bool tool__bind(
     const base_buf *old_text = b->old_text;
     if (gives_names(b->path) || !old_text->len) return true;
     const unbound before = is_c(b->path) ? (unbound){.text = old_text} : find(w, b->path, old_text, old_text);
+    import_as_elsewhere(w, b->path, &before, new_text, note);
     const unbound first = find_new(w, b->path, new_text, &before, b->request);
     if (!first.n || before.n == CODE_MAX_UNBOUND)
         return true; /* at the limit: what else it uses so is not known */

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "tools/edit/import_lines.h"
 #include "tools/edit/imports.h"
+#include "tools/file/text.h"
 
 /* Where tests take a name of this file of Python from: its package where that hands the name out, else its module; with dots. */
 static char *module_of_tree(tool_workspace *w, const char *path, const char *name)
@@ -65,4 +66,56 @@ void tool__import_used(tool_workspace *w, const char *path, base_str block, cons
         code_places_free(places, n);
         free(name);
     }
+}
+
+/* The module of a line "from MODULE import a, NAME" at column 0; false: it is none, or relative, or gives it another name. */
+static bool find_module(const char *line, size_t n, const char *name, base_str *ret)
+{
+    static const char from[] = "from ", import[] = " import ";
+    if (n < sizeof from || memcmp(line, from, sizeof from - 1) != 0 || line[sizeof from - 1] == '.')
+        return false;
+    const char *module = line + sizeof from - 1, *at = memmem(line, n, import, sizeof import - 1);
+    size_t pos = 0, begin, end;
+    if (!at) return false;
+    const char *names = at + sizeof import - 1;
+    const size_t names_n = n - (size_t)(names - line);
+    while (code_next_identifier(names, names_n, &pos, &begin, &end)) {
+        if (end - begin != strlen(name) || memcmp(names + begin, name, end - begin) != 0) continue;
+        const size_t rest = names_n - end;
+        const bool is_renamed = rest > 4 && !memcmp(names + end, " as ", 4);
+        const bool is_alias = begin > 3 && !memcmp(names + begin - 3, "as ", 3);
+        *ret = (base_str){module, (size_t)(at - module)};
+        return !is_renamed && !is_alias;
+    }
+    return false;
+}
+
+bool tool__import_as_elsewhere(
+    tool_workspace *w, const char *path, const char *name, base_buf *text, base_buf *say)
+{
+    const char *language = code_language(path, "", 0);
+    if (!language || strcmp(language, "python") != 0) return false;
+    char **paths = code_index_paths(w->index), *module = NULL;
+    bool is_one = true;
+    for (size_t i = 0; paths && paths[i] && is_one; i++) {
+        tool_file f = {0};
+        base_str found;
+        const char *other = code_language(paths[i], "", 0);
+        if (!other || strcmp(other, "python") != 0 || !strcmp(paths[i], path) ||
+            tool__file_read(&w->root, paths[i], TOOL_MAX_INDEXED, &f, NULL))
+            continue;
+        for (size_t at = 0, end; is_one && at < f.text.len; at = end + 1) {
+            end = tool__line_end(f.text.data, f.text.len, at);
+            if (!find_module(f.text.data + at, end - at, name, &found)) continue;
+            is_one = !module || (strlen(module) == found.len && !memcmp(module, found.ptr, found.len));
+            if (!module) module = base_xstrndup(found.ptr, found.len);
+        }
+        tool__file_free(&f);
+    }
+    code_index_paths_free(paths);
+    const bool is_there =
+        module && is_one && (tool__import_name(text, module, name) || tool__import_from(text, module, name));
+    if (is_there) base_buf_printf(say, "Imported %s from %s, as elsewhere in the tree. ", name, module);
+    free(module);
+    return is_there;
 }

@@ -13,5 +13,11 @@
  */
 void tool__import_used(tool_workspace *w, const char *path, base_str block, const base_buf *old_text,
     base_buf *text, base_buf *say);
+/*
+ * Python: a name that nothing in `text` binds is imported as the tree's other files import it, where all of those that do take
+ * it of one module ("from enum import Enum"). With a sentence in `say`; false: no file does, or they differ.
+ */
+bool tool__import_as_elsewhere(
+    tool_workspace *w, const char *path, const char *name, base_buf *text, base_buf *say);
 
 #endif

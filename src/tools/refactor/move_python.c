@@ -87,10 +87,67 @@ static void drop_import(mover *m, const code_import *im, const char *head)
     refactor__edit(&m->source_edits, from, to, "");
 }
 
+/* Does the new place import just that already, in whatever line? */
+static bool is_there(const code_uses *target, const code_import *im)
+{
+    bool is = false;
+    for (uint32_t i = 0; target && i < target->n_imports && !is; i++) {
+        const code_import *other = &target->imports[i];
+        is = !strcmp(other->module, im->module) && !strcmp(other->name, im->name) &&
+             !strcmp(other->local, im->local);
+    }
+    return is;
+}
+
+/*
+ * "try: from a import x / except ImportError: from b import x", "if TYPE_CHECKING: ...": the lines of the whole statement, of which
+ * the import is one. false: it stands at the margin, by itself.
+ */
+static bool find_compound(const base_buf *text, const code_import *im, size_t *ret_from, size_t *ret_to)
+{
+    static const char *const parts[] = {"except", "else", "finally", "elif", NULL};
+    size_t from = tool__line_begin(text->data, im->from), to = tool__line_end(text->data, text->len, im->to);
+    bool is_part = true;
+    if (!tool__is_space(text->data[from])) return false;
+    while (from && (tool__is_space(text->data[from]) || is_part)) { /* up to the line that begins it */
+        from = tool__line_begin(text->data, from - 1);
+        is_part = false;
+        for (size_t i = 0; parts[i]; i++) is_part |= !strncmp(text->data + from, parts[i], strlen(parts[i]));
+    }
+    for (size_t next = to + 1; next < text->len; next = to + 1) {
+        is_part = tool__is_space(text->data[next]) && text->data[next] != '\n' && text->data[next] != '\r';
+        for (size_t i = 0; parts[i]; i++) is_part |= !strncmp(text->data + next, parts[i], strlen(parts[i]));
+        if (!is_part) break;
+        to = tool__line_end(text->data, text->len, next);
+    }
+    *ret_from = from;
+    *ret_to = to;
+    return true;
+}
+
+/* The import as the new place has to write it, without its last line end. */
+static void put_import(const mover *m, const code_import *im, base_buf *out)
+{
+    const base_buf *text = &m->from->file.text;
+    size_t from, to;
+    if (find_compound(text, im, &from, &to)) {
+        base_buf_add(out, text->data + from, to - from);
+        return;
+    }
+    if (*im->name)
+        base_buf_printf(out, "from %s import %s", im->module, im->name);
+    else
+        base_buf_printf(out, "import %s", im->module);
+    if (strcmp(im->local, *im->name ? im->name : im->module) != 0) base_buf_printf(out, " as %s", im->local);
+}
+
 /* What the moved text takes from imports of the source is imported by the new place too. */
 static bool add_imports(mover *m)
 {
     const code_uses *u = m->from->uses;
+    const base_buf *there = &m->to_file.text;
+    code_uses *target =
+        there->len ? code_uses_find(m->x->w->grammars, m->to, there->data, there->len, m->x->name) : NULL;
     base_buf line = {0};
     bool is_good = true;
     for (uint32_t i = 0; i < u->n_imports; i++) {
@@ -103,15 +160,13 @@ static bool add_imports(mover *m)
         if (!is_used || is_of_target(m, im)) continue;
         base_buf_clear(&line);
         if (*im->module == '.' && !base_path_same_folder(m->from->path, m->to)) is_good = false;
-        if (*im->name)
-            base_buf_printf(&line, "from %s import %s", im->module, im->name);
-        else
-            base_buf_printf(&line, "import %s", im->module);
-        if (strcmp(im->local, *im->name ? im->name : im->module) != 0)
-            base_buf_printf(&line, " as %s", im->local);
-        mover__add_line(&m->heads, &m->to_file.text, line.data);
+        if (is_there(target, im)) continue;
+        put_import(m, im, &line);
+        const bool is_second = strchr(line.data, '\n') && m->heads.len && strstr(m->heads.data, line.data);
+        if (!is_second) mover__add_line(&m->heads, there, line.data);
     }
     base_buf_free(&line);
+    code_uses_free(target);
     if (!is_good)
         tool__say(m->x->result, TOOL_REFUSED,
             "%s uses what %s imports from beside it, and %s lies in another folder. Nothing was changed.\n",
