@@ -16,23 +16,27 @@
 
 static int read_file(const char *path, size_t max_bytes, bool may_wait, base_buf *out, base_err *err)
 {
-    struct stat st;
+    struct stat st = {0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | (may_wait ? 0 : O_NONBLOCK));
     if (fd < 0) {
         if (errno == ENOENT || errno == ENOTDIR)
             return base_fail(err, BASE_E_NOT_FOUND, "%s does not exist", path);
         return base_fail_sys(err, "%s", path);
     }
-    if (!may_wait && !fstat(fd, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+    const bool is_known = !fstat(fd, &st);
+    if (!may_wait && is_known && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
         close(fd);
         return base_fail(err, BASE_E_IO, "%s is a pipe or a device, not a file", path);
     }
     size_t start = out->len;
     int code = BASE_OK;
     for (;;) {
-        /* One byte beyond the bound tells a file at the bound from one over it. */
-        size_t room = max_bytes - (out->len - start);
-        size_t want = room < 65536 ? room + 1 : 65536;
+        /* A file says its length, but those of /proc and /sys, a few lines each, say 0 or a page: a small read for
+         * what is not said lets the free memory be asked for where little of it is left. One byte beyond the bound
+         * tells a file at the bound from one over it. */
+        const size_t had = out->len - start, room = max_bytes - had;
+        size_t want = st.st_size > 0 && (size_t)st.st_size > had ? (size_t)st.st_size - had + 1 : 4096;
+        if (want > room) want = room + 1;
         base_buf_reserve(out, want);
         ssize_t n = read(fd, out->data + out->len, want);
         if (n < 0 && errno == EINTR) continue;

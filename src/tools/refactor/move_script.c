@@ -394,7 +394,7 @@ static bool is_used_behind(const mover *m, const refactor *part, bool *ret_by_ex
 
 bool mover__script_goes_back(const mover *m)
 {
-    bool is = m->is_kept, by_exports;
+    bool is = m->is_kept, by_exports = false;
     for (size_t i = 0; i < m->n_parts && !is; i++) is = is_used_behind(m, m->parts[i], &by_exports);
     return is;
 }
