@@ -113,8 +113,8 @@ void code_builder_abandon(code_builder *b);   /* frees what was built */
  */
 uint64_t code_reader_tag(
     code_grammars *g, const char *path, const char *text, size_t n, const char **ret_language);
-/* Raised with every change of what parse.c, lexical.c or builder.c give for the same text. */
-#define CODE_READER_VERSION 5
+/* Raised with every change of what parse.c, lexical.c, inactive.c or builder.c give for the same text. */
+#define CODE_READER_VERSION 6
 
 /*
  * code_parse for a file that is being edited: *kept holds the tree of the text before (NULL at first), so

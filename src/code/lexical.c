@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code/inactive.h"
+
 /* Where the pair of a bracket is. */
 typedef struct pair {
     uint32_t open, close;
@@ -596,6 +598,17 @@ char *code_blank_comments(const char *language, const char *text, size_t n)
     return x.code;
 }
 
+/* What no compiler sees defines nothing. */
+static void blank_inactive(lexer *x)
+{
+    code_inactive *sections;
+    const size_t n = code_inactive_find(x->code, x->n, &sections);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = sections[i].from; k < sections[i].to; k++)
+            if (x->code[k] != '\n') x->code[k] = ' ';
+    free(sections);
+}
+
 code_file *code_parse_lexical(const char *language, const char *path, const char *text, size_t n)
 {
     (void)path;
@@ -612,8 +625,8 @@ code_file *code_parse_lexical(const char *language, const char *path, const char
         x.hash_comments = language_in(hash_languages, N_OF(hash_languages), language);
         x.has_decorators = language_in(decorated_languages, N_OF(decorated_languages), language);
         x.indents = language_in(indent_languages, N_OF(indent_languages), language);
-        x.c_like = language != NULL && (strcmp(language, "c") == 0 || strcmp(language, "cpp") == 0 ||
-                                           strcmp(language, "objc") == 0);
+        x.c_like = code_has_preprocessor(language);
+        if (x.c_like) blank_inactive(&x);
         blank_strings(&x);
         pair_brackets(&x);
         define_lines(&x);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "code/inactive.h"
 
 enum {
     MAX_TREE_BYTES = 1 << 20,
@@ -258,7 +259,9 @@ typedef struct walk {
     const code_tree *t;
     scope *scopes;
     size_t n_scopes, cap_scopes;
-    uint32_t n_functions; /* of the scopes that are open */
+    uint32_t n_functions;    /* of the scopes that are open */
+    code_inactive *inactive; /* where nothing is defined */
+    size_t n_inactive;
     code_builder b;
 } walk;
 
@@ -426,7 +429,8 @@ static void define(walk *w, uint32_t i, uint32_t name, const char *parent, const
     bool is_declaration, uint32_t holder)
 {
     const code_node *at = &w->t->nodes[name];
-    if (at->from == at->to) return;                                        /* a MISSING name */
+    if (at->from == at->to) return; /* a MISSING name */
+    if (code_inactive_at(w->inactive, w->n_inactive, at->from)) return;
     if (strcmp(what, "function") == 0 && is_control_word(w, name)) return; /* "if (x) { ... }" behind a cut */
     const uint32_t name_from = at->from + (w->t->text[at->from] == '#');   /* private in JavaScript */
     const uint32_t outer = outermost(w, i);
@@ -765,6 +769,8 @@ code_file *code_parse_tree(const code_tree *t)
 {
     walk w = {.t = t};
     code_builder_begin(&w.b, t->g->name, t->text, t->n_bytes);
+    if (code_has_preprocessor(t->g->name))
+        w.n_inactive = code_inactive_find(t->text, t->n_bytes, &w.inactive);
     w.b.file->n_errors = t->n_errors;
     w.b.file->error_line = t->error_line;
     for (uint32_t i = 0; i < t->n; i++) {
@@ -775,6 +781,7 @@ code_file *code_parse_tree(const code_tree *t)
         if (row->what != NULL || row->flags != 0) define_node(&w, i, row);
     }
     free(w.scopes);
+    free(w.inactive);
     return code_builder_end(&w.b);
 }
 

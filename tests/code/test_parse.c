@@ -68,6 +68,62 @@ static void test_parse__c_anchors(void **state)
     code_grammars_close(g);
 }
 
+static const char inactive_text[] = "#if 0 // an older one\n"
+                                    "static int old(void) { return 1; }\n"
+                                    "int twice(int x) { return 2 * x; }\n"
+                                    "#else\n"
+                                    "int twice(int x) { return x + x; }\n"
+                                    "#endif\n"
+                                    "# if 1\n"
+                                    "int live(void) { return 1; }\n"
+                                    "#ifdef A\n"
+                                    "int a(void) { return 0; }\n"
+                                    "#else\n"
+                                    "int a(void) { return 1; }\n"
+                                    "#endif\n"
+                                    "#else\n"
+                                    "int dead(void) { return 1; }\n"
+                                    "#if X\n"
+                                    "int deader(void) { return 1; }\n"
+                                    "#endif\n"
+                                    "#endif\n"
+                                    "/*\n#if 0\n*/\n"
+                                    "int open_still(void) { return 1; }\n"
+                                    "#if 0 || A\n"
+                                    "int perhaps(void) { return 1; }\n"
+                                    "#elif 0\n"
+                                    "int never(void) { return 1; }\n"
+                                    "#endif\n";
+
+/* Who looks for a definition is never asked which of two when the compiler sees but one. */
+static void check_inactive(const code_file *f)
+{
+    static const struct {
+        const char *name;
+        size_t n;
+    } expected[] = {{"old", 0}, {"twice", 1}, {"live", 1}, {"a", 2}, {"dead", 0}, {"deader", 0},
+        {"open_still", 1}, {"perhaps", 1}, {"never", 0}};
+    uint32_t at[4];
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_int_equal(code_find_definition(f, expected[i].name, at, 4), expected[i].n);
+    assert_int_equal(code_find_definition(f, "twice", at, 4), 1);
+    assert_int_equal(f->definitions[at[0]].line, 5);
+}
+
+static void test_parse__what_stands_under_if_0_is_no_definition(void **state)
+{
+    code_grammars *g = grammars_or_skip("c");
+    code_file *f = code_parse(g, "a.c", inactive_text, sizeof inactive_text - 1);
+    assert_string_equal(f->language, "c");
+    check_inactive(f);
+    code_file_free(f);
+    code_grammars_close(g);
+    f = code_parse(NULL, "a.c", inactive_text, sizeof inactive_text - 1); /* by words alone */
+    assert_null(f->language);
+    check_inactive(f);
+    code_file_free(f);
+}
+
 static void test_parse__python_decorators_and_methods(void **state)
 {
     static const char text[] = "@wraps(f)\n"
@@ -390,6 +446,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse__c_definitions),
         cmocka_unit_test(test_parse__c_anchors),
+        cmocka_unit_test(test_parse__what_stands_under_if_0_is_no_definition),
         cmocka_unit_test(test_parse__python_decorators_and_methods),
         cmocka_unit_test(test_parse__javascript_functions_as_values),
         cmocka_unit_test(test_parse__go_rust_cpp_parents),
