@@ -170,11 +170,6 @@ typedef struct cuda_backend {
 
 /* ---- device.c ---- */
 
-/*
- * Which device, or why none is used: BASE_E_NOT_FOUND without one, BASE_E_DEVICE with one that cannot be
- * used, and a sentence.
- */
-int cuda_device_find(struct cudaDeviceProp *ret, base_err *err);
 /* 0, or BASE_E_DEVICE for good: every later call fails the same way. */
 int cuda_check(cuda_backend *c, cudaError_t e, base_err *err);
 /* Device 0 and a stream of its own; memory_bytes: of the device at most, 0: what is free. Errors as above. */

@@ -14,7 +14,11 @@
 
 enum { RESERVE_BYTES = 256 << 20 /* of the free memory, for the runtime and the screen */ };
 
-int cuda_device_find(struct cudaDeviceProp *ret, base_err *err)
+/*
+ * Which device, or why none is used: BASE_E_NOT_FOUND without one, BASE_E_DEVICE with one that cannot be
+ * used, and a sentence.
+ */
+static int find_device(struct cudaDeviceProp *ret, base_err *err)
 {
     int n = 0, driver = 0, runtime = 0;
     const cudaError_t e = cudaGetDeviceCount(&n);
@@ -45,7 +49,7 @@ int cuda_ops_describe(char *text, size_t n, base_err *err)
     struct cudaDeviceProp p;
     size_t free_bytes = 0, total = 0;
     int driver = 0;
-    int rc = cuda_device_find(&p, err);
+    int rc = find_device(&p, err);
     if (rc) return rc;
     cudaDriverGetVersion(&driver);
     if (cudaSetDevice(0) != cudaSuccess || cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
@@ -125,7 +129,7 @@ static int find_limit(cuda_backend *c, uint64_t wanted, base_err *err)
 int cuda_device_open(cuda_backend *c, uint64_t memory_bytes, base_err *err)
 {
     struct cudaDeviceProp p;
-    int rc = cuda_device_find(&p, err);
+    int rc = find_device(&p, err);
     if (rc) return rc;
     snprintf(c->name, sizeof c->name, "%s", p.name);
     c->n_processors = c->n_fill = p.multiProcessorCount;

@@ -121,8 +121,6 @@ int kv_session_mark_thought(kv_session *s, uint32_t from, uint32_t to, base_err 
 
 /* Refused (BASE_E_LIMIT) below its hard rows and 512 more, with the number. */
 int kv_session_set_budget(kv_session *s, kv_limit limit, base_err *err);
-/* The rows that a budget has to have where n_hard of them always stay. */
-uint32_t kv_session_least_budget(uint32_t n_hard);
 /* BASE_E_LIMIT, with the sentence that names it, where a budget leaves too little beside all that is fixed. */
 int kv_session_check_fixed(uint32_t n_fixed, uint32_t budget, base_err *err);
 /*

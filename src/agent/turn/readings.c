@@ -41,11 +41,6 @@ const char *agent__reading_word(agent_reading_kind kind)
     return forms[kind].call;
 }
 
-bool agent__is_operation_reading(agent_reading_kind kind)
-{
-    return forms[kind].sentence != NULL;
-}
-
 void agent__readings_free(agent_readings *r)
 {
     for (uint32_t i = 0; i < r->n; i++) {

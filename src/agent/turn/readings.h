@@ -93,8 +93,6 @@ typedef struct agent_readings {
 
 /* How its call begins: "rename(". */
 const char *agent__reading_word(agent_reading_kind kind);
-/* Is it an operation of the program's? */
-bool agent__is_operation_reading(agent_reading_kind kind);
 
 /* What the names of the request allow, with their signs but for AGENT_SIGN_WORDS. agent__readings_free. */
 void agent__find_readings(const agent *a, const char *request, agent_readings *ret);

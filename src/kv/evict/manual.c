@@ -157,14 +157,9 @@ int kv_session_mark_thought(kv_session *s, uint32_t from, uint32_t to, base_err 
     return carry_out(s, &thought_order, from, to, err);
 }
 
-uint32_t kv_session_least_budget(uint32_t n_hard)
-{
-    return n_hard + KV_BATCH;
-}
-
 int kv_session_check_fixed(uint32_t n_fixed, uint32_t budget, base_err *err)
 {
-    const uint32_t least = kv_session_least_budget(n_fixed);
+    const uint32_t least = n_fixed + KV_BATCH;
     if (budget >= least) return 0;
     return base_fail(err, BASE_E_LIMIT,
         "the fixed prompt and instructions take %u rows; a cache "

@@ -54,14 +54,14 @@ size_t kv_digest_means_at(const kv_digest_shape *s)
     return sketch_at(s) + round_up(model_sketch_bytes(s->n_sketched, s->rows.head_dim), ALIGN);
 }
 
-size_t kv_digest_mean_bytes(const kv_digest_shape *s)
+static size_t mean_bytes(const kv_digest_shape *s)
 {
     return sizeof(kv_digest_mean) + lane_row_bytes(s);
 }
 
 size_t kv_digest_mean_at(const kv_digest_shape *s, uint32_t page, uint32_t lane)
 {
-    return ((size_t)lane * KV_DIGEST_PAGES + page) * kv_digest_mean_bytes(s);
+    return ((size_t)lane * KV_DIGEST_PAGES + page) * mean_bytes(s);
 }
 
 size_t kv_digest_hashes_at(const kv_digest_shape *s)
@@ -292,11 +292,6 @@ uint32_t kv_filed_check(kv_filed *const *blocks, const uint32_t *rows, uint32_t 
         kv_bits_set(f->files->checked + lane * checked_words(f->files), f->b * MODEL_ROWS_BLOCK + rows[i]);
     }
     return n;
-}
-
-bool kv_filed_is_checked(const kv_filed *f, uint32_t lane, uint32_t row)
-{
-    return !f->is_damaged && kv_filed_files_is_checked(f->files, lane, f->b * MODEL_ROWS_BLOCK + row);
 }
 
 const uint8_t *kv_filed_sketch(kv_filed *f)

@@ -76,7 +76,6 @@ typedef struct kv_filed {
 
 size_t kv_digest_bytes(const kv_digest_shape *shape); /* of a record: a multiple of 4,096 */
 size_t kv_digest_means_at(const kv_digest_shape *shape);
-size_t kv_digest_mean_bytes(const kv_digest_shape *shape);
 /* The place of a lane's mean among a record's. */
 size_t kv_digest_mean_at(const kv_digest_shape *shape, uint32_t page, uint32_t lane);
 /* Of the hashes of a sketch's lanes behind the means, [n_sketched]. */
@@ -105,8 +104,6 @@ void kv_filed_close(kv_filed *f); /* NULL is fine */
  * n: all. A block with one that is not is damaged from then on.
  */
 uint32_t kv_filed_check(kv_filed *const *blocks, const uint32_t *rows, uint32_t n, uint32_t lane);
-/* It was looked at and is what was written. */
-bool kv_filed_is_checked(const kv_filed *f, uint32_t lane, uint32_t row);
 /*
  * NULL: it is not what was written. What is read of it is believed only once kv_filed_is_sketch_sure says so: a token reads a quarter of
  * a long session's sketches, and looking at all of them would be most of its time.

@@ -8,6 +8,7 @@
 
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx2.h"
+#include "model/cpu/vec_transpose.h"
 
 static void norm_row(const float *x, const float *weight, uint32_t n, float eps, float *out)
 {
@@ -151,7 +152,7 @@ static void interleave(const int8_t *const *q, const float *const *d, const floa
     for (size_t b = 0; b < n_blocks; b++) {
         __m256i v[8], first = zero, second = zero;
         for (uint32_t i = 0; i < 8; i++) v[i] = i < c ? load_256(q[i] + CPU_BLOCK * b) : zero;
-        vec_transpose(v);
+        vec_transpose_8(v);
         for (uint32_t g = 0; g < 8; g++)
             _mm256_maskstore_epi32((void *)(out.q + 4 * (8 * b + g) * c), mask, v[g]);
         for (int g = 0; g < 4; g++) {

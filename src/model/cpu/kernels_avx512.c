@@ -7,6 +7,7 @@
 
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx512.h"
+#include "model/cpu/vec_transpose.h"
 
 static void norm_row(const float *x, const float *weight, uint32_t n, float eps, float *out)
 {
@@ -112,27 +113,6 @@ static void put_single(const int8_t *q, const float *d, float unit, uint32_t n_b
     }
 }
 
-/* v[i] lane j <-> v[j] lane i, of 32-bit lanes. */
-INLINE void transpose_8(__m256i *v)
-{
-    __m256i t[8];
-    for (int i = 0; i < 8; i += 2) {
-        t[i] = _mm256_unpacklo_epi32(v[i], v[i + 1]);
-        t[i + 1] = _mm256_unpackhi_epi32(v[i], v[i + 1]);
-    }
-    for (int i = 0; i < 8; i += 4) {
-        v[i] = _mm256_unpacklo_epi64(t[i], t[i + 2]);
-        v[i + 1] = _mm256_unpackhi_epi64(t[i], t[i + 2]);
-        v[i + 2] = _mm256_unpacklo_epi64(t[i + 1], t[i + 3]);
-        v[i + 3] = _mm256_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    for (int i = 0; i < 4; i++) {
-        t[i] = _mm256_permute2x128_si256(v[i], v[i + 4], 0x20);
-        t[i + 4] = _mm256_permute2x128_si256(v[i], v[i + 4], 0x31);
-    }
-    for (int i = 0; i < 8; i++) v[i] = t[i];
-}
-
 static void interleave(const int8_t *const *q, const float *const *d, const float *unit, uint32_t c,
     uint32_t n_blocks, cpu_columns out)
 {
@@ -146,7 +126,7 @@ static void interleave(const int8_t *const *q, const float *const *d, const floa
         __m256i v[8], first = zero, second = zero;
         for (uint32_t i = 0; i < 8; i++)
             v[i] = i < c ? _mm256_loadu_si256((const __m256i *)(const void *)(q[i] + CPU_BLOCK * b)) : zero;
-        transpose_8(v);
+        vec_transpose_8(v);
         for (uint32_t g = 0; g < 8; g++) _mm256_mask_storeu_epi32(out.q + 4 * (8 * b + g) * c, mask, v[g]);
         for (int g = 0; g < 4; g++) {
             first = _mm256_dpbusd_epi32(first, ones, v[g]);

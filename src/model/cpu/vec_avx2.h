@@ -1,7 +1,6 @@
 /*
  * What the AVX2 kernels share: 16 lanes as two vectors of 8 (lanes 0..7, 8..15), e^x (the steps of exp.h),
- * the sum by halves of cpu.h and a transposition. Include only from files that are compiled for AVX2, FMA and
- * F16C.
+ * and the sum by halves of cpu.h. Include only from files that are compiled for AVX2, FMA and F16C.
  */
 #ifndef KVIST_MODEL_CPU_VEC_AVX2_H
 #define KVIST_MODEL_CPU_VEC_AVX2_H
@@ -57,27 +56,6 @@ INLINE float vec_max(__m256 a)
     __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     b = _mm_max_ps(b, _mm_movehl_ps(b, b));
     return _mm_cvtss_f32(_mm_max_ss(b, _mm_movehdup_ps(b)));
-}
-
-/* v[i] lane j <-> v[j] lane i, of 32-bit lanes. */
-INLINE void vec_transpose(__m256i *v)
-{
-    __m256i t[8];
-    for (int i = 0; i < 8; i += 2) {
-        t[i] = _mm256_unpacklo_epi32(v[i], v[i + 1]);
-        t[i + 1] = _mm256_unpackhi_epi32(v[i], v[i + 1]);
-    }
-    for (int i = 0; i < 8; i += 4) {
-        v[i] = _mm256_unpacklo_epi64(t[i], t[i + 2]);
-        v[i + 1] = _mm256_unpackhi_epi64(t[i], t[i + 2]);
-        v[i + 2] = _mm256_unpacklo_epi64(t[i + 1], t[i + 3]);
-        v[i + 3] = _mm256_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    for (int i = 0; i < 4; i++) {
-        t[i] = _mm256_permute2x128_si256(v[i], v[i + 4], 0x20);
-        t[i + 4] = _mm256_permute2x128_si256(v[i], v[i + 4], 0x31);
-    }
-    for (int i = 0; i < 8; i++) v[i] = t[i];
 }
 
 #endif

@@ -50,12 +50,6 @@ void script__put_line(
 /* Adds the names to a statement of f that takes others from `path` already; false: there is none. */
 bool script__join_line(const mover *m, const refactor_file *f, const char *path, const char *names,
     bool is_type, refactor_edits *edits);
-/* Counts what a file does with an import of all that the source gives. */
-typedef struct script_whole {
-    size_t n_moved, n_others, n_bare; /* a.moved, a.other, a */
-} script_whole;
-script_whole script__read_whole(
-    const mover *m, const refactor_file *f, const code_import *im, const char *as, refactor_edits *edits);
 /* Finds who names the source. */
 bool script__find_users(mover *m);
 

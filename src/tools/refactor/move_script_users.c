@@ -96,7 +96,12 @@ static bool is_given_member(const mover *m, const char *p, size_t n)
     return is;
 }
 
-script_whole script__read_whole(
+typedef struct script_whole {
+    size_t n_moved, n_others, n_bare; /* a.moved, a.other, a */
+} script_whole;
+
+/* Counts what a file does with an import of all that the source gives. */
+static script_whole read_whole(
     const mover *m, const refactor_file *f, const code_import *im, const char *as, refactor_edits *edits)
 {
     const base_buf *text = &f->file.text;
@@ -153,7 +158,7 @@ static bool is_undecided(const mover *m, const refactor_file *f)
         const bool is_effect =
             !strncmp(text->data + line, "import", 6) && tool__is_blank(text->data, line + 6, from - 1);
         const char *behind = text->data + to + 1;
-        if (im ? is_whole_import(m, im) && script__read_whole(m, f, im, NULL, NULL).n_bare
+        if (im ? is_whole_import(m, im) && read_whole(m, f, im, NULL, NULL).n_bare
                : !is_effect && (*behind != ')' || (member_behind(text, to + 2, &n), !n)))
             return true;
     }
@@ -357,7 +362,7 @@ static char *whole_name(const user *u)
 /* All of the source under one name: a.f */
 static void change_whole(user *u, const code_import *im, const script_import *st)
 {
-    const script_whole w = script__read_whole(u->m, u->f, im, NULL, NULL);
+    const script_whole w = read_whole(u->m, u->f, im, NULL, NULL);
     if (!w.n_moved) return;
     if (!w.n_others && !w.n_bare) {
         set_spec(u, st, im->module);
@@ -370,7 +375,7 @@ static void change_whole(user *u, const code_import *im, const script_import *st
     }
     char *name = known ? known : whole_name(u);
     if (!name) return;
-    script__read_whole(u->m, u->f, im, name, &u->edits);
+    read_whole(u->m, u->f, im, name, &u->edits);
     u->takes = true;
     if (!known) {
         base_buf names = {0};

@@ -11,7 +11,8 @@
 #include "base/mem.h"
 #include "tools/guard/git_binds.h"
 
-int tool__box_tmp(tool_workspace *w, base_err *err)
+/* The children's tmp, w->tmp, removed with the workspace. */
+static int make_tmp(tool_workspace *w, base_err *err)
 {
     return w->tmp ? BASE_OK : tool__den_make("tmp", &w->tmp, err);
 }
@@ -65,7 +66,7 @@ static void free_paths(char **paths)
 int tool__box_prepare(tool_workspace *w, const tool_box_wishes *wishes, tool_sandbox_plan *ret, base_err *err)
 {
     tool_git_binds binds = {0};
-    int code = wishes->tmp ? BASE_OK : tool__box_tmp(w, err);
+    int code = wishes->tmp ? BASE_OK : make_tmp(w, err);
     if (code) return code;
     tool__git_binds_make(w, &binds);
     char **paths = protected_paths(w, binds.read_only), **readable = readable_paths(w, wishes->readable);

@@ -15,9 +15,6 @@ typedef struct tool_box_wishes {
     const char *const *readable; /* beside what commands may read, NULL-terminated; may be NULL */
 } tool_box_wishes;
 
-/* The children's tmp, w->tmp, removed with the workspace. */
-int tool__box_tmp(tool_workspace *w, base_err *err);
-
 /* Behind tool__git_guard_take, which has seen what must not change. tool_sandbox_plan_free(ret). */
 int tool__box_prepare(
     tool_workspace *w, const tool_box_wishes *wishes, tool_sandbox_plan *ret, base_err *err);
