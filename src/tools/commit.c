@@ -23,13 +23,11 @@
 #include "tools/tree/listing.h"
 #include "tools/tree/workspace.h"
 
-enum { MAX_DIFF = 1 << 20, MAX_OUTPUT = 64 << 10, N_MESSAGES = 20, MAX_BODY = 600 };
+enum { MAX_OUTPUT = 64 << 10, N_MESSAGES = 20, MAX_BODY = 600 };
 
 void tool_staged_free(tool_staged *s)
 {
-    base_buf_free(&s->diff);
-    for (uint32_t i = 0; i < s->n_files; i++) free(s->files[i].path);
-    free(s->files);
+    tool_patches_free(&s->patches);
     base_buf_free(&s->style);
     tool__git_since_free(s->told);
     *s = (tool_staged){0};
@@ -87,48 +85,6 @@ int tool_commit_id(tool_workspace *w, char ret[65], base_err *err)
 
 /* ---- what is staged ---- */
 
-static const char *path_of(const git_diff_delta *d)
-{
-    return d->new_file.path ? d->new_file.path : d->old_file.path;
-}
-
-static int put_line(
-    const git_diff_delta *delta, const git_diff_hunk *hunk, const git_diff_line *line, void *user)
-{
-    tool_staged *s = user;
-    if (s->diff.len > MAX_DIFF) {
-        s->is_cut = true;
-        return 1;
-    }
-    if (line->origin == GIT_DIFF_LINE_FILE_HDR) {
-        uint32_t i = s->n_begun;
-        while (i < s->n_files && strcmp(s->files[i].path, path_of(delta))) i++;
-        for (; i < s->n_files && s->n_begun <= i; s->n_begun++) s->files[s->n_begun].from = s->diff.len;
-    }
-    if (line->origin == GIT_DIFF_LINE_CONTEXT || line->origin == GIT_DIFF_LINE_ADDITION ||
-        line->origin == GIT_DIFF_LINE_DELETION)
-        base_buf_putc(&s->diff, line->origin);
-    /* One line may be longer than all that is kept. */
-    const size_t room = s->diff.len < MAX_DIFF ? MAX_DIFF - s->diff.len : 0;
-    s->is_cut = s->is_cut || line->content_len > room;
-    base_buf_add(&s->diff, line->content,
-        line->content_len > room ? base_utf8_whole(line->content, room) : line->content_len);
-    if (line->content_len > room) base_buf_putc(&s->diff, '\n');
-    return 0;
-}
-
-static void put_patches(git_diff *diff, tool_staged *ret)
-{
-    ret->n_files = (uint32_t)git_diff_num_deltas(diff);
-    ret->files = base_xcalloc(ret->n_files + 1, sizeof *ret->files);
-    for (uint32_t i = 0; i < ret->n_files; i++) {
-        const git_diff_delta *d = git_diff_get_delta(diff, i);
-        ret->files[i] = (tool_staged_file){base_xstrdup(path_of(d)), git_diff_status_char(d->status), 0};
-    }
-    git_diff_print(diff, GIT_DIFF_FORMAT_PATCH, put_line, ret);
-    for (uint32_t i = ret->n_begun; i < ret->n_files; i++) ret->files[i].from = ret->diff.len;
-}
-
 static int put_staged(tool_workspace *w, git_index *index, tool_staged *ret, base_err *err)
 {
     git_object *tree = NULL;
@@ -142,7 +98,7 @@ static int put_staged(tool_workspace *w, git_index *index, tool_staged *ret, bas
     int failed = is_first ? 0 : git_revparse_single(&tree, w->repo, "HEAD^{tree}");
     if (!failed) failed = git_diff_tree_to_index(&diff, w->repo, (git_tree *)tree, index, &options);
     if (!failed) failed = git_diff_find_similar(diff, NULL);
-    if (!failed) put_patches(diff, ret);
+    if (!failed) tool_patches_take(diff, &ret->patches);
     tool__git_bound_end(before);
     git_diff_free(diff);
     git_object_free(tree);
@@ -231,7 +187,7 @@ int tool_commit_look(tool_workspace *w, size_t style_bytes, tool_staged *ret, ba
     put_id(w, index, ret->id);
     rc = put_staged(w, index, ret, err);
     git_index_free(index);
-    if (!rc && !ret->n_files)
+    if (!rc && !ret->patches.n)
         rc = base_fail(err, BASE_E_STATE,
             "nothing is staged: `git add FILE` (or `git add -p` "
             "for parts of files) chooses what the commit holds");

@@ -9,21 +9,12 @@
 
 #include <stdatomic.h>
 
-#include "tools/tool.h"
-
-typedef struct tool_staged_file {
-    char *path;
-    char how;    /* as git's own letters: A, M, D, R, ... */
-    size_t from; /* where its patch begins in the diff; it ends where the next one begins */
-} tool_staged_file;
+#include "tools/patches.h"
 
 typedef struct tool_staged {
-    base_buf diff; /* patches from HEAD to the index, about 1 MiB of them: is_cut says that there is more */
-    tool_staged_file *files; /* all, also of what is cut */
-    uint32_t n_files, n_begun;
-    base_buf style; /* the last messages: all subjects first, then what of the bodies has room */
-    bool is_cut;
-    char id[65]; /* of what would be committed: tool_commit_id */
+    tool_patches patches; /* from HEAD to the index */
+    base_buf style;       /* the last messages: all subjects first, then what of the bodies has room */
+    char id[65];          /* of what would be committed: tool_commit_id */
     /* what git runs and obeys as it was when tool_commit_list_changed told of it */
     struct tool_git_since *told;
 } tool_staged;

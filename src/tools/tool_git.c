@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "tools/tree/git_bound.h"
 #include "tools/tree/listing.h"
+#include "tools/tree/revisions.h"
 
 #define MAX_ENTRIES 200
 #define MAX_COMMITS 30
@@ -103,16 +104,17 @@ static void diff_options(view *v, git_diff_options *options, char **paths)
 
 static git_commit *commit_of(view *v, const char *rev)
 {
-    git_object *o = NULL;
-    git_commit *c = NULL;
-    if (git_revparse_single(&o, v->repo, rev) || git_object_peel((git_object **)&c, o, GIT_OBJECT_COMMIT)) {
-        git_object_free(o);
-        tool__say(v->r, TOOL_FAILED,
-            "\"%.100s\" is no commit of this repository. Next: git {\"op\": \"log\"}\n", rev);
+    git_commit *c = tool__revision_find(v->repo, rev);
+    if (c) return c;
+    if (!strcmp(rev, "HEAD") && git_repository_head_unborn(v->repo) == 1) {
+        tool__say(v->r, TOOL_FAILED, "There is no commit here yet.\n");
         return NULL;
     }
-    git_object_free(o);
-    return c;
+    base_buf why = {0};
+    tool__revision_tell_none(v->repo, rev, &why);
+    tool__say(v->r, TOOL_FAILED, "%s Next: git {\"op\": \"log\"}\n", why.data);
+    base_buf_free(&why);
+    return NULL;
 }
 
 static git_tree *tree_of(view *v, const char *rev)
@@ -186,6 +188,20 @@ static void op_status(view *v)
     git_status_list_free(list);
 }
 
+/* A diff has no text of files that git does not follow: they are named, or the model would take them for none. */
+static void put_untracked(view *v, const git_diff *diff)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < git_diff_num_deltas(diff); i++) {
+        const git_diff_delta *d = git_diff_get_delta(diff, i);
+        if (d->status != GIT_DELTA_UNTRACKED || n++ >= MAX_ENTRIES) continue;
+        base_buf_puts(&v->r->text, n == 1 ? "New files that git does not follow yet: " : ", ");
+        tool__path_show(&v->r->text, d->new_file.path);
+    }
+    if (n > MAX_ENTRIES) base_buf_printf(&v->r->text, " and %zu more", n - MAX_ENTRIES);
+    if (n) base_buf_putc(&v->r->text, '\n');
+}
+
 static void op_diff(view *v)
 {
     git_diff *diff = NULL;
@@ -193,6 +209,7 @@ static void op_diff(view *v)
     char *paths[1];
     diff_options(v, &options, paths);
     const char *dots = v->rev ? strstr(v->rev, "..") : NULL;
+    if (!dots) options.flags |= GIT_DIFF_INCLUDE_UNTRACKED;
     int failed = 0;
     git_tree *a = NULL, *b = NULL;
     if (dots) {
@@ -212,6 +229,7 @@ static void op_diff(view *v)
         put_diff(v, diff);
     else if (!v->r->text.len)
         fail_git(v, "git diff");
+    if (!failed) put_untracked(v, diff);
     git_diff_free(diff);
     git_tree_free(a);
     git_tree_free(b);
@@ -236,6 +254,34 @@ static bool touches(view *v, git_commit *c)
     return is_touched;
 }
 
+/* "a..b" without a side means HEAD on it. Says which of the two names no commit. */
+static int push_range(view *v, git_revwalk *walk)
+{
+    const char *dots = strstr(v->rev, ".."), *to = dots + (dots[2] == '.' ? 3 : 2);
+    char *from = base_xstrndup(v->rev, (size_t)(dots - v->rev));
+    git_commit *a = commit_of(v, *from ? from : "HEAD"), *b = a ? commit_of(v, *to ? to : "HEAD") : NULL;
+    int failed = b ? git_revwalk_push(walk, git_commit_id(b)) : -1;
+    if (!failed) failed = git_revwalk_hide(walk, git_commit_id(a));
+    git_commit_free(a);
+    git_commit_free(b);
+    free(from);
+    return failed;
+}
+
+/* Which commits the walk did not show, by their number where it is known. */
+static void put_older(view *v, git_revwalk *walk)
+{
+    git_oid id;
+    size_t n = 1;                      /* the one that had no room */
+    const bool is_counted = !*v->path; /* which of them touch a path is not looked at */
+    while (is_counted && n < MAX_WALK && !tool__cancelled(v->limits) && !git_revwalk_next(&id, walk)) n++;
+    if (is_counted)
+        base_buf_printf(&v->r->text, "[%s%zu older commit%s left out; give \"rev\"]\n",
+            n == MAX_WALK ? "at least " : "", n, n == 1 ? "" : "s");
+    else
+        base_buf_puts(&v->r->text, "[older commits left out; give \"rev\"]\n");
+}
+
 static void op_log(view *v)
 {
     git_revwalk *walk = NULL;
@@ -247,7 +293,7 @@ static void op_log(view *v)
     git_revwalk_sorting(walk, GIT_SORT_TIME);
     int failed = !v->rev ? git_revwalk_push_head(walk) : 0;
     if (v->rev && strstr(v->rev, "..")) {
-        failed = git_revwalk_push_range(walk, v->rev);
+        failed = push_range(v, walk);
     } else if (v->rev) {
         git_commit *c = commit_of(v, v->rev);
         failed = c ? git_revwalk_push(walk, git_commit_id(c)) : -1;
@@ -269,7 +315,7 @@ static void op_log(view *v)
     if (failed) {
         if (!v->r->text.len) tool__say(v->r, TOOL_FAILED, "There is no commit here yet.\n");
     } else {
-        if (more) base_buf_puts(&v->r->text, "[older commits left out; give \"rev\"]\n");
+        if (more) put_older(v, walk);
         if (!shown && !v->bound.is_large) base_buf_puts(&v->r->text, "No commits.\n");
         v->r->status = TOOL_OK;
     }

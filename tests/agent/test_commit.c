@@ -317,9 +317,9 @@ static void test_commit__one_long_line_is_cut(void **state)
     tool_staged staged;
     assert_int_equal(tool_workspace_open(&w, &(tool_workspace_options){.dir = tree}, &err), 0);
     assert_int_equal(tool_commit_look(w, 1000, &staged, &err), 0);
-    assert_true(staged.is_cut);
-    assert_in_range(staged.diff.len, 1 << 20, (1 << 20) + 1);
-    assert_int_equal(staged.n_files, 2);
+    assert_true(staged.patches.is_cut);
+    assert_in_range(staged.patches.text.len, 1 << 20, (1 << 20) + 1);
+    assert_int_equal(staged.patches.n, 2);
     tool_staged_free(&staged);
     tool_workspace_close(w);
     free(line);

@@ -245,7 +245,7 @@ static void test_look__git_shows_state_and_history(void **state)
         const char *arguments, *has, *lacks;
     } looks[] = {
         {"{\"op\":\"status\"}", " M a.c\n?? new.c\n", "b.c"},
-        {"{\"op\":\"diff\"}", "-int a;\n+int a2;\n", "new.c"},
+        {"{\"op\":\"diff\"}", "-int a;\n+int a2;\nNew files that git does not follow yet: new.c\n", "+int n"},
         {"{\"op\":\"diff\",\"path\":\"b.c\"}", "No differences", "a2"},
         {"{\"op\":\"diff\",\"rev\":\"HEAD~1..HEAD\"}", "+int b;\n", "a2"},
         {"{\"op\":\"log\"}", "2023-11-14 Ada: Add b\n", NULL},
@@ -253,7 +253,11 @@ static void test_look__git_shows_state_and_history(void **state)
         {"{\"op\":\"show\",\"rev\":\"HEAD\"}", "+int b;\n", "int a"},
         {"{\"op\":\"show\",\"rev\":\"HEAD\",\"path\":\"a.c\"}", "int a;\n", "+int"},
         {"{\"op\":\"blame\",\"path\":\"b.c\"}", " 1: int b;\n", NULL},
-        {"{\"op\":\"show\",\"rev\":\"nonsense\"}", "is no commit", NULL},
+        {"{\"op\":\"show\",\"rev\":\"nonsense\"}",
+            "\"nonsense\" is no tag, branch or commit of this repository. Next: ", "near it"},
+        {"{\"op\":\"log\",\"rev\":\"v1.0..HEAD\"}", "\"v1.0\" is no tag, branch or commit", "no commit here"},
+        {"{\"op\":\"log\",\"rev\":\"HEAD~1..\"}", "Ada: Add b\n", "Ada: Begin"},
+        {"{\"op\":\"log\",\"rev\":\"HEAD..HEAD\"}", "No commits.\n", NULL},
         {"{\"op\":\"push\"}", "no op \"push\"", NULL},
         {"{\"op\":\"diff\",\"path\":\"../x\"}", "out of this tree", NULL},
     };

@@ -92,9 +92,10 @@ void agent_commit_clean(const char *answer, base_buf *ret)
 /* What the model may see of it: a file that stays on this machine is named, and nothing more. */
 static void put_diff(agent *a, const tool_staged *s, base_buf *diff, base_buf *names)
 {
-    for (uint32_t i = 0; i < s->n_files; i++) {
-        const tool_staged_file *f = &s->files[i];
-        const size_t to = i + 1 < s->n_files ? s->files[i + 1].from : s->diff.len;
+    const tool_patches *all = &s->patches;
+    for (uint32_t i = 0; i < all->n; i++) {
+        const tool_patch *f = &all->items[i];
+        const size_t to = i + 1 < all->n ? all->items[i + 1].from : all->text.len;
         const char *stays = agent__why_stays(a, f->path);
         base_buf shown = {
             0}; /* a name may hold a line's end, and lines that look like kvist's own behind it */
@@ -102,11 +103,11 @@ static void put_diff(agent *a, const tool_staged *s, base_buf *diff, base_buf *n
         if (stays)
             agent__notice(a, "what is staged of %s stays on this machine (%s)", shown.data, stays);
         else if (to > f->from)
-            base_buf_add(diff, s->diff.data + f->from, to - f->from);
+            base_buf_add(diff, all->text.data + f->from, to - f->from);
         if (names->len < MOST_NAMES) base_buf_printf(names, "%c %s\n", f->how, shown.data);
         base_buf_free(&shown);
     }
-    if (names->len >= MOST_NAMES) base_buf_printf(names, "... %u files together\n", s->n_files);
+    if (names->len >= MOST_NAMES) base_buf_printf(names, "... %u files together\n", all->n);
 }
 
 /* A part's end: in front of a file, of a hunk, of a line, as far back as half of the room. */
@@ -210,7 +211,7 @@ static int draft(agent *a, const tool_staged *s, base_buf *message, base_err *er
     const size_t room = agent__room_bytes(a), taken = s->style.len + names.len;
     const bool is_long = diff.len + taken > room;
     int rc = is_long ? sum_up(a, &diff, &notes, err) : 0;
-    if (s->is_cut && !is_long)
+    if (s->patches.is_cut && !is_long)
         agent__notice(a, "the staged changes are longer than 1 MiB: the rest is named only");
     base_buf_printf(&staged, "Staged files:\n%s\n", names.data);
     if (is_long)
@@ -287,8 +288,8 @@ static bool ask_person(agent *a, tool_staged *s, base_buf *message)
         base_buf_puts(&headline, ". ");
     }
     base_buf_printf(&headline,
-        "git commit, outside the sandbox, of %u staged file%s with this message:", s->n_files,
-        s->n_files == 1 ? "" : "s");
+        "git commit, outside the sandbox, of %u staged file%s with this message:", s->patches.n,
+        s->patches.n == 1 ? "" : "s");
     const agent_event request = {.type = AGENT_EVENT_approval_request,
         .approval_request = {.turn = a->turn,
             .name = "commit",

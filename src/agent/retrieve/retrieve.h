@@ -52,8 +52,13 @@ void agent__mark_stale(agent *a, const char *path);   /* rows that show an older
 void agent__notice_changes(agent *a, base_buf *told); /* what the person changed since it was shown */
 
 /* --- changes.c --- */
-bool agent__asks_about_changes(const char *request); /* a diff, what changed since a commit */
-int agent__append_changes(agent *a, const char *request, base_err *err); /* and puts that in front */
+/* A diff that git makes, what changed since a commit: no function of the tree that is called "diff". */
+bool agent__asks_about_changes(const agent *a, const char *request);
+/*
+ * Puts that in front of the request, as far as there is room; *ret_has false: there was nothing to be put. Then answer gets the
+ * sentence that says so (nothing has changed, no such commit), where the request asks for nothing else; else it is a notice.
+ */
+int agent__append_changes(agent *a, const char *request, bool *ret_has, base_buf *answer, base_err *err);
 
 /* --- hunks.c --- */
 /* Appends a diff whose hunks are headed with the definitions that they change, as the tree has them now. */

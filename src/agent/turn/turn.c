@@ -61,29 +61,33 @@ static void find_wishes(agent *a, const char *request)
 /*
  * Opens the request's message and appends what stands in front of it: tools that are new to the model, what was put
  * aside and comes back, excerpts of the tree (or its changes, where the request asks about them), the test beside a
- * new one, a test's failure.
+ * new one, a test's failure. answer: what the program says to it by itself; mostly nothing.
  */
-static int append_front(agent *a, const char *request, base_err *err)
+static int append_front(agent *a, const char *request, base_buf *answer, base_err *err)
 {
-    const bool about_changes = agent__asks_about_changes(request);
+    const bool asks = agent__asks_about_changes(a, request);
+    bool has_changes = false;
     int rc = agent__open_message(a, MODEL_ROLE_USER, err);
     if (!rc) rc = agent__append_outside(a, err);
     if (!rc) rc = agent__append_aside(a, request, err);
-    if (!rc && about_changes) rc = agent__append_changes(a, request, err);
+    if (!rc && asks) rc = agent__append_changes(a, request, &has_changes, answer, err);
     find_wishes(a, request);
-    if (!rc && !about_changes) rc = agent__append_context(a, request, err);
+    if (!rc && !has_changes && !answer->len) rc = agent__append_context(a, request, err);
     if (!rc && agent__can_begin_calls(a)) rc = agent__append_members(a, request, err);
     if (!rc) rc = agent__append_new_test(a, request, err);
     if (!rc && a->fix.wanted) rc = agent__run_test_first(a, err);
     return rc;
 }
 
-/* The request's message, the repair that it asks for, and the opening of the answer. meaning: of its words; mostly those. */
-static int append_request(agent *a, const char *request, const char *meaning, base_err *err)
+/*
+ * The request's message, the repair that it asks for, and the opening of the answer. meaning: of its words; mostly those. answer:
+ * what the program says to it by itself.
+ */
+static int append_request(agent *a, const char *request, const char *meaning, base_buf *answer, base_err *err)
 {
     base_buf text = {0};
     agent__notice_changes(a, &text);
-    int rc = append_front(a, meaning, err);
+    int rc = append_front(a, meaning, answer, err);
     agent__tell_operation(a, meaning, &text);
     base_buf_puts(&text, agent_prompt_request);
     base_buf_puts(&text, request);
@@ -168,6 +172,19 @@ static int take_json(agent *a, const agent_reply *r, const engine_hold *hold, bo
     return rc;
 }
 
+/* What the program says in place of the model. */
+static int answer_by_program(agent *a, const base_buf *said, base_err *err)
+{
+    agent_reply r = {.from = agent__n_tokens(a), .origin = KV_ORIGIN_ANSWER, .end = AGENT_REPLY_DONE};
+    size_t told = 0;
+    agent__reader_begin(a, &r.read);
+    const int rc = agent__reply_write(a, &r, said, &told, err);
+    r.to = agent__n_tokens(a);
+    if (!rc) agent__reply_tell(a, &r, NULL);
+    agent__reply_free(&r);
+    return rc;
+}
+
 /*
  * An operation was all that the request asks for: what the tool said of it, done or refused, is the answer. The model would say
  * it once more, and not always right. *is_answered false: there is more to do.
@@ -178,13 +195,7 @@ static int answer_for_operation(agent *a, bool *is_answered, base_err *err)
     *is_answered = !model_tools_are_marked(a->info.tools) && agent__put_operation_answer(a, &said);
     if (!*is_answered) return BASE_OK;
     a->asked.is_told = true;
-    agent_reply r = {.from = agent__n_tokens(a), .origin = KV_ORIGIN_ANSWER, .end = AGENT_REPLY_DONE};
-    size_t told = 0;
-    agent__reader_begin(a, &r.read);
-    const int rc = agent__reply_write(a, &r, &said, &told, err);
-    r.to = agent__n_tokens(a);
-    if (!rc) agent__reply_tell(a, &r, NULL);
-    agent__reply_free(&r);
+    const int rc = answer_by_program(a, &said, err);
     base_buf_free(&said);
     return rc;
 }
@@ -368,8 +379,12 @@ int agent__turn(agent *a, const char *request, base_err *err)
         free(a->request);
         a->request = meaning;
     }
-    if (!rc) rc = append_request(a, request, meaning ? a->request : request, &mine);
-    if (!rc) rc = converse(a, meaning ? a->request : request, &interrupted, &mine);
+    base_buf answer = {0};
+    if (!rc) rc = append_request(a, request, meaning ? a->request : request, &answer, &mine);
+    const bool is_said = answer.len && !model_tools_are_marked(a->info.tools) && !a->settings.schema;
+    if (answer.len && !is_said) agent__notice(a, "%s", answer.data);
+    if (!rc && is_said) rc = answer_by_program(a, &answer, &mine);
+    if (!rc && !is_said) rc = converse(a, meaning ? a->request : request, &interrupted, &mine);
     if (rc == BASE_E_CANCELLED) {
         interrupted = true;
         agent__notice(a, "interrupted");
@@ -383,6 +398,7 @@ int agent__turn(agent *a, const char *request, base_err *err)
     if (!rc && !interrupted) close_message(a);
     if (!rc && !interrupted) agent__drop_thoughts(a);
     turn_ends(a, interrupted ? "interrupted" : rc ? "failed" : "closed");
+    base_buf_free(&answer);
     free(mended);
     if (rc && err) *err = mine;
     return rc;
