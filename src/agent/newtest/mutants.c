@@ -1,7 +1,8 @@
 /*
  * Small faults that are put into what a new test is of: a test that passes with all of them tests nothing. First an operator that
  * is turned, then a call at a chain's end that is left out, a denial, a number, a string, a branch that is never taken, a statement that is left out: one of a kind
- * before the second of one. Where the request's words are those of one line more than of others ("when the index is
+ * before the second of one. A body that has nothing of these ends the program as it begins: a test that passes with that never gets
+ * there. Where the request's words are those of one line more than of others ("when the index is
  * negative", "index < 0"), the faults of that line come first, and the test has to notice one of those.
  */
 #include <ctype.h>
@@ -206,7 +207,7 @@ static bool add_omission(const body *b, const char *language, agent_mutant *ret,
         size_t from = line, to = end;
         while (from < to && isspace((unsigned char)b->plain[from])) from++;
         while (to > from && isspace((unsigned char)b->plain[to - 1])) to--;
-        if (line > b->from && from < to && is_statement(b, from, to, is_python || is_go) &&
+        if ((line > b->from || is_python) && from < to && is_statement(b, from, to, is_python || is_go) &&
             add(ret, n, most, from, to - from,
                 is_python ? "pass"
                 : is_go   ? ""
@@ -214,6 +215,32 @@ static bool add_omission(const body *b, const char *language, agent_mutant *ret,
             return true;
     }
     return false;
+}
+
+/* What ends the program; it stands in front of what the body begins with. */
+static const turn ends[] = {{"python", "raise AssertionError(\"broken\")"},
+    {"javascript", "throw new Error(\"broken\");"}, {"typescript", "throw new Error(\"broken\");"},
+    {"go", "panic(\"broken\")"}, {"rust", "panic!(\"broken\");"},
+    {"java", "if (true) throw new AssertionError(\"broken\");"}, {"c", "__builtin_trap();"},
+    {"cpp", "__builtin_trap();"}};
+
+/* Nothing of it is done at all. */
+static void add_end(const body *b, const char *language, agent_mutant *ret, size_t *n, size_t most)
+{
+    size_t at = b->from, line = b->from;
+    base_buf text = {0};
+    for (size_t i = 0; language && i < sizeof ends / sizeof *ends; i++)
+        if (!strcmp(language, ends[i].old)) base_buf_puts(&text, ends[i].new);
+    const bool is_python = text.len && !strcmp(language, "python");
+    if (is_python) { /* at the indent of what stands there */
+        while (line && b->plain[line - 1] != '\n') line--;
+        base_buf_printf(&text, "\n%.*s", (int)strspn(b->plain + line, " \t"), b->plain + line);
+    } else {
+        while (at < b->to && b->plain[at] != '{') at++;
+        at++;
+    }
+    if (text.len && at < b->to) add(ret, n, most, at, 0, text.data);
+    base_buf_free(&text);
 }
 
 /* --- which of them the request is about -------------------------------------------------------------------- */
@@ -297,6 +324,7 @@ size_t agent__mutants(const char *language, const base_buf *text, size_t from, s
         goes_on |= add_branch(&b, is_python, ret, &n, most);
         goes_on |= add_omission(&b, language, ret, &n, most);
     }
+    if (!n) add_end(&b, language, ret, &n, most);
     if (about) aim(plain, text->len, about, ret, n);
     for (size_t i = wanted; i < n; i++) free(ret[i].text);
     if (n > wanted) n = wanted;
@@ -320,7 +348,9 @@ void agent__put_mutant(const base_buf *text, const agent_mutant *m, base_buf *ou
 void agent__tell_mutant(const base_buf *text, const agent_mutant *m, base_buf *out)
 {
     enum { MOST = 40 };
-    if (*m->text && strcmp(m->text, ";") != 0 && strcmp(m->text, "pass") != 0)
+    if (!m->n)
+        base_buf_printf(out, "\"%.*s\"", (int)strcspn(m->text, "\n"), m->text);
+    else if (*m->text && strcmp(m->text, ";") != 0 && strcmp(m->text, "pass") != 0)
         base_buf_printf(
             out, "\"%s\" for \"%.*s\"", m->text, (int)(m->n < MOST ? m->n : MOST), text->data + m->at);
     else
