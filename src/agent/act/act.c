@@ -59,6 +59,10 @@ static bool answer_repeated(agent_running *r, uint64_t key, bool *ret_stop)
         agent__running_say(r, TOOL_REFUSED,
             "Refused: this exact call was made twice and nothing "
             "changed. Answer with what you have, or make another call.\n");
+    } else if (r->tool->power == TOOL_WRITES && made->turn == r->a->turn) {
+        r->a->fix.repeated++;
+        agent__running_say(r, TOOL_FAILED,
+            "This exact call was made before and changed nothing. Next: the same call with another text.\n");
     } else {
         base_err err = {0};
         if (!is_all_active(r->a, made->from, made->to) && agent__bring_back(r->a, made->from, made->to, &err))

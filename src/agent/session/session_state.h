@@ -119,6 +119,7 @@ typedef struct agent_fix {
     bool wanted, passed;
     bool no_test; /* the person would not have it run, or what runs it is not installed */
     uint32_t attempts, asked_again;
+    uint32_t repeated;   /* calls that write which were made a second time, word for word */
     uint32_t writes;     /* of this turn that stand */
     bool open_call;      /* a change came to nothing: the harness begins the next one */
     bool failing;        /* the last run of the test in this turn failed */

@@ -147,6 +147,15 @@ static void put_aimed(const agent *a, base_buf *out)
     code_places_free(places, n);
 }
 
+/* What was last tried in vain is begun once more: a model that failed with a call says in words that it did. */
+static bool aim_at_tried(agent *a)
+{
+    const bool may = a->fix.path && a->fix.name && !a->asked.n_changed && !a->asked.new_test.path &&
+                     agent__can_begin_calls(a);
+    if (may) a->fix.open_call = true;
+    return may;
+}
+
 static int ask_for_change(agent *a, const agent_reply *r, const base_buf *missing, base_err *err)
 {
     base_buf text = {0};
@@ -163,7 +172,8 @@ static int ask_for_change(agent *a, const agent_reply *r, const base_buf *missin
     if (!rc && !is_test && agent__can_begin_calls(a)) rc = agent__append_due_document(a, &is_document, err);
     base_buf_printf(&text, "%s%s", a->asked.n_changed ? "" : "No file was changed yet. ",
         missing->len ? missing->data : "");
-    const bool is_begun = a->info.strong || is_aimed || is_test || is_document || agent__aim_at_missing(a);
+    const bool is_begun =
+        a->info.strong || is_aimed || is_test || is_document || agent__aim_at_missing(a) || aim_at_tried(a);
     if (is_begun) put_aimed(a, &text);
     base_buf_puts(&text, is_begun ? "Make that change now."
                                   : "Make that change now: the rewrite call on one line, then the whole "

@@ -122,6 +122,10 @@ static void set_sampling(agent *a, bool further)
         s.temperature = 0.7f;
         s.top_p = 0.95f;
         s.seed += a->fix.attempts + a->fix.asked_again;
+        if (a->fix.repeated) { /* that was not warm enough */
+            s.temperature = 1.0f;
+            s.seed += a->fix.repeated;
+        }
     }
     a->engine->ops->set_sampling(a->engine, &s);
 }
