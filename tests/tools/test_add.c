@@ -335,6 +335,37 @@ static void test_prototype(void **state)
     tree_remove(&t);
 }
 
+/* Of a function that has its body elsewhere a header gets the prototype, and the source keeps the body. */
+static void test_a_prototype_for_the_header(void **state)
+{
+    static const char source[] =
+        "int sdscat(int a) {\n    return a;\n}\n\nint sdsend(void) {\n    return 0;\n}\n";
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "sds.h", "int sdscat(int a);\n");
+    tree_put(&t, "sds.c", source);
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    t.request = "sdsend isn't in sds.h. Declare it there.";
+    tool_result r =
+        tree_call(&t, "rewrite", "{\"path\": \"sds.h\", \"name\": \"sdsend\"}", "int sdsend(void);\n");
+    if (r.status != TOOL_OK) print_message("%s\n", r.text.data);
+    assert_int_equal(r.status, TOOL_OK);
+    tool_result_free(&r);
+    tool_workspace_mark_shown(t.w, "sds.c", tree_version(&t, "sds.c"));
+    r = tree_call(&t, "rewrite", "{\"path\": \"sds.c\", \"name\": \"sdsend\"}", "int sdsend(void);\n");
+    assert_int_equal(r.status, TOOL_FAILED);
+    assert_contains(r.text.data, "its body would be gone");
+    tool_result_free(&r);
+    char *header = tree_get(&t, "sds.h"), *kept = tree_get(&t, "sds.c");
+    assert_contains(header, "int sdscat(int a);\n");
+    assert_contains(header, "int sdsend(void);\n");
+    assert_string_equal(kept, source);
+    free(header);
+    free(kept);
+    tree_remove(&t);
+}
+
 /* A method of C++ stands behind its kin, and its class says it in the words that it has for that. */
 static void test_declared_in_its_class(void **state)
 {
@@ -382,7 +413,7 @@ static void test_declared_in_its_class(void **state)
 }
 
 /* Asked for in the header, it is no function of its file alone, whatever its neighbour is. */
-static void test_declared_where_it_is_asked_for(void **state)
+static void check_declared(const char *request)
 {
     tree t;
     tree_make(&t, false);
@@ -399,7 +430,7 @@ static void test_declared_where_it_is_asked_for(void **state)
         "\nvoid opt_usage(void)\n{\n}\n");
     tree_open(&t);
     assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
-    t.request = "Add a function opt_check_all and declare it in opt.h";
+    t.request = request;
     tool_result r = tree_call(&t, "rewrite", "{\"path\": \"opt.c\", \"name\": \"opt_check_all\"}",
         "static int\nopt_check_all(int n)\n{\n    return n;\n}\n");
     assert_int_equal(r.status, TOOL_OK);
@@ -411,6 +442,13 @@ static void test_declared_where_it_is_asked_for(void **state)
     free(source);
     tool_result_free(&r);
     tree_remove(&t);
+}
+
+static void test_declared_where_it_is_asked_for(void **state)
+{
+    check_declared("Add a function opt_check_all and declare it in opt.h");
+    check_declared("add int opt_check_all(int n) to the API, n as it is");
+    check_declared("Add int opt_check_all(int n) to the public functions: n as it is");
 }
 
 /* C: behind functions, and behind what it calls where nothing in front declares that. */
@@ -782,8 +820,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
         cmocka_unit_test(test_twins), cmocka_unit_test(test_prototype),
-        cmocka_unit_test(test_declared_in_its_class), cmocka_unit_test(test_behind_what_it_needs),
-        cmocka_unit_test(test_declared_where_it_is_asked_for),
+        cmocka_unit_test(test_a_prototype_for_the_header), cmocka_unit_test(test_declared_in_its_class),
+        cmocka_unit_test(test_behind_what_it_needs), cmocka_unit_test(test_declared_where_it_is_asked_for),
         cmocka_unit_test(test_a_semicolon_is_no_change), cmocka_unit_test(test_no_second_one_in_the_source),
         cmocka_unit_test(test_import), cmocka_unit_test(test_imports_of_a_crate_and_of_a_module),
         cmocka_unit_test(test_elision), cmocka_unit_test(test_standard_imports),

@@ -117,6 +117,15 @@ static char *source_of_header(tool_workspace *w, const char *path)
     return NULL;
 }
 
+/* "int f(int a);" for a header: what is asked for is the prototype, wherever the body stands. */
+static bool is_prototype_for_header(const char *path, const char *defined, base_str block)
+{
+    const size_t n = strlen(path);
+    return defined && n > 2 && (path[n - 1] == 'h' || path[n - 1] == 'H') && path[n - 2] == '.' &&
+           block.ptr && memchr(block.ptr, '(', block.len) && memchr(block.ptr, ';', block.len) &&
+           !memchr(block.ptr, '{', block.len) && !memchr(block.ptr, '#', block.len);
+}
+
 static bool stands_in(tool_workspace *w, const char *path, const char *name)
 {
     tool_file f = {0};
@@ -322,6 +331,8 @@ static void aim_at_absent(tool_workspace *w, const tool_call *call, const code_f
         set_name(ret, defined);
         base_buf_printf(&ret->note, "The block defines %.100s. ", defined);
         ret->kind = TOOL_AIM_REWRITE;
+    } else if (is_prototype_for_header(ret->path, defined, call->payload)) {
+        /* it is added there */
     } else if (defined && !asks_for(call->request, moving) &&
                aim_at_twin(w, call, text, defined, NULL, ret)) {
         /* the package has it: a second one compiles nowhere */

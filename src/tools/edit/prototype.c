@@ -13,6 +13,13 @@ bool tool__asks_for_prototype(const char *request)
     static const char *const words[] = {"prototype", "header", "declare", "declaration"};
     for (size_t i = 0; request && i < sizeof words / sizeof *words; i++)
         if (strcasestr(request, words[i])) return true;
+    static const char *const outside[] = {"API", "public function", "public interface", "exported function"};
+    for (size_t i = 0; request && i < sizeof outside / sizeof *outside; i++) {
+        const char *at = strcasestr(request, outside[i]); /* no part of "rapid" */
+        if (at && !(at > request && code_is_name_byte(at[-1])) &&
+            (i || !code_is_name_byte(at[strlen(outside[i])])))
+            return true;
+    }
     for (const char *h = request; h && (h = strstr(h, ".h")); h += 2)
         if (h > request && code_is_name_byte(h[-1]) && !code_is_name_byte(h[2])) return true;
     return false;

@@ -54,11 +54,44 @@ static bool is_stub(tool_workspace *w, const char *path, const base_buf *text, c
     return is;
 }
 
+/* Has what is called so a body there? */
+static bool has_body(tool_workspace *w, const char *path, const base_buf *text, const char *name)
+{
+    base_buf why = {0};
+    uint32_t at;
+    bool has = false;
+    if (!text->data) return false;
+    code_file *c = tool__parse_for(w->grammars, path, text->data, text->len, name);
+    if (tool__find_definition(c, path, text, name, &at, &why)) {
+        const code_definition *d = &c->definitions[at];
+        has = (!strcmp(d->what, "function") || !strcmp(d->what, "method")) && d->body_to > d->body_from;
+    }
+    code_file_free(c);
+    base_buf_free(&why);
+    return has;
+}
+
+/* A prototype in a function's place: who asks for a declaration does not mean that the body goes. */
+static bool loses_body(
+    tool_workspace *w, const char *path, const base_buf *old_text, const base_buf *new_text, const char *name)
+{
+    const char *language = code_language(path, "", 0);
+    const bool has_prototypes = language && (!strcmp(language, "c") || !strcmp(language, "cpp"));
+    return has_prototypes && has_body(w, path, old_text, name) && !has_body(w, path, new_text, name);
+}
+
 bool tool__is_written_out(tool_workspace *w, const char *request, const char *path, const base_buf *old_text,
     const base_buf *new_text, const char *name, tool_result *result)
 {
     static const char *const words[] = {"stub", "empty", "nothing", "no-op", "noop", "placeholder"};
     bool is_asked = !request;
+    if (loses_body(w, path, old_text, new_text, name)) {
+        tool__say(result, TOOL_FAILED,
+            "That declares %s only, and its body would be gone. Nothing was changed. Next: the same call with the "
+            "whole definition; a declaration goes into a header.\n",
+            name);
+        return false;
+    }
     for (size_t i = 0; i < sizeof words / sizeof *words && !is_asked; i++)
         is_asked = strcasestr(request, words[i]) != NULL;
     if (is_asked || !is_stub(w, path, new_text, name) || is_stub(w, path, old_text, name)) return true;
