@@ -83,6 +83,13 @@ static void test_move_script__es_modules(void **state)
 static void test_move_script__common_js(void **state)
 {
     static const operation_case done[] = {
+        {"{\"operation\":\"move\",\"name\":\"f\",\"to\":\"lib.js\"}", "moved function f from a.js to lib.js",
+            {{"a.js",
+                 "var lib = require('./lib');\n\nvar f = function f(v) { return v + 1; };\n\nmodule.exports = function (a) { return { f, n: f(lib.o(a)) }; };\n",
+                 "var lib = require('./lib');\n\nmodule.exports = function (a) { return { f: lib.f, n: lib.f(lib.o(a)) }; };\n"},
+                {"lib.js",
+                    "var o = function o(v) { return v; };\n\nmodule.exports = {\n    o: o\n};\n",
+                    "var o = function o(v) { return v; };\n\nvar f = function f(v) { return v + 1; };\n\nmodule.exports = {\n    o: o,\n    f: f\n};\n"}}},
         {"{\"operation\":\"move\",\"name\":\"f\",\"to\":\"lib/f.js\"}",
             "moved function f from a.js to lib/f.js",
             {{"a.js",

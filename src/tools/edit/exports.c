@@ -124,7 +124,16 @@ const char *const *tool__export_files(const char *language)
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
-/* Where the list has the name as an item by itself, no part of "a as b" or "a: b"; its quotes are of it. */
+/* Is text[from, to) "a: a", a name that is handed out by the same name? Then how long the name is; else 0. */
+static size_t read_pair(const char *text, size_t from, size_t to)
+{
+    size_t n = 0;
+    while (from + n < to && code_is_name_byte(text[from + n])) n++;
+    const size_t value = n ? behind(text, to, behind(text, to, from + n, ""), ":") : 0;
+    return value && to - value == n && !memcmp(text + value, text + from, n) ? n : 0;
+}
+
+/* Where the list has the name as an item by itself or as "a: a", no part of "a as b" or "a: b"; its quotes are of it. */
 static bool find_item(const char *text, const list *l, const char *name, size_t *ret_from, size_t *ret_to)
 {
     const size_t len = strlen(name);
@@ -135,8 +144,9 @@ static bool find_item(const char *text, const list *l, const char *name, size_t 
         while (from < to && tool__is_space(text[from])) from++;
         while (to > from && tool__is_space(text[to - 1])) to--;
         const size_t quote = l->is_quoted && to - from > 2 && strchr("\"'", text[from]) ? 1 : 0;
-        if (to - from == len + 2 * quote && quote == l->is_quoted &&
-            !memcmp(text + from + quote, name, len)) {
+        const bool is_whole =
+            to - from == len + 2 * quote && quote == l->is_quoted && !memcmp(text + from + quote, name, len);
+        if (is_whole || (read_pair(text, from, to) == len && !memcmp(text + from, name, len))) {
             *ret_from = from;
             *ret_to = to;
             return true;
@@ -180,6 +190,7 @@ static size_t put_item(
     } else {
         base_buf_puts(&out, ", ");
     }
+    if (read_pair(code, from, to)) base_buf_printf(&out, "%s: ", name);
     base_buf_add(&out, text->data + from, quote);
     base_buf_puts(&out, name);
     base_buf_add(&out, text->data + from, quote);
@@ -216,7 +227,7 @@ bool tool__export_name(
     return n_added > 0;
 }
 
-/* The last item of a list; false: it is empty, or its last item is more than a name. */
+/* The last item of a list; false: it is empty, or its last item is neither a name nor "a: a". */
 static bool find_last(const char *text, const list *l, size_t *ret_from, size_t *ret_to)
 {
     size_t to = l->to;
@@ -225,6 +236,11 @@ static bool find_last(const char *text, const list *l, size_t *ret_from, size_t 
     while (from > l->from && !tool__is_space(text[from - 1]) && text[from - 1] != ',') from--;
     size_t before = from;
     while (before > l->from && tool__is_space(text[before - 1])) before--;
+    if (before > l->from && text[before - 1] == ':') {
+        while (before > l->from && text[before - 1] != ',') before--;
+        for (from = before; from < to && tool__is_space(text[from]);) from++;
+        if (!read_pair(text, from, to)) return false;
+    }
     *ret_from = from;
     *ret_to = to;
     return to > from && (before == l->from || text[before - 1] == ',');

@@ -1,4 +1,4 @@
-/* What the parts of a move in JavaScript and TypeScript share: move_script.c over move_script_users.c over move_script_given.c over script.c. */
+/* What the parts of a move in JavaScript and TypeScript share: move_script.c over move_script_needs.c over move_script_users.c over move_script_given.c over script.c. */
 #ifndef KVIST_TOOLS_REFACTOR_MOVE_SCRIPT_H
 #define KVIST_TOOLS_REFACTOR_MOVE_SCRIPT_H
 
@@ -52,5 +52,14 @@ bool script__join_line(const mover *m, const refactor_file *f, const char *path,
     bool is_type, refactor_edits *edits);
 /* Finds who names the source. */
 bool script__find_users(mover *m);
+
+/* ---- move_script_needs.c ---- */
+
+/* "WHAT WHY. Nothing was changed.": false. */
+bool script__refuse(const mover *m, const char *what, const char *why);
+/* The new place imports what the source does, and takes from the source what stays there. false: *x->result says why it cannot. */
+bool script__add_needs(mover *m);
+/* Relative paths inside of what goes; false: it has what only the old place has. */
+bool script__change_inside(mover *m);
 
 #endif
