@@ -36,6 +36,8 @@ static const struct {
     {"split_words should return [] for an empty string", {"split_words(\"\")|[]"}},
     {"`clamp()` should return 0 for -1 and -2", {"clamp(-1)|0", "clamp(-2)|0"}},
     {"For an empty list, it should return None.", {"[]|None"}},
+    {"`say()` should return 'ok' for 0, 'no file' for -1 and -2, 'memory' for -3 and 'fault' for anything else.",
+        {"say(0)|'ok'", "say(-1)|'no file'", "say(-2)|'no file'", "say(-3)|'memory'"}},
     {"Add f.\n>>> f(3, 'a')\n6\n>>> f([1, 2])\n[2, 1]\n", {"f(3, 'a')|6", "f([1, 2])|[2, 1]"}},
     {"f(2) == 4 and f(3) -> 9, f(4) => 16", {"f(2)|4", "f(3)|9", "f(4)|16"}},
     {"f('ab')\xe2\x86\x92'AB'", {"f('ab')|'AB'"}},

@@ -343,9 +343,40 @@ static void test_refactor_signature__changes_what_is_assigned_to_exports(void **
     REFUSED(refused);
 }
 
+/* A default is written as those beside it are, and a function that nothing calls needs no value. */
+static void test_refactor_signature__writes_as_its_neighbours_do(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py", "def f(word: str) -> str:\n    return word\n\n\ndef g(word):\n    return f(word)\n");
+    tree_put(&t, "b.js", "function h(a) {\n    return a;\n}\n");
+    tree_put(&t, "c.c",
+        "typedef char *reader(char *s, int n);\nstatic char *next(char *s, int n)\n{\n    return s + n;\n}\n\n"
+        "int all(reader *r);\nint some(void)\n{\n    return all((reader *)next);\n}\n");
+    tree_open(&t);
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"by=\\\"_\\\"\"}", TOOL_OK));
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"g\",\"parameter\":\"by = 1\"}", TOOL_OK));
+    expect(&t, "a.py",
+        "def f(word: str, by: str = \"_\") -> str:\n    return word\n\n\ndef g(word, by=1):\n    return f(word)\n");
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"h\",\"parameter\":\"b='.'\"}", TOOL_OK));
+    expect(&t, "b.js", "function h(a, b = '.') {\n    return a;\n}\n");
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"next\",\"parameter\":\"int line\",\"value\":\"int line, char "
+        "*s\"}",
+        TOOL_OK));
+    expect(&t, "c.c",
+        "typedef char *reader(char *s, int n);\nstatic char *next(char *s, int n, int line)\n{\n    return s + "
+        "n;\n}\n\nint all(reader *r);\nint some(void)\n{\n    return all((reader *)next);\n}\n");
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refactor_signature__writes_as_its_neighbours_do),
         cmocka_unit_test(test_refactor_signature__changes_every_call),
         cmocka_unit_test(test_refactor_signature__a_value_may_declare_its_parameter_again),
         cmocka_unit_test(test_refactor_signature__an_order_keeps_what_each_parameter_gets),

@@ -429,9 +429,28 @@ static void test_rename_typed__rust_members_in_macros_and_general_impls(void **s
     tree_remove(&t);
 }
 
+/* "f = function f() {": the name inside is the same function's, and a call of itself too. */
+static void test_rename_typed__a_function_has_its_name_inside_too(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.js",
+        "var walk = function walk(v) { return v ? walk(v - 1) : 0; };\n"
+        "var other = function walk(v) { return walk(v); };\n"
+        "module.exports = { walk: walk, other: other };\n");
+    tree_open(&t);
+    renames(&t, "walk", "stroll", NULL);
+    expect(&t, "a.js",
+        "var stroll = function stroll(v) { return v ? stroll(v - 1) : 0; };\n"
+        "var other = function walk(v) { return walk(v); };\n"
+        "module.exports = { stroll: stroll, other: other };\n");
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rename_typed__a_function_has_its_name_inside_too),
         cmocka_unit_test(test_rename_typed__what_embeds_a_type_in_go_follows_it),
         cmocka_unit_test(test_rename_typed__go_java_and_javascript),
         cmocka_unit_test(test_rename_typed__java_tells_types_of_one_name_apart),

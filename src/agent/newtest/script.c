@@ -1,5 +1,5 @@
 /*
- * Tests of JavaScript: calls of "it" and "test", no definitions. Where the tree has a file of tests for each subject, a new
+ * Tests of JavaScript and TypeScript: calls of "it" and "test", no definitions. Where the tree has a file of tests for each subject, a new
  * one gets a file of its own beside them; else it stands behind the one that is nearest to it, in the same "describe".
  */
 #include <ctype.h>
@@ -21,7 +21,10 @@ enum { MAX_EXAMPLE = 2400 };
 
 bool agent__is_script(const char *path)
 {
-    return base_ends_with(path, ".js") || base_ends_with(path, ".mjs") || base_ends_with(path, ".cjs");
+    static const char *const endings[] = {".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) is |= base_ends_with(path, endings[i]);
+    return is;
 }
 
 /* --- a file of its own ----------------------------------------------------------------------------------- */

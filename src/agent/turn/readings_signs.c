@@ -156,13 +156,21 @@ static bool describes_member(const char *s)
     return false;
 }
 
+/* "should parse numbers", not " " and ", ", which are values. */
+static bool has_two_words(const char *s, agent_word w)
+{
+    agent_word first, second;
+    return agent__next_word(s, w.from, &first) && agent__next_word(s, first.to, &second) && second.to <= w.to &&
+           memchr(s + first.to, ' ', second.from - first.to);
+}
+
 /* "Rename the test 'should parse numbers'": a text with blanks in it is no name. */
 static bool quotes_text(const char *s)
 {
     agent_word held;
     for (size_t at = 0; s[at]; at++)
         if (agent__is_mark(s[at]) && (!at || s[at - 1] == ' ') && agent__read_marked(s, at, &held) &&
-            memchr(s + held.from, ' ', held.to - held.from))
+            has_two_words(s, held))
             return true;
     return false;
 }

@@ -468,21 +468,38 @@ static void add(finding *f, const char *left, size_t n, bool is_call, const want
         .raises = w->raises};
 }
 
-/* "W for an empty list", "W for 'a' and 'b'", "W when given -1": arguments of `name`, "" for the one that is written. */
-static const char *take_arguments(finding *f, const char *p, const char *name, size_t name_n, const wanted *w)
+/* What stands in front of an argument that follows what is wanted; behind it, or NULL. */
+static const char *take_giving(const char *p)
 {
     static const char *const before[] = {
         "for input", "for", "when given", "when called with", "when passed", "given", "on input"};
+    const char *end = NULL;
+    for (size_t i = 0; i < sizeof before / sizeof *before && !end; i++) end = take_words(p, before[i]);
+    return end;
+}
+
+/*
+ * "W for an empty list", "W for 'a' and 'b'", "W when given -1", "V for 0, W for 1": arguments of `name`, "" for the one that is
+ * written.
+ */
+static const char *take_arguments(finding *f, const char *p, const char *name, size_t name_n, const wanted *w)
+{
     static const char *const what[] = {"the", "an", "a", "input", "value", "string", "number", "argument"};
     const char *end = NULL, *literal, *behind = NULL;
-    p = skip_marks(p);
-    for (size_t i = 0; i < sizeof before / sizeof *before && !end; i++) end = take_words(p, before[i]);
+    end = take_giving(skip_marks(p));
     while (end) {
         base_buf left = {0};
         p = skip_any(end, what, sizeof what / sizeof *what);
         literal = NULL;
         end = take_empty(p, &literal);
         if (!end) end = take_operand(p, 0);
+        if (behind && end && take_giving(skip_marks(end))) { /* what is wanted for another */
+            wanted next = {0};
+            const char *value = take_value(p, &next),
+                       *more = value ? take_arguments(f, value, name, name_n, &next) : NULL;
+            free(next.text);
+            return more ? more : behind;
+        }
         if (!end || !ends_value(end)) break;
         if (name_n) base_buf_printf(&left, "%.*s(", (int)name_n, name);
         if (literal)

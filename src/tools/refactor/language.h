@@ -52,6 +52,7 @@ typedef struct refactor_language {
     bool has_semicolons;         /* a statement ends with one, or may */
     /* As a parameter of an integer, a float, a truth, a string declares it; NULL: by its name alone. */
     const char *types[4];
+    const char *hints[4]; /* the same where it may say its type and need not; NULL: it never does so */
 } refactor_language;
 
 /* The row of code_language's name; one that says nothing for others and for NULL. */

@@ -183,3 +183,32 @@ bool refactor__declare(const refactor_language *language, const char *name, cons
         ret, "%s%s", language->has_type_first ? type : name, language->has_type_first ? name : type);
     return true;
 }
+
+/* Does one of these parameters say its type where it need not: "word: str"? */
+static bool has_hint(const char *text, const refactor_list *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const char *item = text + l->items[i].from;
+        if (memchr(item, ':', strcspn(item, "=,)"))) return true;
+    }
+    return false;
+}
+
+void refactor__put_like(const refactor_language *language, const base_buf *text, const refactor_list *l,
+    const char *name, base_buf *declared)
+{
+    size_t n;
+    const char *value = refactor__default_of(declared->data, declared->len, &n);
+    const char *behind = declared->data + strlen(name);
+    if (!value || strncmp(declared->data, name, strlen(name)) != 0 || behind[strspn(behind, " ")] != '=')
+        return;
+    const literal kind = kind_of(value);
+    const bool is_typed =
+        *language->hints && kind >= LITERAL_INTEGER && kind <= LITERAL_STRING && has_hint(text->data, l);
+    base_buf out = {0};
+    base_buf_puts(&out, name);
+    if (is_typed) base_buf_puts(&out, language->hints[kind - LITERAL_INTEGER]);
+    base_buf_printf(&out, is_typed || language->family == REFACTOR_JS ? " = %s" : "=%s", value);
+    base_buf_free(declared);
+    *declared = out;
+}

@@ -266,6 +266,9 @@ size_t refactor__parameter_names(const refactor_language *language, const base_b
 bool refactor__is_literal(const char *s);
 /* A parameter's declaration from its bare name and the literal that callers give. false: it needs a type that is not known. */
 bool refactor__declare(const refactor_language *language, const char *name, const char *value, base_buf *ret);
+/* "name=VALUE" as those of the list are written: "name: str = VALUE" beside parameters that say their types. */
+void refactor__put_like(const refactor_language *language, const base_buf *text, const refactor_list *l,
+    const char *name, base_buf *declared);
 
 /* ---- arguments.c: what a call gives ---- */
 

@@ -532,10 +532,26 @@ static void find_macro_room(refactor_target *t)
     t->room_to = to;
 }
 
+/* JavaScript: "f = function f() {", "f: function f() {": the name inside of it is the same function's. */
+static bool is_name_inside(const refactor_target *t, const refactor_file *f, const code_use *u)
+{
+    static const char *const words[] = {"async", "function"};
+    if (f != t->in || f->language->family != REFACTOR_JS || u->binding == UINT32_MAX) return false;
+    const char *text = f->file.text.data, *p = text + t->name_from + strlen(t->name);
+    p += strspn(p, " \t");
+    if (!strchr("=:", *p++)) return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        p += strspn(p, " \t\r\n*");
+        if (!strncmp(p, words[i], strlen(words[i]))) p += strlen(words[i]);
+    }
+    const size_t n = strspn(p, " \t*");
+    return n > 0 && u->binding == (uint32_t)(p + n - text);
+}
+
 static refactor_decision decide(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
-    if (f == t->in && u->from == t->name_from) return sure;
+    if (f == t->in && (u->from == t->name_from || is_name_inside(t, f, u))) return sure;
     refactor_decision d = decide_any(x, f, u);
     if (t->is_member && f->language->family == REFACTOR_C && u->role == CODE_USE_MEMBER &&
         u->definition == UINT32_MAX)

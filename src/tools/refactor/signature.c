@@ -327,6 +327,14 @@ static const char *declares_again(const char *value, const char *parameter, cons
     return *at == ':' || (*at == '=' && at[1] != '=') ? value : NULL;
 }
 
+/* Does anything call it, itself included? */
+static bool is_called(const refactor *x)
+{
+    for (size_t i = 0; i < x->n_places; i++)
+        if (x->places[i].use->is_call && x->places[i].use->definition == UINT32_MAX) return true;
+    return false;
+}
+
 /*
  * What callers give, and how the parameter is declared (heap, base_buf_free). false: it is said what is wrong. A value that declares
  * it again with a default is the declaration.
@@ -336,6 +344,8 @@ static bool read_value(refactor *x, const refactor_request *q, change *c, base_b
     const char *again = q->value ? declares_again(q->value, q->parameter, c->name) : NULL;
     size_t n_default;
     base_buf_puts(ret_declared, q->parameter);
+    if (!is_called(x) && !refactor__default_of(q->value ? q->value : "", strlen(q->value ? q->value : ""), &n_default))
+        return true; /* whatever the value is */
     if (!again) {
         c->value = q->value ? base_xstrdup(q->value) : NULL;
         return true;
@@ -393,7 +403,7 @@ static bool read_added(refactor *x, const refactor_request *q, const refactor_li
     if (value && !language->has_defaults) c->declared.len = strcspn(c->declared.data, "=");
     while (c->declared.len && c->declared.data[c->declared.len - 1] == ' ') c->declared.len--;
     c->declared.data[c->declared.len] = '\0';
-    if (!c->value && !value) {
+    if (!c->value && !value && is_called(x)) {
         tool__say(x->result, TOOL_FAILED,
             "signature needs \"value\" as well: what the callers give for %s. Nothing was changed.\n",
             c->name);
@@ -408,6 +418,8 @@ static bool read_added(refactor *x, const refactor_request *q, const refactor_li
             return false;
         }
     }
+    refactor__put_like(language, text, l, c->name, &c->declared);
+    value = refactor__default_of(c->declared.data, c->declared.len, &n_default);
     /* Behind the others, but in front of those that take all that is left, and of defaults where it has none. */
     const bool is_python = language->family == REFACTOR_PYTHON;
     c->at = q->at > 0 && (size_t)q->at <= c->n ? (size_t)q->at - 1 : c->n;
