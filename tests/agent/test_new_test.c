@@ -324,6 +324,28 @@ static void test_new_test__of_c_goes_into_the_tests_without_the_prefix(void **st
     free_host(&h);
 }
 
+/* A file of tests that has the subject's own name is the one, however both are written. */
+static void test_new_test__goes_into_the_file_of_its_subject_s_name(void **state)
+{
+    NEEDS_GRAMMAR;
+    make_folder("src");
+    put_file("src/index.c", "int list_at(int i) {\n  return i;\n}\n\nint list_len(void) {\n  return 0;\n}\n");
+    put_file("src/test_all.c",
+        "#include <assert.h>\n\nstatic void test_list_at(void) {\n  assert(list_at(1) == 1);\n}\n");
+    put_file("src/test_list-len.c",
+        "#include <assert.h>\n\nstatic void test_none(void) {\n  assert(list_at(0) == 0);\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(
+        &h, "answer <<X\n  assert(list_len() == 0);\n}\n```\nX\n" ADDED ADDED, AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Write a test for list_len.");
+    char *tests = get_file("src/test_list-len.c");
+    if (!strstr(tests, "  assert(list_len() == 0);\n}\n")) fail_msg("%s\n%s", tests, h.json.data);
+    free(tests);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* A new file of tests is in its subject's language, unless the tree tests that in another one. */
 static void test_new_test__is_in_its_subject_s_language(void **state)
 {
@@ -694,6 +716,7 @@ int main(int argc, char **argv)
         TEST_CASE(test_new_test__of_c_is_a_further_call_where_tests_are_calls),
         TEST_CASE(test_new_test__of_a_member_that_is_called_like_an_operation),
         TEST_CASE(test_new_test__of_c_runs_with_the_others),
+        TEST_CASE(test_new_test__goes_into_the_file_of_its_subject_s_name),
         TEST_CASE(test_new_test__of_c_makes_what_its_subject_is_given),
         TEST_CASE(test_new_test__of_go_makes_what_its_subject_is_given),
         TEST_CASE(test_new_test__of_c_goes_into_the_tests_without_the_prefix),

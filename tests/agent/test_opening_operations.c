@@ -49,6 +49,23 @@ static void test_opening_operations__an_operation_is_opened_by_other_words(void 
     }
 }
 
+/* What only calls another function gives its callers that call, with what it gives it. */
+static void test_opening_operations__what_only_calls_another_is_inlined(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("a.c",
+        "int all(int from, int to)\n{\n    return to - from;\n}\n\n/* From the start. */\nint some(int to)\n{\n"
+        "    return all(0, to);\n}\n\nint three(void)\n{\n    return some(3);\n}\n");
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "opens 1\nanswer }}</tools>\nanswer Done.\n", AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Delete some, call all instead."), 0);
+    assert_file("a.c",
+        "int all(int from, int to)\n{\n    return to - from;\n}\n\nint three(void)\n{\n    return all(0, 3);\n}\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* What is only told the model names, among the tree's names. */
 static void test_opening_operations__what_is_told_is_renamed(void **state)
 {
@@ -314,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_opening_operations__an_operation_is_done_for_each_of_a_list),
         TEST_CASE(test_opening_operations__an_operation_is_opened_by_other_words),
+        TEST_CASE(test_opening_operations__what_only_calls_another_is_inlined),
         TEST_CASE(test_opening_operations__a_group_is_deleted),
         TEST_CASE(test_opening_operations__operations_are_read_whole),
         TEST_CASE(test_opening_operations__what_is_told_is_renamed),

@@ -267,9 +267,36 @@ static void test_refactor_delete__takes_its_line_of_a_list(void **state)
     tree_remove(&t);
 }
 
+/* What stands instead is one value, its export goes, and so does a comment whose lines have no star. */
+static void test_refactor_delete__puts_one_value_instead(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.h", "int one(int n);\n\n/* Counts on,\n   and no further. */\nint next(int n);\n");
+    tree_put(&t, "a.c",
+        "#include \"a.h\"\n\nint one(int n)\n{\n    return n;\n}\n\nint next(int n)\n{\n    return n + 1;\n}\n\n"
+        "int two(int side)\n{\n    int x = next(side);\n    return 2 * next(side) + one(next(x));\n}\n");
+    tree_put(&t, "u.js",
+        "var isBuffer = function isBuffer(obj) {\n    return obj ? isBuffer(null) : false;\n};\n\n"
+        "module.exports = {\n    a: 1,\n    isBuffer: isBuffer,\n    z: 2\n};\n");
+    tree_put(&t, "m.js", "var u = require('./u');\nconsole.log(u.isBuffer(3), u.a);\n");
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"next\",\"to\":\"n + 1\"}", TOOL_OK));
+    expect(&t, "a.h", "int one(int n);\n");
+    expect(&t, "a.c",
+        "#include \"a.h\"\n\nint one(int n)\n{\n    return n;\n}\n\n"
+        "int two(int side)\n{\n    int x = side + 1;\n    return 2 * (side + 1) + one(x + 1);\n}\n");
+    free(refactor_with(
+        &t, "{\"operation\":\"delete\",\"name\":\"isBuffer\",\"to\":\"Buffer.isBuffer(obj)\"}", TOOL_OK));
+    expect(&t, "u.js", "module.exports = {\n    a: 1,\n    z: 2\n};\n");
+    expect(&t, "m.js", "var u = require('./u');\nconsole.log(Buffer.isBuffer(3), u.a);\n");
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refactor_delete__puts_one_value_instead),
         cmocka_unit_test(test_refactor_delete__lists_callers_or_replaces_them),
         cmocka_unit_test(test_refactor_delete__takes_its_tests),
         cmocka_unit_test(test_refactor_delete__takes_marked_tests),

@@ -356,12 +356,10 @@ static void test_refactor_signature__writes_as_its_neighbours_do(void **state)
     tree_open(&t);
     free(refactor_with(
         &t, "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"by=\\\"_\\\"\"}", TOOL_OK));
-    free(refactor_with(
-        &t, "{\"operation\":\"signature\",\"name\":\"g\",\"parameter\":\"by = 1\"}", TOOL_OK));
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"g\",\"parameter\":\"by = 1\"}", TOOL_OK));
     expect(&t, "a.py",
         "def f(word: str, by: str = \"_\") -> str:\n    return word\n\n\ndef g(word, by=1):\n    return f(word)\n");
-    free(refactor_with(
-        &t, "{\"operation\":\"signature\",\"name\":\"h\",\"parameter\":\"b='.'\"}", TOOL_OK));
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"h\",\"parameter\":\"b='.'\"}", TOOL_OK));
     expect(&t, "b.js", "function h(a, b = '.') {\n    return a;\n}\n");
     free(refactor_with(&t,
         "{\"operation\":\"signature\",\"name\":\"next\",\"parameter\":\"int line\",\"value\":\"int line, char "

@@ -1,4 +1,5 @@
 /* Where the tests of a definition stand (contract: newtest.h). */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -49,6 +50,54 @@ static const code_caller *find_calling_test(
     return best;
 }
 
+/* Letters and digits alone, small ones, without what marks a test: "parsestrict" of parse-strict.test.ts and of parseStrict. */
+static void put_plain_name(const char *name, base_buf *out)
+{
+    static const char *const marks[] = {"tests", "test", "spec"};
+    for (; *name && *name != '.'; name++)
+        if (isalnum((unsigned char)*name)) base_buf_putc(out, (char)tolower((unsigned char)*name));
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        const size_t n = strlen(marks[i]);
+        if (out->len > n && !memcmp(out->data, marks[i], n)) {
+            memmove(out->data, out->data + n, out->len - n + 1);
+            out->len -= n;
+        } else if (out->len > n && !memcmp(out->data + out->len - n, marks[i], n)) {
+            out->len -= n;
+            out->data[out->len] = '\0';
+        }
+    }
+}
+
+char *agent__test_file_named(const agent *a, const char *name, const char *subject_path)
+{
+    char **paths = code_index_paths(tool_workspace_index(a->workspace)), *found = NULL;
+    base_buf wanted = {0};
+    put_plain_name(name, &wanted);
+    for (size_t i = 0; paths && paths[i] && wanted.len && !found; i++) {
+        base_buf own = {0};
+        if (!agent__is_test_file(paths[i]) || !base_path_same_ending(paths[i], subject_path)) continue;
+        put_plain_name(base_path_name(paths[i]), &own);
+        if (own.len == wanted.len && !memcmp(own.data, wanted.data, own.len)) found = base_xstrdup(paths[i]);
+        base_buf_free(&own);
+    }
+    code_index_paths_free(paths);
+    base_buf_free(&wanted);
+    return found;
+}
+
+/* The file of tests that has the name of the subject's type. */
+static char *file_of_type(const agent *a, const char *subject, const char *subject_path)
+{
+    code_place *places = NULL;
+    char *path = NULL;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), subject, &places);
+    for (uint32_t i = 0; i < n && !path; i++)
+        if (!strcmp(places[i].path, subject_path) && *places[i].parent)
+            path = agent__test_file_named(a, places[i].parent, subject_path);
+    code_places_free(places, n);
+    return path;
+}
+
 char *agent__find_test_file(
     const agent *a, const char *request, const char *subject, const char *subject_path, char **ret_example)
 {
@@ -69,6 +118,7 @@ char *agent__find_test_file(
         free(given);
         p += n;
     }
+    if (!path) path = agent__test_file_named(a, subject, subject_path);
     char *own = path ? NULL : agent__test_file_of(a, subject_path);
     const code_caller *caller = NULL;
     code_caller *callers = NULL;
@@ -83,6 +133,7 @@ char *agent__find_test_file(
         own = NULL;
     }
     free(own);
+    if (!path) path = file_of_type(a, subject, subject_path);
     if (!path) path = likest_test_file(a, request, subject_path);
     if (!path) path = agent__calling_test_of(a, subject_path);
     /* Rust's tests stand in the file itself. */

@@ -28,11 +28,14 @@ int agent__open_further(agent *a, bool further, agent_opening *opening, base_err
 /* --- file.c --- */
 /*
  * The file of tests that a new test of the subject belongs to: the one that the request names; the one that is named after the
- * subject's file; one that calls it; the one whose text fits the request best. NULL: the tree has none. *ret_example: the test in it
+ * subject; after its file; one that calls it; one that is named after its type; the one whose text fits the request best. NULL: the tree has none. *ret_example: the test in it
  * that calls the subject; untouched where none does. Both heap.
  */
 char *agent__find_test_file(
     const agent *a, const char *request, const char *subject, const char *subject_path, char **ret_example);
+
+/* "parse-strict.test.ts" of parseStrict, in the language of subject_path: the file of tests of that name (heap); NULL: none. */
+char *agent__test_file_named(const agent *a, const char *name, const char *subject_path);
 
 /* --- assertion.c --- */
 /*
@@ -53,7 +56,7 @@ int agent__append_subject(agent *a, const char *subject, const char *request, ba
 char *agent__find_subject(const agent *a, const char *request, char **ret_path);
 
 /* --- script.c --- */
-bool agent__is_script(const char *path); /* JavaScript's, by its ending */
+bool agent__is_script(const char *path); /* JavaScript's or TypeScript's, by its ending */
 /*
  * The nearest test of a file of JavaScript (its text) is shown, and asked.new_test is where the new one stands: behind it,
  * or in a file of its own where the tree has one for each subject. Nothing is shown where the file has none.

@@ -341,8 +341,11 @@ static int append_beside(
 int agent__append_script_test(
     agent *a, const char *path, const base_buf *text, const char *subject, const char *request, base_err *err)
 {
-    const int rc = append_own_file(a, path, text, subject, request, err);
-    if (rc || a->asked.new_test.path || strstr(base_path_name(path), ".test.")) return rc;
+    char *named = agent__test_file_named(a, subject, path);
+    const bool is_its_own = named && !strcmp(named, path); /* the subject has a file already */
+    free(named);
+    const int rc = is_its_own ? 0 : append_own_file(a, path, text, subject, request, err);
+    if (rc || a->asked.new_test.path || (!is_its_own && strstr(base_path_name(path), ".test."))) return rc;
     return append_beside(a, path, text, subject, request, err);
 }
 

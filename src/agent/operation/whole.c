@@ -66,6 +66,64 @@ static bool open_inline(const agent *a, const char *request, base_buf *json)
     return true;
 }
 
+/* Behind the bracket that closes the one at `at`, brackets in strings counted too; NULL: none does. */
+static const char *behind_bracket(const char *at)
+{
+    int depth = 0;
+    for (; *at; at++) {
+        depth += (*at == '(') - (*at == ')');
+        if (!depth) return at + 1;
+    }
+    return NULL;
+}
+
+/* Is all that the function does to return a call of the other? */
+static bool only_calls(const agent *a, const agent_function *f, const char *other)
+{
+    base_buf text = {0};
+    bool is = false;
+    if (tool_workspace_read(a->workspace, f->path, MAX_FILE, &text, NULL) || !text.len) return false;
+    code_file *file = code_parse(tool_workspace_grammars(a->workspace), f->path, text.data, text.len);
+    for (uint32_t i = 0; i < file->n_definitions && !is; i++) {
+        static const char between[] = " \t\r\n{:";
+        const code_definition *d = &file->definitions[i];
+        const size_t n = strlen(other);
+        if (strcmp(d->name, code_last_name(f->name)) != 0 || d->body_to <= d->body_from) continue;
+        char *body = code_blank_comments(file->language, text.data + d->body_from, d->body_to - d->body_from);
+        const char *at = body + strspn(body, between);
+        at += strncmp(at, "return", 6) ? strlen(at) : 6 + strspn(at + 6, between);
+        const char *end = !strncmp(at, other, n) && at[n] == '(' ? behind_bracket(at + n) : NULL;
+        is = end && end[strspn(end, " \t\r\n;}")] == '\0';
+        free(body);
+    }
+    code_file_free(file);
+    base_buf_free(&text);
+    return is;
+}
+
+/* "Delete f, call g instead", where f only returns a call of g: that call stands where f was called. */
+static bool open_delegation(const agent *a, const char *request, base_buf *json)
+{
+    static const char *const going[] = {"delete", "remove", "drop", NULL};
+    agent_instead_words instead;
+    agent_word w = {0};
+    char *name = NULL;
+    bool is_verb = false;
+    if (!agent_read_instead_words(request, &instead)) return false;
+    while (!is_verb && agent__next_word(request, w.to, &w)) is_verb = agent__is_any_word(request, w, going);
+    for (int n = 0; is_verb && !name && n < 4 && agent__next_word(request, w.to, &w); n++)
+        name = function_at(a, request, w);
+    agent_function f = {0};
+    const bool is_one = name && !instead.call && !instead.with && strcmp(name, instead.name) != 0 &&
+                        agent__look_up_function(a, name, &f) &&
+                        only_calls(a, &f, code_last_name(instead.name));
+    if (is_one) agent__begin_refactor(json, "inline", name);
+    agent__function_free(&f);
+    agent_instead_words_free(&instead);
+    free(name);
+    return is_one;
+}
+
 /* ---- a group that moves ---- */
 
 /* A word of the group's description in singular: "errors" and "error". */
@@ -294,7 +352,7 @@ bool agent__open_whole(const agent *a, const char *request, base_buf *json)
     if (n && request[n - 1] == '?' && agent__first_word(request) == request + strspn(request, " \t\n"))
         return false;
     return agent__open_keyword_only(a, request, json) || open_inline(a, request, json) ||
-           open_group(a, request, json);
+           open_delegation(a, request, json) || open_group(a, request, json);
 }
 
 bool agent__open_moved_together(agent *a, const char *request, base_buf *json)

@@ -160,8 +160,8 @@ static bool describes_member(const char *s)
 static bool has_two_words(const char *s, agent_word w)
 {
     agent_word first, second;
-    return agent__next_word(s, w.from, &first) && agent__next_word(s, first.to, &second) && second.to <= w.to &&
-           memchr(s + first.to, ' ', second.from - first.to);
+    return agent__next_word(s, w.from, &first) && agent__next_word(s, first.to, &second) &&
+           second.to <= w.to && memchr(s + first.to, ' ', second.from - first.to);
 }
 
 /* "Rename the test 'should parse numbers'": a text with blanks in it is no name. */

@@ -151,8 +151,7 @@ static bool replace_call(const refactor *x, const refactor_place *p, const refac
     bool is_good =
         is_nothing ? refactor__statement_extent(text, &from, &to) : put_call(x, p, instead, from, &call, &s);
     if (is_good && instead->lead) is_good = put_lead(x, p, instead, call_from, &call, line, &lead);
-    if (is_good && instead->is_value && !refactor__is_one_piece(s.data, s.len) &&
-        !stands_apart(text, from, to)) {
+    if (is_good && s.len && !refactor__is_one_piece(s.data, s.len) && !stands_apart(text, from, to)) {
         base_buf bracketed = {0};
         base_buf_printf(&bracketed, "(%s)", s.data);
         base_buf_free(&s);
@@ -263,6 +262,28 @@ static bool remove_import(const refactor *x, const refactor_place *p, refactor_e
     return true;
 }
 
+/* "name: name" of a list that is exported, at its key or at its value: bytes [*from, *to). */
+static bool is_exported_pair(const refactor *x, const refactor_place *p, uint32_t *from, uint32_t *to)
+{
+    const base_buf *text = &x->files[p->file].file.text;
+    const size_t n = strlen(x->name);
+    if (x->files[p->file].language->family != REFACTOR_JS) return false;
+    for (size_t i = 0; i < x->n_places; i++) {
+        const refactor_place *key = &x->places[i];
+        const uint32_t at = key->use->from;
+        if (key->file != p->file || key->use->role != CODE_USE_KEY || !key->use->is_exported) continue;
+        const char *value = text->data + at + n;
+        value += strspn(value, " ");
+        if (*value++ != ':') continue;
+        value += strspn(value, " ");
+        if (strncmp(value, x->name, n) != 0 || !strchr(",} \r\n", value[n])) continue;
+        *from = at;
+        *to = (uint32_t)(value + n - text->data);
+        if (p->use->from == at || p->use->from + n == *to) return true;
+    }
+    return false;
+}
+
 static void list_use(const refactor *x, const refactor_place *p, size_t n, base_buf *out)
 {
     const refactor_file *f = &x->files[p->file];
@@ -362,10 +383,17 @@ static void delete_place(deletion *d, const refactor_place *p)
     refactor *x = d->x;
     refactor_edits *edits = &d->edits[p->file];
     const bool is_listed = p->use->import != UINT32_MAX || p->use->is_exported;
+    uint32_t from, to;
     if (p->verdict == REFACTOR_UNSURE) {
         list_use(x, p, d->n_left++, &d->left);
     } else if (is_definition(x, p)) {
         remove_definition(x, p, edits);
+    } else if (is_exported_pair(x, p, &from, &to) && !d->alias) {
+        const bool is_key = p->use->from == from;
+        if (is_key && refactor__item_extent(&x->files[p->file].file.text, &from, &to))
+            refactor__edit(edits, from, to, "");
+        else if (is_key)
+            list_use(x, p, d->n_left++, &d->left);
     } else if (is_inside(x, p) ||
                (is_listed && (replace_import(x, p, d->next, edits) || remove_import(x, p, edits)))) {
         return;
@@ -477,7 +505,6 @@ bool refactor__delete_inlined(
     deletion d = {.x = x, .to = value ? value : "nothing", .done_in = SIZE_MAX, .is_inlined = true};
     d.edits = base_xcalloc(x->n_files + 1, sizeof *d.edits);
     refactor__read_instead(x, d.to, &d.instead);
-    d.instead.is_value = value != NULL;
     d.instead.lead = lead;
     return delete_places(&d, ret, headline);
 }

@@ -24,6 +24,23 @@ static bool is_comment_line(const char *text, size_t from, size_t to)
     return false;
 }
 
+/* The line where a comment opens whose last line is [line, end); SIZE_MAX: that line ends none, or code stands beside it. */
+static size_t comment_opens(const char *text, size_t line, size_t end)
+{
+    enum { MOST = 60 };
+    while (end > line && tool__is_space(text[end - 1])) end--;
+    if (end - line < 2 || memcmp(text + end - 2, "*/", 2) != 0) return SIZE_MAX;
+    for (int i = 0; i < MOST; i++) {
+        const char *open = memmem(text + line, end - line, "/*", 2);
+        if (open) return tool__is_blank(text, line, (size_t)(open - text)) ? line : SIZE_MAX;
+        if (line == 0) return SIZE_MAX;
+        end = line - 1;
+        line = tool__line_begin(text, end);
+        if (memmem(text + line, end - line, "*/", 2)) return SIZE_MAX;
+    }
+    return SIZE_MAX;
+}
+
 static bool is_line_comment(const char *text, size_t from, size_t to)
 {
     return from < to && (text[from] == '#' || (to - from > 1 && !memcmp(text + from, "//", 2)));
@@ -46,8 +63,9 @@ void refactor__definition_extent(
     /* The comment right above it. */
     while (is_whole && a > 0) {
         const size_t line = tool__line_begin(s, a - 1);
-        if (!is_comment_line(s, line, a - 1)) break;
-        a = line;
+        const size_t open = is_comment_line(s, line, a - 1) ? line : comment_opens(s, line, a - 1);
+        if (open == SIZE_MAX) break;
+        a = open;
     }
     *ret_from = (uint32_t)a;
     *ret_to = (uint32_t)b;

@@ -303,9 +303,7 @@ typedef struct refactor_instead {
     char *defaults[REFACTOR_MAX_ITEMS]; /* literals; NULL: none */
     size_t n;
     bool has_keywords; /* f(name=1) */
-    bool
-        is_value; /* `to` is an expression: in parentheses where what stands beside a call would tear it apart */
-    const char *lead; /* statements that stand in front of a call's own; NULL: none */
+    const char *lead;  /* statements that stand in front of a call's own; NULL: none */
 } refactor_instead;
 /* Places have to be resolved. refactor__instead_free. */
 void refactor__read_instead(const refactor *x, const char *to, refactor_instead *ret);

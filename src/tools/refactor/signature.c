@@ -344,7 +344,8 @@ static bool read_value(refactor *x, const refactor_request *q, change *c, base_b
     const char *again = q->value ? declares_again(q->value, q->parameter, c->name) : NULL;
     size_t n_default;
     base_buf_puts(ret_declared, q->parameter);
-    if (!is_called(x) && !refactor__default_of(q->value ? q->value : "", strlen(q->value ? q->value : ""), &n_default))
+    if (!is_called(x) &&
+        !refactor__default_of(q->value ? q->value : "", strlen(q->value ? q->value : ""), &n_default))
         return true; /* whatever the value is */
     if (!again) {
         c->value = q->value ? base_xstrdup(q->value) : NULL;
