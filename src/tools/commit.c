@@ -17,6 +17,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/show.h"
 #include "base/utf8.h"
 #include "tools/guard/git_since.h"
 #include "tools/tree/git_bound.h"
@@ -29,6 +30,7 @@ void tool_staged_free(tool_staged *s)
 {
     tool_patches_free(&s->patches);
     base_buf_free(&s->style);
+    free(s->prepared);
     tool__git_since_free(s->told);
     *s = (tool_staged){0};
 }
@@ -56,6 +58,13 @@ static int open_index(tool_workspace *w, git_index **ret, base_err *err)
 
 /* ---- the identity of what is staged ---- */
 
+static int put_merged(const git_oid *id, void *user)
+{
+    char hex[GIT_OID_HEXSZ + 1];
+    base_buf_printf(user, "merged %s\n", git_oid_tostr(hex, sizeof hex, id));
+    return 0;
+}
+
 static void put_id(tool_workspace *w, git_index *index, char ret[65])
 {
     base_buf all = {0};
@@ -63,6 +72,7 @@ static void put_id(tool_workspace *w, git_index *index, char ret[65])
     char hex[GIT_OID_HEXSZ + 1];
     git_reference_name_to_id(&head, w->repo, "HEAD"); /* no commit yet: zeros */
     base_buf_printf(&all, "%s\n", git_oid_tostr(hex, sizeof hex, &head));
+    git_repository_mergehead_foreach(w->repo, put_merged, &all);
     for (size_t i = 0, n = git_index_entrycount(index); i < n; i++) {
         const git_index_entry *e = git_index_get_byindex(index, i);
         base_buf_printf(&all, "%o %s %d %s", (unsigned)e->mode, git_oid_tostr(hex, sizeof hex, &e->id),
@@ -178,6 +188,53 @@ static void put_style(tool_workspace *w, size_t most, base_buf *out)
     base_buf_free(&text);
 }
 
+/* ---- the middle of a merge ---- */
+
+/* git commits nothing while a file has two sides; it would say so behind a draft that took a while. */
+static int check_conflicts(git_index *index, base_err *err)
+{
+    enum { MAX_NAMED = 5 };
+    git_index_conflict_iterator *all = NULL;
+    const git_index_entry *base, *ours, *theirs;
+    base_buf names = {0};
+    uint32_t n = 0;
+    if (!git_index_has_conflicts(index) || git_index_conflict_iterator_new(&all, index)) return BASE_OK;
+    while (!git_index_conflict_next(&base, &ours, &theirs, all)) {
+        const git_index_entry *e = ours ? ours : theirs ? theirs : base;
+        if (n++ >= MAX_NAMED) continue;
+        base_buf_puts(&names, n > 1 ? ", " : "");
+        base_show(&names, e->path, strnlen(e->path, 60), BASE_SHOW_UTF8);
+    }
+    git_index_conflict_iterator_free(all);
+    if (n > MAX_NAMED) base_buf_printf(&names, " and %u more", n - MAX_NAMED);
+    const int rc =
+        !n ? BASE_OK
+           : base_fail(err, BASE_E_STATE,
+                 "%u file%s in conflict: %s. `git add` takes a file as it stands, once it is put right", n,
+                 n == 1 ? " is" : "s are", names.data);
+    base_buf_free(&names);
+    return rc;
+}
+
+/* What git has worded for a merge, a pick or a revert, without its comments. The caller frees; NULL: nothing. */
+static char *prepared_message(tool_workspace *w)
+{
+    git_buf raw = {0};
+    base_buf text = {0}, shown = {0};
+    if (git_repository_message(&raw, w->repo)) return NULL;
+    for (const char *line = raw.ptr; *line;) {
+        const size_t n = strcspn(line, "\n");
+        if (*line != '#') base_buf_printf(&text, "%.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+    git_buf_dispose(&raw);
+    const size_t n = text.len ? without_end(text.data) : 0;
+    if (n) base_utf8_sanitise(&shown, text.data, n, true);
+    if (n) base_buf_putc(&shown, '\n');
+    base_buf_free(&text);
+    return shown.len ? base_buf_take(&shown) : NULL;
+}
+
 int tool_commit_look(tool_workspace *w, size_t style_bytes, tool_staged *ret, base_err *err)
 {
     git_index *index;
@@ -185,9 +242,13 @@ int tool_commit_look(tool_workspace *w, size_t style_bytes, tool_staged *ret, ba
     int rc = open_index(w, &index, err);
     if (rc) return rc;
     put_id(w, index, ret->id);
-    rc = put_staged(w, index, ret, err);
+    rc = check_conflicts(index, err);
+    if (!rc) rc = put_staged(w, index, ret, err);
     git_index_free(index);
-    if (!rc && !ret->patches.n)
+    if (!rc && git_repository_state(w->repo) != GIT_REPOSITORY_STATE_NONE)
+        ret->prepared = prepared_message(w);
+    const bool is_merge = git_repository_state(w->repo) == GIT_REPOSITORY_STATE_MERGE;
+    if (!rc && !ret->patches.n && !is_merge)
         rc = base_fail(err, BASE_E_STATE,
             "nothing is staged: `git add FILE` (or `git add -p` "
             "for parts of files) chooses what the commit holds");

@@ -13,8 +13,9 @@
 
 typedef struct tool_staged {
     tool_patches patches; /* from HEAD to the index */
-    base_buf style;       /* the last messages: all subjects first, then what of the bodies has room */
-    char id[65];          /* of what would be committed: tool_commit_id */
+    char *prepared; /* git's own message for a merge, a pick or a revert that is under way; NULL: none */
+    base_buf style; /* the last messages: all subjects first, then what of the bodies has room */
+    char id[65];    /* of what would be committed: tool_commit_id */
     /* what git runs and obeys as it was when tool_commit_list_changed told of it */
     struct tool_git_since *told;
 } tool_staged;
@@ -22,11 +23,11 @@ void tool_staged_free(tool_staged *s);
 
 /*
  * style_bytes: room for the last messages. BASE_E_STATE with a sentence that says what to do: no repository, no files
- * of its own (bare), nothing staged.
+ * of its own (bare), nothing staged (which a merge need not have), files in conflict.
  */
 int tool_commit_look(tool_workspace *w, size_t style_bytes, tool_staged *ret, base_err *err);
 
-/* sha256 over HEAD's id and every entry of the index as it is on disk now: equal when the same would be committed. */
+/* sha256 over HEAD's id, those that it is merged with, and every entry of the index as it is on disk now: equal when the same would be committed. */
 int tool_commit_id(tool_workspace *w, char ret[65], base_err *err);
 
 /*

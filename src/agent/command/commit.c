@@ -389,7 +389,12 @@ int agent__git_commit(agent *a, base_err *err)
         tool_workspace_refresh(a->workspace, NULL, a->cancel, NULL);
     int rc = tool_commit_look(a->workspace, agent__room_bytes(a) / 4, &staged, err);
     if (rc) return rc;
-    rc = draft(a, &staged, &message, err);
+    if (staged.prepared) {
+        agent__notice(a, "git has worded this commit itself: that is the draft");
+        base_buf_puts(&message, staged.prepared);
+    } else {
+        rc = draft(a, &staged, &message, err);
+    }
     if (!rc) tell_draft(a, &message);
     if (!rc && !a->host.approve) {
         tell_result(
