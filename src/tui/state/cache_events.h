@@ -4,8 +4,6 @@
 
 #include "tui/state/state.h"
 
-typedef void tui_apply_fn(tui_state *s, const agent_event *e, int64_t now);
-
 tui_apply_fn tui_on_mask, tui_on_plan, tui_on_visits, tui_on_scores, tui_on_sections, tui_on_request,
     tui_on_ledger;
 

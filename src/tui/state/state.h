@@ -172,4 +172,7 @@ const char *tui_state_unit(const tui_state *s);
 const char *tui_state_evicted(const tui_state *s);
 const tui_item *tui_state_last_answer(const tui_state *s);
 
+/* What an event changes: a row of state.c's table each. now: milliseconds, as of tui_state_apply. */
+typedef void tui_apply_fn(tui_state *s, const agent_event *e, int64_t now);
+
 #endif
