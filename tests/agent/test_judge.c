@@ -658,6 +658,31 @@ static void test_judge__the_tests_that_were_changed_run_too(void **state)
     free_host(&h);
 }
 
+/* A linter says nothing of what code does: where pytest judges another file of the turn, the last line names pytest. */
+static void test_judge__tests_of_another_file_go_before_a_linter(void **state)
+{
+    put_file("calc.py", "def add(a, b):\n    return a + b\n");
+    put_file("test_calc.py", "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n");
+    put_file("alone.py", "def alone(x):\n    return x\n");
+    put_file("ruff.toml", "line-length = 100\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer Nothing.\n", AGENT_MODE_ALL, NULL, false);
+    agent *a = agent_session_agent(s);
+    agent__changed(a, "alone.py");
+    agent__find_judge(a, "alone.py");
+    assert_string_equal(a->test.command, "ruff check -q alone.py");
+    assert_non_null(a->test.words);
+    agent__changed(a, "calc.py");
+    agent__find_judge(a, "alone.py");
+    assert_string_equal(strstr(a->test.command, "--tb=short "), "--tb=short test_calc.py");
+    assert_null(a->test.words);
+    assert_true(agent__find_next_judge(a, "alone.py")); /* where pytest cannot judge, the linter does */
+    assert_string_equal(a->test.command, "ruff check -q alone.py");
+    assert_non_null(a->test.words);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -682,6 +707,7 @@ int main(void)
         TEST_CASE(test_judge__a_linter_that_is_configured_and_missing_is_told),
         TEST_CASE(test_judge__the_test_of_the_definition_is_chosen),
         TEST_CASE(test_judge__the_tests_that_were_changed_run_too),
+        TEST_CASE(test_judge__tests_of_another_file_go_before_a_linter),
         TEST_CASE(test_judge__asks_as_the_mode_says),
         TEST_CASE(test_judge__the_old_text_is_no_candidate),
         TEST_CASE(test_judge__what_is_as_before_is_told_as_nothing),

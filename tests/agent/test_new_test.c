@@ -681,6 +681,7 @@ static void test_new_test__what_the_request_expects_stays(void **state)
     assert_true(told(&h, "'ab' == 'AB'"));
     assert_false(told(&h, "where the code gives"));
     assert_false(told(&h, "It expects what the code gives now"));
+    assert_true(told(&h, "The new test stays in test_text.py: /undo takes it back."));
     free_host(&h);
 }
 

@@ -561,10 +561,31 @@ static void test_outcome__a_test_leaves_the_code_alone(void **state)
     free_host(&h);
 }
 
+/* What was renamed in this turn is no library's function, though a document still names it. */
+static void test_outcome__a_name_that_went_is_not_defined_elsewhere(void **state)
+{
+    static const char answer[] = "It calls gone() on it.";
+    put_file("use.c", "int use(void)\n{\n    return gone(1);\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer Nothing.\n", AGENT_MODE_ALL, NULL, false);
+    agent *a = agent_session_agent(s);
+    tool_workspace_refresh(a->workspace, NULL, a->cancel, NULL);
+    agent__tell_places(a, answer, strlen(answer));
+    assert_true(told(&h, "gone: used in this tree, defined elsewhere"));
+    base_buf_clear(&h.json);
+    agent__changed(a, "use.c");
+    agent__name_went(a, "gone");
+    agent__tell_places(a, answer, strlen(answer));
+    assert_false(told(&h, "defined elsewhere"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_outcome__knows_a_change_from_a_question),
+        TEST_CASE(test_outcome__a_name_that_went_is_not_defined_elsewhere),
         TEST_CASE(test_outcome__hunks_are_headed_with_what_they_change),
         TEST_CASE(test_outcome__a_lie_is_followed_by_the_truth),
         TEST_CASE(test_outcome__what_does_not_use_what_it_is_to_use_is_refused),

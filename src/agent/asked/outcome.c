@@ -336,6 +336,8 @@ static const char *tell_judged(const agent *a, base_buf *out)
         /* What fails may be the new test itself. */
         if (a->fix.was_whole && !a->asked.new_test.path)
             base_buf_puts(out, " That was not so before this turn: /undo takes its changes back.");
+        if (a->asked.test_alone && a->asked.new_test.path)
+            base_buf_printf(out, " The new test stays in %s: /undo takes it back.", a->asked.new_test.path);
         return "failing";
     }
     if (!a->test.command || !a->fix.passed) {

@@ -508,6 +508,32 @@ static bool find_command(agent *a, const char *path)
     return false;
 }
 
+/*
+ * A compiler or a linter says nothing of what code does. Where that is all there is for this file, the tests of another file of
+ * its language that the turn changed judge both.
+ */
+static bool find_best(agent *a, const char *path)
+{
+    const bool found = find_command(a, path);
+    if (!found || !a->test.words) return found;
+    char *check = base_xstrdup(a->test.command);
+    const agent_verdict_words *words = a->test.words;
+    const bool in_copy = a->test.in_copy;
+    bool is_test = false;
+    for (size_t i = 0; i < a->asked.n_changed && !is_test; i++) {
+        const char *other = a->asked.changed[i];
+        if (!strcmp(other, path) || !base_path_same_ending(other, path)) continue;
+        is_test = find_command(a, other) && !a->test.words;
+    }
+    if (!is_test) {
+        agent__set_test(a, check);
+        a->test.words = words;
+        a->test.in_copy = in_copy;
+    }
+    free(check);
+    return true;
+}
+
 bool agent__find_next_judge(agent *a, const char *path)
 {
     if (!a->test.command || !a->test.is_found) return false;
@@ -515,7 +541,7 @@ bool agent__find_next_judge(agent *a, const char *path)
     a->test.unfit[a->test.n_unfit++] = base_xstrdup(a->test.command);
     char *last = base_xstrdup(a->test.command);
     const agent_verdict_words *words = a->test.words;
-    const bool in_copy = a->test.in_copy, found = find_command(a, path);
+    const bool in_copy = a->test.in_copy, found = find_best(a, path);
     if (!found) { /* what was told of stays what is meant */
         agent__set_test(a, last);
         a->test.words = words;
@@ -539,7 +565,7 @@ void agent__find_judge(agent *a, const char *path)
     char *last = a->fix.failing && a->test.command ? base_xstrdup(a->test.command) : NULL;
     const agent_verdict_words *words = a->test.words;
     const bool in_copy = a->test.in_copy;
-    bool is_found = !a->test.drops_plain && find_command(a, path);
+    bool is_found = !a->test.drops_plain && find_best(a, path);
     if (!is_found && last && !a->test.drops_plain) {
         agent__set_test(a, last);
         a->test.words = words;

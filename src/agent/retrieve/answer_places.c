@@ -66,9 +66,23 @@ static char *asked_about(const agent *a, const char *named_before)
     return ret;
 }
 
-/* An operation of this turn made it so: the answer speaks of what was, and nothing about it is wrong. */
+/* Was it renamed or deleted in this turn? What is left of it in the tree is the text of documents and strings. */
+static bool went(const agent *a, const char *name)
+{
+    const agent_asked *x = &a->asked;
+    bool is_so = x->went && !strcmp(code_last_name(x->went), code_last_name(name));
+    for (uint32_t i = 0; i < x->n_wishes && !is_so; i++)
+        is_so = x->wishes[i].kind == AGENT_WISH_GOES &&
+                !strcmp(code_last_name(x->wishes[i].name), code_last_name(name));
+    for (uint32_t i = 0; i < x->n_listed && !is_so; i++)
+        is_so = x->listed[i].is_done && !strcmp(code_last_name(x->listed[i].name), code_last_name(name));
+    return is_so;
+}
+
+/* A change of this turn made it so: the answer speaks of what was, and nothing about it is wrong. */
 static bool speaks_of_before(const agent *a, const code_checked *c)
 {
+    if (c->state == CODE_PLACE_MENTIONED && a->asked.n_changed && went(a, c->name)) return true;
     return a->asked.n_operations && c->state == CODE_PLACE_MISSING && agent__names_word(a->request, c->name);
 }
 
