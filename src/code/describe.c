@@ -212,15 +212,59 @@ static uint32_t take_best(describing *g, uint32_t k, code_described *ret)
     return n;
 }
 
+/* A sign as code calls it, where it stands alone or in quotes: "handles the ? quantifier". */
+static void put_signs(const char *description, base_buf *out)
+{
+    static const char *const names[128] = {['?'] = "question mark",
+        ['*'] = "star asterisk",
+        ['+'] = "plus",
+        ['.'] = "dot period",
+        ['|'] = "pipe branch",
+        ['\\'] = "backslash",
+        ['/'] = "slash",
+        ['#'] = "hash",
+        ['@'] = "at",
+        ['&'] = "ampersand",
+        ['%'] = "percent",
+        ['-'] = "dash minus hyphen",
+        ['_'] = "underscore",
+        ['~'] = "tilde",
+        ['$'] = "dollar",
+        ['^'] = "caret",
+        ['='] = "equal",
+        ['!'] = "bang",
+        ['<'] = "less",
+        ['>'] = "greater",
+        [','] = "comma",
+        [';'] = "semicolon",
+        [':'] = "colon",
+        ['['] = "bracket",
+        [']'] = "bracket",
+        ['{'] = "brace",
+        ['}'] = "brace"};
+    const char *s = description;
+    for (size_t i = 0; s[i]; i++) {
+        const char before = i ? s[i - 1] : ' ', behind = s[i + 1] ? s[i + 1] : ' ';
+        const bool is_quoted = before == behind && strchr("\"'`", before);
+        const bool is_alone = strchr(" \n", before) && strchr(" \n", behind) && i && s[i + 1];
+        const unsigned char c = (unsigned char)s[i];
+        if (c < 128 && names[c] && (is_quoted || (is_alone && !strchr("-&", c))))
+            base_buf_printf(out, " %s", names[c]);
+    }
+}
+
 uint32_t code_index_describe(const code_index *x, const char *description, uint32_t k, code_described **ret)
 {
     describing g = {.x = x};
     code_request *r = base_xcalloc(1, sizeof *r);
     bool is_of_test;
     const char *what = spoken_kind(description, &is_of_test);
+    base_buf whole = {0};
+    base_buf_puts(&whole, description);
+    put_signs(description, &whole);
     r->x = x;
     pthread_mutex_lock(&((code_index *)x)->lock);
-    code_request_read(r, description, false);
+    code_request_read(r, whole.data, false);
     g.of_form = base_xcalloc(x->words.n + 1, sizeof *g.of_form);
     find_candidates(&g);
     for (uint32_t i = 0; i < r->n; i++) score_concept(&g, &r->concepts[i]);
@@ -238,6 +282,7 @@ uint32_t code_index_describe(const code_index *x, const char *description, uint3
     free(g.words);
     free(g.of_form);
     free(r);
+    base_buf_free(&whole);
     return n;
 }
 

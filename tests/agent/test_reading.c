@@ -190,6 +190,38 @@ static void test_reading__a_definition_is_not_what_is_meant(void **state)
     }
 }
 
+/* Whatever the model finds likely: an addition moves nothing, "call it" adds nothing, and text that is to go is no definition. */
+static void test_reading__what_cannot_be_meant_is_not_read(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request, *likely, *never, *read;
+    } cases[] = {
+        {"The table has no row for clamp. Add one to b.c.", "move(clamp, b.c)", "read as: move", NULL},
+        {"What clamps a number in a.c has too vague a name. Call it limit_to.", "add(limit_to)",
+            "read as: add", "read as: rename(clamp, limit_to)"},
+        {"Take everything out of a.c that is left of the clamped numbers.", "delete(clamp)",
+            "read as: delete", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", before);
+        put_file("b.c", "int rows[] = {1};\n");
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script,
+            "opens 1\nlikely %s\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            cases[i].likely);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        const char *read = strstr(h.json.data, "read as: ");
+        if (told(&h, cases[i].never) || (cases[i].read && !told(&h, cases[i].read)))
+            fail_msg("%s: %.80s", cases[i].request, read ? read : "nothing");
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 /* A variable inside of a function, and a second name in a list with brackets. */
 static void test_reading__what_is_inside_of_a_function_is_renamed(void **state)
 {
@@ -314,6 +346,7 @@ int main(void)
         TEST_CASE(test_reading__an_operation_has_to_lead),
         TEST_CASE(test_reading__what_is_said_is_not_weighed),
         TEST_CASE(test_reading__a_definition_is_not_what_is_meant),
+        TEST_CASE(test_reading__what_cannot_be_meant_is_not_read),
         TEST_CASE(test_reading__what_is_inside_of_a_function_is_renamed),
         TEST_CASE(test_reading__a_statement_is_a_change),
         TEST_CASE(test_reading__a_misspelt_name_is_the_nearest_one),

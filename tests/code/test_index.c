@@ -79,6 +79,11 @@ static void test_index__descriptions_find_definitions(void **state)
     assert_string_equal(described(x, "the test helper for a nested value", name), "checkNestedValue");
     assert_string_equal(described(x, "what lets the buffer go", name), "dropAll");
     assert_string_equal(described(x, "zebra", name), "");
+    put(x, "src/match.c",
+        "int match(char c)\n{\n    return c;\n}\n\nint matchstar(char c)\n{\n    return match(c);\n}\n\n"
+        "int matchquestion(char c)\n{\n    return match(c);\n}\n");
+    assert_string_equal(described(x, "the function that handles the ? quantifier", name), "matchquestion");
+    assert_string_equal(described(x, "what handles '*'", name), "matchstar");
     code_index_free(x);
 }
 

@@ -318,7 +318,7 @@ static void add_parameter_readings(finding *f, const read_name *of)
     add_drops(f, &p);
     add_parameter_names(f, &p);
     add_orders(f, &p);
-    for (size_t k = 0; k < f->n.n_fresh; k++)
+    for (size_t k = 0; k < f->n.n_fresh && !f->w.names_it; k++)
         if (!is_parameter(&p.g, f->n.fresh[k].text))
             sign(f, may_mean(f, AGENT_READ_INSERT, of->text, f->n.fresh[k].text),
                 (read_slots){.about = of, .function = &p.g, .fresh = &f->n.fresh[k]});
@@ -358,7 +358,7 @@ static void add_pairs(finding *f)
                 !is_reason(f->request, y->text))
                 sign(f, may_mean(f, AGENT_READ_DELETE_BOTH, x->text, y->text),
                     (read_slots){.about = y->is_place ? y : x, .also = y->is_place ? x : y});
-            for (size_t j = 0; j < n->n_files; j++)
+            for (size_t j = 0; j < n->n_files && !f->w.adds; j++)
                 if (!agent__stands_in(f->a, x->text, n->files[j].text) &&
                     !agent__stands_in(f->a, y->text, n->files[j].text))
                     sign(f,
@@ -387,7 +387,7 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
     const read_names *n = &f.n;
     const bool may_delete = !f.w.condition; /* "f can't be needed when g is": not always */
     sign(&f, may_mean(&f, AGENT_READ_ANSWER), (read_slots){0});
-    for (size_t i = 0; i < n->n_fresh; i++)
+    for (size_t i = 0; i < n->n_fresh && !f.w.names_it; i++)
         sign(&f, may_mean(&f, AGENT_READ_ADD, n->fresh[i].text), (read_slots){0});
     for (size_t i = 0; i < n->n_known; i++) {
         const read_name *x = &n->known[i];
@@ -398,11 +398,12 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
             if (!code_index_is_defined(index, n->fresh[k].text))
                 sign(&f, may_mean(&f, AGENT_READ_RENAME, x->text, n->fresh[k].text),
                     (read_slots){.about = x, .fresh = &n->fresh[k], .left = n_left});
-        for (size_t k = 0; k < n->n_files; k++)
+        for (size_t k = 0; k < n->n_files && !f.w.adds; k++)
             if (!agent__stands_in(a, x->text, n->files[k].text))
                 sign(&f, may_mean(&f, AGENT_READ_MOVE, x->text, n->files[k].text),
                     (read_slots){.about = x, .file = &n->files[k], .left = n_left});
-        if (may_delete && (f.w.has[READ_GOING] || x->rank < 0))
+        const bool is_text = f.w.takes_text && x->rank >= 0;
+        if (may_delete && !is_text && (f.w.has[READ_GOING] || x->rank < 0))
             sign(&f, may_mean(&f, AGENT_READ_DELETE, x->text), (read_slots){.about = x, .left = n_left});
         if (x->rank < MOST_WITH_PARAMETERS) add_parameter_readings(&f, x);
     }

@@ -175,6 +175,72 @@ static bool quotes_text(const char *s)
     return false;
 }
 
+/* Does a sentence begin with one of the words, politely or not? *ret_from: where. */
+static bool begins_sentence(const char *s, const char *const *words, size_t *ret_from)
+{
+    static const char *const fillers[] = {
+        "please", "then", "also", "and", "so", "just", "now", "better", "rather", "let's", "i'd", NULL};
+    bool is_begin = true;
+    size_t last = 0;
+    for (agent_word w = {0}; agent__next_word(s, w.to, &w); last = w.to) {
+        for (size_t i = last; i < w.from; i++)
+            is_begin |= strchr("!?\n;", s[i]) || (s[i] == '.' && strchr(" \n", s[i + 1]));
+        if (is_begin && agent__is_any_word(s, w, words)) {
+            *ret_from = w.from;
+            return true;
+        }
+        is_begin &= agent__is_any_word(s, w, fillers);
+    }
+    return false;
+}
+
+/* "Add one to test1.c": where it goes is no place to move anything to. */
+static bool adds(const char *s)
+{
+    static const char *const add[] = {"add", "write", "create", "append", NULL};
+    static const char *const carrying[] = {"put", "pull", "bring", "shift", "extract", "take", "carry",
+        "split", "factor", "hoist", "drag", NULL};
+    size_t at;
+    return begins_sentence(s, add, &at) && !agent__has_any_word(s, topics[READ_TO_MOVE]) &&
+           !agent__has_any_word(s, carrying);
+}
+
+/* A name was complained about, and "it" gets another one. */
+static bool names_it(const char *s)
+{
+    static const char *const call[] = {"call", "name", "make", NULL}, *const it[] = {"it", NULL},
+                             *const names[] = {"name", "named", "called", NULL};
+    static const char *const poor[] = {"vague", "poor", "bad", "misleading", "cryptic", "unclear",
+        "confusing", "wrong", "ugly", "odd", "strange", "generic", "nothing", "long", "short", "general",
+        "meaningless", "terrible", "awful", "unfortunate", "clumsy", "silly", "ambiguous", "opaque", "weak",
+        NULL};
+    agent_word next;
+    size_t at = 0;
+    if (!begins_sentence(s, call, &at) || !agent__next_word(s, at, &next) ||
+        !agent__next_word(s, next.to, &next) || !agent__is_any_word(s, next, it))
+        return false;
+    char *before = base_xstrndup(s, at);
+    const bool is = agent__has_any_word(before, names) && agent__has_any_word(before, poor);
+    free(before);
+    return is;
+}
+
+/* What is to go is text, all of a kind or the rest of something. */
+static bool takes_text(const char *s)
+{
+    static const char *const all[] = {"everything", "anything", "whatever", "lines", "remains", "remnants",
+        "leftovers", "traces", "rest", NULL};
+    static const char *const take[] = {
+        "take", "remove", "delete", "drop", "throw", "clean", "strip", "purge", "erase", "rip", NULL};
+    static const char *const fillers[] = {"out", "away", "all", "the", "of", "up", NULL};
+    bool is_verb = false;
+    for (agent_word w = {0}; agent__next_word(s, w.to, &w);) {
+        if (is_verb && agent__is_any_word(s, w, all)) return true;
+        is_verb = agent__is_any_word(s, w, take) || (is_verb && agent__is_any_word(s, w, fillers));
+    }
+    return false;
+}
+
 bool agent__is_doubtful_wording(const agent *a, const char *request)
 {
     read_names n;
@@ -199,6 +265,9 @@ void agent__read_topics(const char *request, const read_names *n, read_words *re
     agent_word first;
     *ret = (read_words){.condition = has_before_description(request, conditions),
         .acts = !is_arrow && acts(request, n),
+        .adds = adds(request),
+        .names_it = names_it(request),
+        .takes_text = takes_text(request),
         .question = strchr(request, '?') ||
                     (agent__next_word(request, 0, &first) && agent__is_any_word(request, first, asking))};
     for (int i = 0; i < READ_N_TOPICS; i++) ret->has[i] = agent__has_any_word(request, topics[i]);
