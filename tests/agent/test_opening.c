@@ -239,6 +239,27 @@ static void test_opening__lists_and_members_are_read(void **state)
     free_host(&h);
 }
 
+/* Where the code is said to be right, the test is what changes: its call is begun, and code is not written. */
+static void test_opening__a_test_that_is_wrong_is_mended(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char code[] = "def text():\n    return 'new'\n";
+    put_file("text.py", code);
+    put_file("test_text.py", "from text import text\n\n\ndef test_text():\n    assert text() == 'old'\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\ndef test_text():\n    assert text() == 'new'\n```\nX\n"
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"text.py\", \"name\": "
+        "\"text\"}}</tools>\n```\ndef text():\n    return 'old'\n```\nX\n" NO NO NO,
+        AGENT_MODE_EDITS, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "test_text fails since the text was reworded. The new wording is right, fix the test.");
+    assert_file("text.py", code);
+    assert_file("test_text.py", "from text import text\n\n\ndef test_text():\n    assert text() == 'new'\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* A comment above a function is a change of it; the second of two is asked for. */
 static void test_opening__comments_of_each_are_wanted(void **state)
 {
@@ -290,6 +311,7 @@ int main(void)
         TEST_CASE(test_opening__words_that_name_the_place_are_followed),
         TEST_CASE(test_opening__behaviour_in_plain_words_finds_its_function),
         TEST_CASE(test_opening__of_long_functions_a_short_one_is_taken),
+        TEST_CASE(test_opening__a_test_that_is_wrong_is_mended),
         TEST_CASE(test_opening__comments_of_each_are_wanted),
         TEST_CASE(test_opening__a_comment_is_begun),
         TEST_CASE(test_opening__a_prototype_follows_its_function),

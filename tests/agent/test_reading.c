@@ -202,8 +202,11 @@ static void test_reading__what_cannot_be_meant_is_not_read(void **state)
             "read as: add", "read as: rename(clamp, limit_to)"},
         {"Take everything out of a.c that is left of the clamped numbers.", "delete(clamp)",
             "read as: delete", NULL},
+        {"What tells the wrong value readably in w.py has too vague a name. Call it tell_value.",
+            "rename(WrongValue, tell_value)", "read as: rename(WrongValue", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("w.py", "class WrongValue(Exception):\n    \"\"\"Tells the wrong value readably.\"\"\"\n");
         put_file("a.c", before);
         put_file("b.c", "int rows[] = {1};\n");
         host h = new_host();

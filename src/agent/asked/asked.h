@@ -122,6 +122,10 @@ void agent__wish_files(agent *a, const char *request);
  */
 char *agent__why_not_used(const agent *a, const base_json *arguments, base_str text);
 
+/* --- mended_test.c --- */
+/* The one test that a request names which says that the test is wrong, into a->asked.meant. Behind agent__find_meant. */
+void agent__find_mended_test(agent *a, const char *request);
+
 /* --- meant.c --- */
 /* The functions that a request for other behaviour may mean where it names none, into a->asked.meant. */
 void agent__find_meant(agent *a, const char *request);

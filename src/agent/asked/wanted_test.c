@@ -93,6 +93,10 @@ void agent__want_test(agent *a, const char *request, const agent_addition_words 
     agent_asked *x = &a->asked;
     const bool is_cover = agent_says_test_is_wanted(request);
     if (!x->change || a->fix.wanted || (!is_cover && !agent__has_any_word(request, tests))) return;
+    if (agent__says_test_is_wrong(request)) {
+        x->test_alone = true; /* no code is to change for it */
+        return;
+    }
     x->test = is_cover || agent__has_any_word(request, verbs);
     x->test_alone = x->test && !addition && (is_cover || begins_with_test(request));
     if (x->test && addition && !is_there(tool_workspace_index(a->workspace), addition)) {

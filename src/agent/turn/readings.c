@@ -1,6 +1,7 @@
 /* What a request may mean: the operations that its names allow (contract: readings.h). */
 #include "agent/turn/readings_parts.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,6 +369,23 @@ static void add_pairs(finding *f)
         }
 }
 
+/* "The helper is called badly, call it format_type": a class that is only described gets no function's name. */
+static bool makes_type_a_function(const agent *a, const read_name *x, const char *fresh)
+{
+    static const char *const types[] = {"class", "interface", "struct", "enum", "trait"};
+    const char *old = code_last_name(x->text);
+    code_place *places = NULL;
+    bool is_type = false;
+    if (x->rank < 0 || !isupper((unsigned char)old[strspn(old, "_")]) ||
+        !islower((unsigned char)fresh[strspn(fresh, "_")]))
+        return false;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), x->text, &places);
+    for (size_t i = 0; i < sizeof types / sizeof *types && n; i++)
+        is_type |= !strcmp(places[0].what, types[i]);
+    code_places_free(places, n);
+    return is_type;
+}
+
 static unsigned count_named_parameters(const finding *f, const read_name *of)
 {
     parameters p = {.of = of};
@@ -395,7 +413,8 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
         if (x->rank <= 0) sign(&f, may_mean(&f, AGENT_READ_CHANGE, x->text), (read_slots){.about = x});
         if (x->rank <= 0) sign(&f, may_mean(&f, AGENT_READ_TEST, x->text), (read_slots){.about = x});
         for (size_t k = 0; k < n->n_fresh; k++)
-            if (!code_index_is_defined(index, n->fresh[k].text))
+            if (!code_index_is_defined(index, n->fresh[k].text) &&
+                !makes_type_a_function(a, x, n->fresh[k].text))
                 sign(&f, may_mean(&f, AGENT_READ_RENAME, x->text, n->fresh[k].text),
                     (read_slots){.about = x, .fresh = &n->fresh[k], .left = n_left});
         for (size_t k = 0; k < n->n_files && !f.w.adds; k++)

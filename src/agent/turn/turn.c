@@ -55,6 +55,7 @@ static void find_wishes(agent *a, const char *request)
     agent__wish_users(a, request);
     a->asked.is_operation = agent__is_operation_alone(a, request);
     if (agent__can_begin_calls(a)) agent__find_meant(a, request);
+    if (agent__can_begin_calls(a)) agent__find_mended_test(a, request);
     agent__wish_files(a, request);
 }
 

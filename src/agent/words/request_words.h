@@ -60,6 +60,8 @@ bool agent_asks_for_change(const char *request);
 bool agent__asks_question(const char *request);
 /* "Cover f with a test", "there is no test for f", "unit test for f please": a new test is wanted, in words that order none. */
 bool agent_says_test_is_wanted(const char *request);
+/* Is it a test that is wrong, and the code that is right? */
+bool agent__says_test_is_wrong(const char *request);
 /* The request behind "please", "can you", ... */
 const char *agent__first_word(const char *request);
 

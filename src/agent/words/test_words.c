@@ -49,3 +49,23 @@ bool agent_says_test_is_wanted(const char *request)
            begins_with(request, heads) || agent__has_any_word(request, lacking) ||
            (agent__has_any_word(request, unchecked) && agent__has_any_word(request, ordered));
 }
+
+/* "Fix the test" alone may mean the code that it judges: the request has to say besides that the code is right. */
+bool agent__says_test_is_wrong(const char *request)
+{
+    static const char *const mending[] = {
+        "fix", "adapt", "update", "correct", "repair", "adjust", "mend", "change", NULL};
+    static const char *const fillers[] = {"the", "that", "this", "its", "our", "failing", "old", NULL};
+    static const char *const mended[] = {
+        "test", "tests", "expectation", "expectations", "assertion", "assertions", NULL};
+    static const char *const right[] = {"is right", "is correct", "is intended", "is intentional",
+        "is wanted", "is fine", "was intended", "was intentional", "on purpose", "deliberate", "deliberately",
+        "outdated", "stale", "still expects", "expects the old", "reworded", "code is right", NULL};
+    bool is_verb = false, is_mended = false;
+    for (agent_word w = {0}; agent__next_word(request, w.to, &w) && !is_mended;) {
+        is_mended = is_verb && agent__is_any_word(request, w, mended);
+        is_verb =
+            agent__is_any_word(request, w, mending) || (is_verb && agent__is_any_word(request, w, fillers));
+    }
+    return is_mended && agent__has_any_word(request, right);
+}
