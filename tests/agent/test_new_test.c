@@ -4,6 +4,7 @@
  */
 #include <sys/stat.h>
 
+#include "agent/newtest/newtest.h"
 #include "wish.h"
 
 /* A file that imports the module calls its functions by that. */
@@ -685,6 +686,35 @@ static void test_new_test__what_the_request_expects_stays(void **state)
     free_host(&h);
 }
 
+/* A new test is written beside those that stand there, not in their place. */
+static void test_new_test__a_whole_file_keeps_its_tests(void **state)
+{
+    static const char low[] = "def test_low():\n    assert low('a') == 'a'\n",
+                      new[] = "def test_shout():\n    assert shout('a') == 'A'\n";
+    put_file("text.py", "def low(s):\n    return s\n\n\ndef shout(s):\n    return s.upper()\n");
+    put_file("test_text.py", low);
+    host h = new_host();
+    agent_session *s = open_session(&h, NO, AGENT_MODE_ALL, NULL, false);
+    agent *a = agent_session_agent(s);
+    base_json_doc *doc = NULL;
+    static const char json[] = "{\"path\": \"test_text.py\"}";
+    assert_int_equal(base_json_parse(json, strlen(json), &doc, NULL), 0);
+    a->asked.test_alone = true;
+    a->asked.new_test.path = base_xstrdup("test_text.py");
+    a->asked.new_test.subject = base_xstrdup("shout");
+    a->asked.new_test.name = base_xstrdup("test_shout");
+    char *why = agent__why_no_test(a, base_json_root(doc), base_str_of(new));
+    assert_string_equal(why, "test_low stands there, and this text leaves it out");
+    free(why);
+    base_buf both = {0};
+    base_buf_printf(&both, "%s\n\n%s", low, new);
+    assert_null(agent__why_no_test(a, base_json_root(doc), base_str_of(both.data)));
+    base_buf_free(&both);
+    base_json_free(doc);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* An engine that has text only is told otherwise how its answer begins; all else is the same code, and mostly pytest's time. */
 int main(int argc, char **argv)
 {
@@ -710,6 +740,7 @@ int main(int argc, char **argv)
         TEST_CASE(test_new_test__it_gives_a_literal_for_a_name_of_nothing),
         TEST_CASE(test_new_test__a_candidate_s_expectation_is_put_right),
         TEST_CASE(test_new_test__what_the_request_expects_stays),
+        TEST_CASE(test_new_test__a_whole_file_keeps_its_tests),
     };
     /* The others' scripts are of trees that are not parsed. */
     const struct CMUnitTest parsed[] = {

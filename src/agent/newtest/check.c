@@ -69,13 +69,44 @@ static bool is_over_another(const agent *a, const char *name)
            code_index_is_defined(tool_workspace_index(a->workspace), name);
 }
 
+/* A test of the file that the new text of all of it leaves out. The caller frees; NULL: none. */
+static char *lost_test(const agent *a, const char *path, base_str text)
+{
+    base_buf old = {0};
+    char *lost = NULL;
+    uint32_t at;
+    if (!path || !code_path_is_test(path) ||
+        tool_workspace_read(a->workspace, path, NEWTEST_MAX_FILE, &old, NULL) || !old.data) {
+        base_buf_free(&old);
+        return NULL;
+    }
+    code_grammars *g = tool_workspace_grammars(a->workspace);
+    code_file *before = code_parse(g, path, old.data, old.len),
+              *after = code_parse(g, path, text.ptr, text.len);
+    for (uint32_t i = 0; i < before->n_definitions && !lost; i++) {
+        const code_definition *d = &before->definitions[i];
+        if (agent__is_test_definition(d, path, &old) && !code_find_definition(after, d->name, &at, 1))
+            lost = base_xstrdup(d->name);
+    }
+    code_file_free(before);
+    code_file_free(after);
+    base_buf_free(&old);
+    return lost;
+}
+
 char *agent__why_no_test(const agent *a, const base_json *arguments, base_str text)
 {
     const agent_new_test *t = &a->asked.new_test;
     const char *name = base_json_str(arguments, "name", NULL);
     base_buf why = {0};
-    if (!t->path || !t->subject || !t->name || t->rows || t->is_file || t->is_refused || !text.ptr || !name)
+    if (!t->path || !t->subject || !t->name || t->rows || t->is_file || t->is_refused || !text.ptr)
         return NULL;
+    if (!name) {
+        char *lost = a->asked.test_alone ? lost_test(a, base_json_str(arguments, "path", NULL), text) : NULL;
+        if (lost) base_buf_printf(&why, "%s stands there, and this text leaves it out", lost);
+        free(lost);
+        return why.len ? base_buf_take(&why) : NULL;
+    }
     if (strcmp(code_last_name(name), t->name) != 0) {
         if (is_over_another(a, code_last_name(name)))
             base_buf_printf(&why, "%s stands there and tests something else", code_last_name(name));

@@ -85,8 +85,8 @@ char *agent__why_other_language(const agent *a, const char *path);
 
 /* --- check.c --- */
 /*
- * Why the text that a call would write is no test of the new test's subject: it does not write that, or copies the test
- * beside it. The caller frees; NULL: it is one, or another thing, or was refused before.
+ * Why the text that a call would write is no test of the new test's subject: it does not write that, copies the test
+ * beside it, or is the text of a whole file without a test that stands there. The caller frees; NULL: it is one, or another thing, or was refused before.
  */
 char *agent__why_no_test(const agent *a, const base_json *arguments, base_str text);
 /* A new test that passes has to fail where its subject is broken: tells whether it does. */
