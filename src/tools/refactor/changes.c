@@ -259,8 +259,14 @@ static void recover(tool_workspace *w, const tool_pending *p, base_buf *notes)
             "A change of several files was cut off by a kill and could not be put back: %s.\n", err.msg);
         goto out; /* the next start tries again */
     }
-    base_buf_printf(notes, "A change of %zu files was cut off by a kill: they are as they were before it.\n",
-        n_back + n_stay);
+    if (!n_back && !n_stay)
+        base_buf_puts(notes,
+            "A change of several files was cut off by a kill, and the list of them names none "
+            "that could be put back.\n");
+    else
+        base_buf_printf(notes,
+            "A change of %zu files was cut off by a kill: they are as they were before it.\n",
+            n_back + n_stay);
     if (n_stay)
         base_buf_printf(notes, "%zu of them were changed by somebody since and stay as they are.\n", n_stay);
 done:
