@@ -335,6 +335,36 @@ static void test_prototype(void **state)
     tree_remove(&t);
 }
 
+/* Beside a function of the file's own it is told behind the nearest that is told; what a comment names is not imported. */
+static void test_told_beside_a_static_one(void **state)
+{
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "list.h", "int list_add(int a);\n");
+    tree_put(&t, "list.c",
+        "int list_add(int a)\n{\n    return a;\n}\n\nstatic int list_put_one(int a)\n{\n    return a;\n}\n");
+    tree_put(&t, "mod.py", "def clean(s):\n    return s\n\n\ndef other(s):\n    return s\n");
+    tree_put(&t, "test_mod.py", "import mod\n\n\ndef test_one():\n    assert mod.other(1)\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    tool_result r = tree_call(&t, "rewrite", "{\"path\": \"list.c\", \"name\": \"list_put_two\"}",
+        "int list_put_two(int a)\n{\n    return 2 * a;\n}\n");
+    assert_int_equal(r.status, TOOL_OK);
+    char *header = tree_get(&t, "list.h");
+    assert_string_equal(header, "int list_add(int a);\nint list_put_two(int a);\n");
+    free(header);
+    tool_result_free(&r);
+    r = tree_call(&t, "rewrite", "{\"path\": \"test_mod.py\", \"name\": \"test_two\"}",
+        "def test_two():\n    # clean\n    assert mod.clean(1)\n");
+    assert_int_equal(r.status, TOOL_OK);
+    char *tests = tree_get(&t, "test_mod.py");
+    assert_contains(tests, "mod.clean(1)");
+    assert_lacks(tests, "from mod import");
+    free(tests);
+    tool_result_free(&r);
+    tree_remove(&t);
+}
+
 /* Of a function that has its body elsewhere a header gets the prototype, and the source keeps the body. */
 static void test_a_prototype_for_the_header(void **state)
 {
@@ -820,8 +850,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
         cmocka_unit_test(test_twins), cmocka_unit_test(test_prototype),
-        cmocka_unit_test(test_a_prototype_for_the_header), cmocka_unit_test(test_declared_in_its_class),
-        cmocka_unit_test(test_behind_what_it_needs), cmocka_unit_test(test_declared_where_it_is_asked_for),
+        cmocka_unit_test(test_told_beside_a_static_one), cmocka_unit_test(test_a_prototype_for_the_header),
+        cmocka_unit_test(test_declared_in_its_class), cmocka_unit_test(test_behind_what_it_needs),
+        cmocka_unit_test(test_declared_where_it_is_asked_for),
         cmocka_unit_test(test_a_semicolon_is_no_change), cmocka_unit_test(test_no_second_one_in_the_source),
         cmocka_unit_test(test_import), cmocka_unit_test(test_imports_of_a_crate_and_of_a_module),
         cmocka_unit_test(test_elision), cmocka_unit_test(test_standard_imports),

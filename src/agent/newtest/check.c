@@ -60,6 +60,29 @@ static bool is_copy(const agent *a, const agent_new_test *t, base_str text)
     return is_so;
 }
 
+static void put_squeezed(const char *text, size_t n, base_buf *out)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isspace((unsigned char)text[i])) base_buf_putc(out, text[i]);
+}
+
+/* Script: are the lines behind the first, which stands there already, in their file once? Its tests have no names that differ. */
+static bool is_script_copy(const agent *a, const agent_new_test *t, base_str text)
+{
+    enum { LEAST = 40 }; /* "it('works', () => {" may come again */
+    const char *line = memchr(text.ptr, '\n', text.len);
+    base_buf file = {0}, old = {0}, new = {0};
+    if (!t->line || t->is_row || !line || !agent__is_script(t->path)) return false;
+    put_squeezed(line, text.len - (size_t)(line - text.ptr), &new);
+    if (!tool_workspace_read(a->workspace, t->path, NEWTEST_MAX_FILE, &file, NULL) && file.data)
+        put_squeezed(file.data, file.len, &old);
+    const bool is_so = new.len >= LEAST &&old.len &&memmem(old.data, old.len, new.data, new.len);
+    base_buf_free(&file);
+    base_buf_free(&old);
+    base_buf_free(&new);
+    return is_so;
+}
+
 /* Would the call write over a test that stands there, where a new one is asked for? */
 static bool is_over_another(const agent *a, const char *name)
 {
@@ -99,8 +122,12 @@ char *agent__why_no_test(const agent *a, const base_json *arguments, base_str te
     const agent_new_test *t = &a->asked.new_test;
     const char *name = base_json_str(arguments, "name", NULL);
     base_buf why = {0};
-    if (!t->path || !t->subject || !t->name || t->rows || t->is_file || t->is_refused || !text.ptr)
-        return NULL;
+    if (!t->path || !t->subject || !t->name || t->rows || t->is_refused || !text.ptr) return NULL;
+    if (t->is_file) {
+        if (is_script_copy(a, t, text))
+            base_buf_puts(&why, "it is the text of a test that stands there once more");
+        return why.len ? base_buf_take(&why) : NULL;
+    }
     if (!name) {
         char *lost = a->asked.test_alone ? lost_test(a, base_json_str(arguments, "path", NULL), text) : NULL;
         if (lost) base_buf_printf(&why, "%s stands there, and this text leaves it out", lost);

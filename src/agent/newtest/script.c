@@ -342,7 +342,10 @@ int agent__append_script_test(
     agent *a, const char *path, const base_buf *text, const char *subject, const char *request, base_err *err)
 {
     char *named = agent__test_file_named(a, subject, path);
-    const bool is_its_own = named && !strcmp(named, path); /* the subject has a file already */
+    uint32_t n_tests = 0;
+    for (size_t at = 0; at < text->len; at = line_end(text, at) + 1) n_tests += is_test_line(text, at);
+    /* the subject has a file already, and that not for one test alone */
+    const bool is_its_own = named && !strcmp(named, path) && n_tests > 1;
     free(named);
     const int rc = is_its_own ? 0 : append_own_file(a, path, text, subject, request, err);
     if (rc || a->asked.new_test.path || (!is_its_own && strstr(base_path_name(path), ".test."))) return rc;

@@ -65,8 +65,8 @@ static tool_change *prototype_beside(
 }
 
 /*
- * The header's part of a new function of C or C++: behind that of its neighbour, where a header has it; where the request
- * asks for it, behind that of the nearest function of the file that has one. NULL: none has, or it is the file's own.
+ * The header's part of a new function of C or C++: behind that of its nearest neighbour that is not static, where a header has it; where
+ * the request asks for it, behind that of the nearest function of the file that has one. NULL: none has, or it is the file's own.
  */
 static tool_change *prototype_change(tool_workspace *w, const char *path, const base_buf *old_text,
     const tool_addition *added, const char *name, const char *request)
@@ -76,18 +76,21 @@ static tool_change *prototype_change(tool_workspace *w, const char *path, const 
     if (!is_c || !added->behind || !added->signature || !strncmp(added->signature, "static ", 7)) return NULL;
     if (dot || colon) name = (colon > dot ? colon : dot) + 1;
     code_file *f = code_parse(w->grammars, path, old_text->data ? old_text->data : "", old_text->len);
-    const int64_t n = f->n_definitions, most = tool__asks_for_prototype(request) ? n : 0;
+    const int64_t n = f->n_definitions;
+    const bool is_asked = tool__asks_for_prototype(request);
+    bool is_met = false; /* a neighbour that others may call */
     tool_change *ret = NULL;
     int64_t behind = 0;
     for (int64_t i = 0; i < n; i++)
         if (!strcmp(f->definitions[i].name, added->behind)) behind = i;
-    for (int64_t far = 0; far <= most && !ret; far++)
+    for (int64_t far = 0; far <= n && !ret && (is_asked || !is_met); far++)
         for (int side = 0; side < 2 && !ret; side++) {
             const int64_t i = side ? behind + far : behind - far;
             base_buf like = {0};
             if (i >= 0 && i < n) tool__put_signature(old_text->data, &f->definitions[i], &like);
-            if (like.len && strncmp(like.data, "static ", 7) != 0)
-                ret = prototype_beside(w, f->definitions[i].name, like.data, name, added->signature);
+            const bool is_open = like.len && strncmp(like.data, "static ", 7) != 0;
+            is_met |= is_open;
+            if (is_open) ret = prototype_beside(w, f->definitions[i].name, like.data, name, added->signature);
             base_buf_free(&like);
         }
     code_file_free(f);

@@ -32,13 +32,14 @@ void tool__import_used(tool_workspace *w, const char *path, base_str block, cons
     const char *language = code_language(path, "", 0);
     size_t pos = 0, from, to;
     tool__import_standard(language, block, old_text, text, say);
+    char *code = language ? code_blank_comments(language, block.ptr, block.len) : NULL;
     const bool is_python = language && !strcmp(language, "python"),
                is_rust_test = language && !strcmp(language, "rust") && !strncmp(path, "tests/", 6);
-    while ((is_python || is_rust_test) && code_next_identifier(block.ptr, block.len, &pos, &from, &to)) {
-        if (from && block.ptr[from - 1] == '.') continue;
-        char *name = base_xstrndup(block.ptr + from, to - from);
+    while (code && (is_python || is_rust_test) && code_next_identifier(code, block.len, &pos, &from, &to)) {
+        if (from && code[from - 1] == '.') continue;
+        char *name = base_xstrndup(code + from, to - from);
         const bool is_known = code_has_identifier(old_text->data, old_text->len, name) ||
-                              code_has_identifier(block.ptr, from, name); /* looked at before */
+                              code_has_identifier(code, from, name); /* looked at before */
         code_place *places = NULL;
         uint32_t n = is_known ? 0 : code_index_define(w->index, name, &places);
         const code_place *only = NULL;
@@ -66,6 +67,7 @@ void tool__import_used(tool_workspace *w, const char *path, base_str block, cons
         code_places_free(places, n);
         free(name);
     }
+    free(code);
 }
 
 /* The module of a line "from MODULE import a, NAME" at column 0; false: it is none, or relative, or gives it another name. */

@@ -646,8 +646,10 @@ bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *r
         const code_use *u = p->use;
         bool is_done = p->verdict == REFACTOR_SURE;
         const bool is_given =
-            u->is_exported && u->definition == UINT32_MAX && !u->is_call; /* exports.f = f */
-        if (is_done && (u->import != UINT32_MAX || is_given || u->role == CODE_USE_STRING)) continue;
+            u->is_exported && u->definition == UINT32_MAX && !u->is_call;              /* exports.f = f */
+        const bool is_inner = u->binding == u->from && u->from != x->target.name_from; /* f = function f() */
+        if (is_done && (u->import != UINT32_MAX || is_given || is_inner || u->role == CODE_USE_STRING))
+            continue;
         c.gives_other = false;
         if (is_done && u->definition != UINT32_MAX)
             is_done = edit_definition(x, p, &c, &edits[p->file]);
