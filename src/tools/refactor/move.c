@@ -298,12 +298,6 @@ static bool read_place(mover *m, const refactor_request *q)
         return false;
     }
     const refactor_family family = t->in->language->family;
-    if (family != REFACTOR_C && family != REFACTOR_PYTHON && family != REFACTOR_GO && family != REFACTOR_JS) {
-        tool__say(x->result, TOOL_REFUSED,
-            "move knows what C, C++, Python, Go, JavaScript and TypeScript need in the new place, not %s. Nothing was changed.\n",
-            t->in->uses->file->language);
-        return false;
-    }
     char *meant = place_meant(m, q->to);
     const bool is_bad = tool__path_clean(&x->w->root, meant, &m->to, &why) != 0;
     if (is_bad) tool__say_path_error(x->w, x->result, "refactor", meant, &why);
@@ -490,66 +484,111 @@ static void put_names(const mover *m, base_buf *out)
         base_buf_printf(out, "%s%s", !i ? "" : i + 1 < m->n_parts ? ", " : " and ", m->parts[i]->name);
 }
 
-/* What becomes of the wish that the old place goes on giving it. */
-static void put_kept(refactor_family family, const char *source, base_buf *out)
+/* ---- what each family needs ---- */
+
+/* The whole text of the new place, where nothing but what goes and its heads come into it. */
+static void put_target(mover *m, base_buf *out)
 {
-    if (family == REFACTOR_PYTHON || family == REFACTOR_JS)
-        base_buf_printf(out, "%s imports it back: importing it from there goes on working.\n", source);
+    if (m->is_new)
+        put_new_file(m, out);
     else
-        base_buf_puts(out, family == REFACTOR_GO ? "Its package has it as before.\n"
-                                                 : "What declares it declares it as before.\n");
+        put_new_text(m, out);
+}
+
+static void put_python_target(mover *m, base_buf *out)
+{
+    put_target(m, out);
+    mover__python_exports(m, out);
+}
+
+static uint32_t top_of_source(const mover *m)
+{
+    return top_of(&m->from->file.text, m->from->language->family, m->from->uses);
+}
+
+static uint32_t top_of_script(const mover *m)
+{
+    return script__top(&m->from->file.text, m->from->uses);
+}
+
+/* How the definitions of a family move; a family without heads does not move. NULL elsewhere: nothing is to be done. */
+static const struct way {
+    bool (*survey)(mover *m); /* before anything else; false: *x->result says why it cannot be */
+    bool (*heads)(mover *m);  /* what the two places need at their tops; false: as above */
+    uint32_t (*top)(const mover *m);
+    void (*target)(mover *m, base_buf *out);
+    void (*source)(mover *m, base_buf *text); /* what its text still needs once its edits are made */
+    void (*users)(mover *m, tool_changes *ret);
+    const char *kept; /* said of the wish that the old place goes on giving it; NULL: that imports it back */
+    const char *new_file;
+} ways[REFACTOR_N_FAMILIES] = {
+    [REFACTOR_C] = {NULL, c_heads, top_of_source, put_target, NULL, NULL,
+        "What declares it declares it as before.\n", " is new: the build has to be told of it.\n"},
+    [REFACTOR_GO] = {NULL, go_heads, top_of_source, put_target, NULL, NULL, "Its package has it as before.\n",
+        NULL},
+    [REFACTOR_PYTHON] = {NULL, mover__python_heads, top_of_source, put_python_target, NULL,
+        mover__python_imports, NULL, NULL},
+    [REFACTOR_JS] = {mover__script_survey, mover__script_heads, top_of_script, mover__script_target,
+        mover__script_source, mover__script_users, NULL, NULL},
+};
+
+/* Both places and all others, as they are to be. */
+static void make_changes(mover *m, const struct way *way, tool_changes *ret)
+{
+    const base_buf *text = &m->from->file.text;
+    base_buf source = {0}, target = {0};
+    cut_source(m);
+    const uint32_t top = m->back.len ? way->top(m) : 0;
+    if (m->back.len && way->top == top_of_script && script__is_bare(text, top)) base_buf_putc(&m->back, '\n');
+    if (m->back.len) refactor__edit(&m->source_edits, top, top, m->back.data);
+    way->target(m, &target);
+    refactor__edits_apply(&m->source_edits, text, &source);
+    if (way->source) way->source(m, &source);
+    strip_front(text, &source);
+    tool__changes_add(ret, m->from->path, &m->from->file, &source);
+    tool__changes_add(ret, m->to, m->is_new ? NULL : &m->to_file, &target);
+    if (way->users) way->users(m, ret);
+}
+
+static void say_moved(const mover *m, const struct way *way, tool_changes *ret, base_buf *headline)
+{
+    base_buf say = {0}, names = {0};
+    put_names(m, &names);
+    base_buf_printf(
+        &say, "moved %s from %s to %s: %zu files changed.\n", names.data, m->from->path, m->to, ret->n);
+    if (m->is_kept && way->kept) base_buf_puts(&say, way->kept);
+    if (m->is_kept && !way->kept)
+        base_buf_printf(
+            &say, "%s imports it back: importing it from there goes on working.\n", m->from->path);
+    if (m->notes.len) base_buf_puts(&say, m->notes.data);
+    if (m->is_new && way->new_file) base_buf_printf(&say, "%s%s", m->to, way->new_file);
+    base_buf_printf(headline, "move %s to %s", m->n_parts > 1 ? names.data : m->x->name, m->to);
+    ret->say = base_buf_take(&say);
+    base_buf_free(&names);
 }
 
 bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
 {
     mover m = {.x = x, .from = x->target.in, .is_kept = q->keep};
-    const refactor_family family = m.from->language->family;
-    const bool is_script = family == REFACTOR_JS;
-    bool is_good = read_place(&m, q) && read_parts(&m, q->with) && (!is_script || mover__script_survey(&m));
+    const struct way *way = &ways[m.from->language->family];
+    if (!way->heads) {
+        tool__say(x->result, TOOL_REFUSED,
+            "move knows what C, C++, Python, Go, JavaScript and TypeScript need in the new place, not %s. Nothing was changed.\n",
+            m.from->uses->file->language);
+        return false;
+    }
+    bool is_good = read_place(&m, q) && read_parts(&m, q->with) && (!way->survey || way->survey(&m));
     if (is_good) {
         do {
             find_cuts(&m);
             put_moved(&m);
         } while (mover__take_along(&m));
-        is_good = family == REFACTOR_PYTHON ? mover__python_heads(&m)
-                  : family == REFACTOR_GO   ? go_heads(&m)
-                  : is_script               ? mover__script_heads(&m)
-                                            : c_heads(&m);
+        is_good = way->heads(&m);
         if (is_good && m.moved_edits.n) put_moved(&m);
     }
     if (is_good) {
-        const base_buf *text = &m.from->file.text;
-        base_buf source = {0}, target = {0}, say = {0}, names = {0};
-        cut_source(&m);
-        const uint32_t top = !m.back.len ? 0
-                             : is_script ? script__top(text, m.from->uses)
-                                         : top_of(text, family, m.from->uses);
-        if (m.back.len && is_script && script__is_bare(text, top)) base_buf_putc(&m.back, '\n');
-        if (m.back.len) refactor__edit(&m.source_edits, top, top, m.back.data);
-        if (is_script)
-            mover__script_target(&m, &target);
-        else if (m.is_new)
-            put_new_file(&m, &target);
-        else
-            put_new_text(&m, &target);
-        if (family == REFACTOR_PYTHON) mover__python_exports(&m, &target);
-        refactor__edits_apply(&m.source_edits, text, &source);
-        if (is_script) mover__script_source(&m, &source);
-        strip_front(text, &source);
-        tool__changes_add(ret, m.from->path, &m.from->file, &source);
-        tool__changes_add(ret, m.to, m.is_new ? NULL : &m.to_file, &target);
-        if (family == REFACTOR_PYTHON) mover__python_imports(&m, ret);
-        if (is_script) mover__script_users(&m, ret);
-        put_names(&m, &names);
-        base_buf_printf(
-            &say, "moved %s from %s to %s: %zu files changed.\n", names.data, m.from->path, m.to, ret->n);
-        if (m.is_kept) put_kept(family, m.from->path, &say);
-        if (m.notes.len) base_buf_puts(&say, m.notes.data);
-        if (m.is_new && family == REFACTOR_C)
-            base_buf_printf(&say, "%s is new: the build has to be told of it.\n", m.to);
-        base_buf_printf(headline, "move %s to %s", m.n_parts > 1 ? names.data : x->name, m.to);
-        ret->say = base_buf_take(&say);
-        base_buf_free(&names);
+        make_changes(&m, way, ret);
+        say_moved(&m, way, ret, headline);
     }
     mover_free(&m);
     return is_good;
