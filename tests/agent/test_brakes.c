@@ -55,6 +55,23 @@ static void test_brakes__a_retry_that_the_refusal_asks_for_runs(void **state)
     free_host(&h);
 }
 
+/* What only the prompt's example defines is nothing that anybody asked for. */
+static void test_brakes__the_prompts_example_is_not_written(void **state)
+{
+    static const char code[] = "int text(void)\n{\n    return 1;\n}\n";
+    put_file("text.c", code);
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"text.c\", \"name\": "
+        "\"test_add_up\"}}</tools>\n```\nint test_add_up(void)\n{\n    return 5;\n}\n```\nX\nanswer No.\n",
+        AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "hello");
+    assert_true(told(&h, "Refused: test_add_up is of an example"));
+    assert_file("text.c", code);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_brakes__text_in_circles_is_cut(void **state)
 {
     host h = new_host();
@@ -280,6 +297,7 @@ int main(void)
         TEST_CASE(test_brakes__the_same_call_again_and_again_stops_the_turn),
         TEST_CASE(test_brakes__a_command_again_is_not_said_to_hold),
         TEST_CASE(test_brakes__a_retry_that_the_refusal_asks_for_runs),
+        TEST_CASE(test_brakes__the_prompts_example_is_not_written),
         TEST_CASE(test_brakes__text_in_circles_is_cut),
         TEST_CASE(test_brakes__unknown_tools_and_broken_calls_get_a_helpful_result),
         TEST_CASE(test_brakes__a_call_that_cannot_be_read_is_asked_for_once_more),

@@ -48,4 +48,8 @@ int agent__running_permit(agent_running *r, base_err *err); /* by mode, lasting 
 /* A prepared call: told, permitted, run, and its result told. An error is one of the session, not of the tool. */
 int agent__running_carry_out(agent_running *r, agent_permit_fn *permit, base_err *err);
 
+/* --- refuse.c --- */
+/* Does something speak against the change, before it is prepared? Then the result says what, and what to do instead. */
+bool agent__is_refused(agent_running *r);
+
 #endif

@@ -509,6 +509,14 @@ static const example small_examples[] = {
     {MODEL_ROLE_ASSISTANT, "There are 7 tests, and all of them pass.", NULL, NULL},
 };
 
+bool agent_prompt_defines(const char *name)
+{
+    static const char *const names[] = {"ring_drop", "ring_put", "add_up", "test_add_up"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
 /* Stronger models edit; they need the format shown once and nothing else. */
 static const example strong_examples[] = {
     {MODEL_ROLE_USER, "Request: tests/test_total.py fails; fix it.", NULL, NULL},

@@ -49,6 +49,8 @@ void agent_prompt_close_thought(model_tool_style style, bool again, base_buf *ou
 
 /* Is this tool offered to such a model? */
 bool agent_prompt_offers(const tool_entry *t, bool strong);
+/* Does an example of the prompt define it? What a small model does not know it writes down from there. */
+bool agent_prompt_defines(const char *name);
 
 /* Headers around excerpts and the request, the same in few-shots and in turns. */
 extern const char agent_prompt_excerpts[]; /* before the first excerpt */
