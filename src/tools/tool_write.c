@@ -48,6 +48,28 @@ static void refuse_existing(tool_workspace *w, tool_result *r, const char *path)
     base_buf_free(&shown);
 }
 
+/* "Write a.c (top folder)" is no folder of that name: the path without it, where the tree has none. */
+static void leave_out_top(tool_workspace *w, const char *request, char *path)
+{
+    static const char *const tops[] = {"top", "root", "toplevel", "top-level", "top_level"};
+    static const char *const said[] = {"top folder", "top directory", "top level", "top-level", "toplevel",
+        "root folder", "root directory", "root of the", "folder's root"};
+    const size_t n = strcspn(path, "/");
+    bool is_top = false, is_said = false;
+    for (size_t i = 0; i < sizeof tops / sizeof *tops; i++)
+        is_top |= strlen(tops[i]) == n && !strncmp(path, tops[i], n);
+    for (size_t i = 0; request && i < sizeof said / sizeof *said; i++)
+        is_said |= strcasestr(request, said[i]) != NULL;
+    if (!is_top || !is_said || !path[n] || !path[n + 1]) return;
+    path[n] = '\0';
+    const int fd = tool__path_open(&w->root, path, O_PATH);
+    path[n] = '/';
+    if (fd >= 0)
+        close(fd);
+    else
+        memmove(path, path + n + 1, strlen(path + n + 1) + 1);
+}
+
 static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
     tool_result *result, base_err *err)
 {
@@ -55,6 +77,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     struct stat st;
     result->exit_code = -1;
     if (!tool__want_path(w, call, "write", &path, result)) return BASE_OK;
+    leave_out_top(w, call->request, path);
     int fd = tool__path_open(&w->root, path, O_PATH);
     int sys = errno;
     bool is_folder = fd >= 0 && !fstat(fd, &st) && S_ISDIR(st.st_mode);

@@ -67,6 +67,17 @@ static void test_change__write_makes_files_and_never_overwrites(void **state)
     assert_contains(r.text.data, "Next: rewrite {\"path\": \"a.py\", \"name\": \"f\"}");
     expect(&t, "a.py", OLD_TEXT);
     tool_result_free(&r);
+    r = tree_call(&t, "write", "{\"path\":\"top/d.py\"}", "x = 1\n"); /* a folder like any other */
+    assert_string_equal(r.changed[0], "top/d.py");
+    tool_result_free(&r);
+    t.request = "Write e.py (root folder) and f.py (top folder)";
+    r = tree_call(&t, "write", "{\"path\":\"root/e.py\"}", "x = 1\n");
+    assert_string_equal(r.changed[0], "e.py");
+    tool_result_free(&r);
+    r = tree_call(&t, "write", "{\"path\":\"top/f.py\"}", "x = 1\n"); /* there is one */
+    assert_string_equal(r.changed[0], "top/f.py");
+    tool_result_free(&r);
+    t.request = NULL;
     r = tree_call(&t, "write", "{\"path\":\".git/config\"}", "x\n");
     assert_int_equal(r.status, TOOL_REFUSED);
     tool_result_free(&r);
