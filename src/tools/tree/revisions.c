@@ -72,8 +72,8 @@ static void offer_branches(git_repository *repo, near_names *near)
 static void put_some_tags(git_repository *repo, base_buf *out)
 {
     git_strarray tags = {0};
-    if (git_tag_list(&tags, repo) || !tags.count) return;
-    base_buf_puts(out, tags.count > MAX_NEAR ? "; some of the tags: " : "; the tags here: ");
+    if (git_tag_list(&tags, repo)) return;
+    if (tags.count) base_buf_puts(out, tags.count > MAX_NEAR ? "; some of the tags: " : "; the tags here: ");
     const size_t from = tags.count > MAX_NEAR ? tags.count - MAX_NEAR : 0;
     for (size_t i = from; i < tags.count; i++) {
         if (i > from) base_buf_puts(out, ", ");
