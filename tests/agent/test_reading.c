@@ -204,9 +204,12 @@ static void test_reading__what_cannot_be_meant_is_not_read(void **state)
             "read as: delete", NULL},
         {"What tells the wrong value readably in w.py has too vague a name. Call it tell_value.",
             "rename(WrongValue, tell_value)", "read as: rename(WrongValue", NULL},
+        {"The helper in w.py that tells the wrong value's message has too vague a name. Call it tell_value.",
+            "rename(WrongValue.message, tell_value)", "read as: rename(WrongValue", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        put_file("w.py", "class WrongValue(Exception):\n    \"\"\"Tells the wrong value readably.\"\"\"\n");
+        put_file("w.py", "class WrongValue(Exception):\n    \"\"\"Tells the wrong value readably.\"\"\"\n\n"
+                         "    def __init__(self, value):\n        self.message = value\n");
         put_file("a.c", before);
         put_file("b.c", "int rows[] = {1};\n");
         host h = new_host();

@@ -369,21 +369,38 @@ static void add_pairs(finding *f)
         }
 }
 
-/* "The helper is called badly, call it format_type": a class that is only described gets no function's name. */
-static bool makes_type_a_function(const agent *a, const read_name *x, const char *fresh)
+/* "The little helper that ...": is a function spoken of, before any other kind? */
+static bool speaks_of_function(const char *request)
+{
+    static const char *const functions[] = {"function", "method", "helper", "routine", NULL};
+    static const char *const kinds[] = {"function", "method", "helper", "routine", "class", "struct", "type",
+        "field", "variable", "constant", "member", "attribute", "property", "macro", "enum", "interface",
+        "trait", "alias", "exception", "error", "parameter", "argument", NULL};
+    agent_word w = {0}, next;
+    while (agent__next_word(request, w.to, &w))
+        if (agent__is_any_word(request, w, kinds))
+            return agent__is_any_word(request, w, functions) &&
+                   !(agent__next_word(request, w.to, &next) && agent__is_any_word(request, next, kinds));
+    return false;
+}
+
+/* What is only described is no class and no field, where a function is spoken of or is what the new name is one of. */
+static bool is_of_other_kind(const finding *f, const read_name *x, const char *fresh)
 {
     static const char *const types[] = {"class", "interface", "struct", "enum", "trait"};
     const char *old = code_last_name(x->text);
+    const bool is_type_named =
+        isupper((unsigned char)old[strspn(old, "_")]) && islower((unsigned char)fresh[strspn(fresh, "_")]);
+    const bool wants_function = speaks_of_function(f->request);
     code_place *places = NULL;
-    bool is_type = false;
-    if (x->rank < 0 || !isupper((unsigned char)old[strspn(old, "_")]) ||
-        !islower((unsigned char)fresh[strspn(fresh, "_")]))
-        return false;
-    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), x->text, &places);
+    bool is_type = false, is_field = false;
+    if (x->rank < 0 || !(is_type_named || wants_function)) return false;
+    const uint32_t n = code_index_define(tool_workspace_index(f->a->workspace), x->text, &places);
     for (size_t i = 0; i < sizeof types / sizeof *types && n; i++)
         is_type |= !strcmp(places[0].what, types[i]);
+    is_field = n && !strcmp(places[0].what, "field");
     code_places_free(places, n);
-    return is_type;
+    return is_type || (wants_function && is_field);
 }
 
 static unsigned count_named_parameters(const finding *f, const read_name *of)
@@ -413,8 +430,7 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
         if (x->rank <= 0) sign(&f, may_mean(&f, AGENT_READ_CHANGE, x->text), (read_slots){.about = x});
         if (x->rank <= 0) sign(&f, may_mean(&f, AGENT_READ_TEST, x->text), (read_slots){.about = x});
         for (size_t k = 0; k < n->n_fresh; k++)
-            if (!code_index_is_defined(index, n->fresh[k].text) &&
-                !makes_type_a_function(a, x, n->fresh[k].text))
+            if (!code_index_is_defined(index, n->fresh[k].text) && !is_of_other_kind(&f, x, n->fresh[k].text))
                 sign(&f, may_mean(&f, AGENT_READ_RENAME, x->text, n->fresh[k].text),
                     (read_slots){.about = x, .fresh = &n->fresh[k], .left = n_left});
         for (size_t k = 0; k < n->n_files && !f.w.adds; k++)
