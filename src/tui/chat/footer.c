@@ -3,6 +3,7 @@
  * the right, the first of them shortened where that leaves a word; what is going on at the moment (loading,
  * prefill, a question) goes before that and is never the first to go.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,12 +18,26 @@ typedef struct field {
     tui_style style;
 } field;
 
-static field *add(field *fields, int *n, tui_style style)
+typedef struct footer {
+    field fields[MAX_FIELDS];
+    int n;
+} footer;
+
+static field *add(footer *f, tui_style style)
 {
-    field *f = fields + (*n)++;
-    f->text[0] = 0;
-    f->style = style;
-    return f;
+    field *new = f->fields + f->n++;
+    new->text[0] = 0;
+    new->style = style;
+    return new;
+}
+
+__attribute__((format(printf, 3, 4))) static void put(footer *f, tui_style style, const char *format, ...)
+{
+    field *new = add(f, style);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(new->text, sizeof new->text, format, args);
+    va_end(args);
 }
 
 /* A server that said nothing yet may be computing, or busy with somebody else's request. */
@@ -64,73 +79,77 @@ static void put_model(const tui_ui *u, field *f, const char *name, int width)
         snprintf(f->text, sizeof f->text, "%.*s%s", most - 1, name, u->glyphs->ellipsis);
 }
 
-static int collect(tui_ui *u, field *fields, int width)
+static void put_session(const tui_ui *u, footer *f, int width)
+{
+    if (u->replay)
+        put(f, TUI_STYLE(TUI_WARN, TUI_BOLD), "replay,%s turn %u of %u", u->playing ? " plays," : "",
+            tui_ui_turn(u), u->replay_turns);
+    if (u->state.model) put_model(u, add(f, TUI_PLAIN), base_path_name(u->state.model), width);
+    const char *loading = u->load_text ? u->load_text : "loading";
+    if (u->failed)
+        put(f, TUI_STYLE(TUI_ERR, TUI_BOLD), "not open");
+    else if (u->loading && u->load_share > 0)
+        put(f, TUI_STYLE(TUI_WARN, 0), "%.60s %.0f%%", loading, u->load_share * 100);
+    else if (u->loading)
+        put(f, TUI_STYLE(TUI_WARN, 0), "%.60s", loading);
+    const char *mode = tui_ui_mode(u);
+    if (*mode) put(f, strcmp(mode, "all") ? TUI_PLAIN : TUI_STYLE(TUI_WARN, 0), "%.16s", mode);
+}
+
+/* How full the budget is, and the context. */
+static void put_rows(tui_ui *u, footer *f)
 {
     const tui_state *s = &u->state;
-    int n = 0;
-    char x1[32], x2[32];
-    field *f;
-    if (u->replay)
-        snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "replay,%s turn %u of %u",
-            u->playing ? " plays," : "", tui_ui_turn(u), u->replay_turns);
-    if (s->model) put_model(u, add(fields, &n, TUI_PLAIN), base_path_name(s->model), width);
-    if (u->failed) {
-        snprintf(add(fields, &n, TUI_STYLE(TUI_ERR, TUI_BOLD))->text, 96, "not open");
-    } else if (u->loading) {
-        f = add(fields, &n, TUI_STYLE(TUI_WARN, 0));
-        snprintf(f->text, sizeof f->text, u->load_share > 0 ? "%.60s %.0f%%" : "%.60s",
-            u->load_text ? u->load_text : "loading", u->load_share * 100);
-    }
-    const char *mode = tui_ui_mode(u);
-    if (*mode)
-        snprintf(add(fields, &n, strcmp(mode, "all") ? TUI_PLAIN : TUI_STYLE(TUI_WARN, 0))->text, 96, "%.16s",
-            mode);
     const tui_rows *r = tui_ui_rows(u);
-    if (r->n > 0) {
-        uint32_t active = (uint32_t)((r->lanes_sum + r->n_lanes / 2) / r->n_lanes),
-                 limit = s->budget ? s->budget : s->n_ctx;
-        double share = limit ? (double)active / limit : 0;
-        f = add(fields, &n,
-            share >= 0.8 && share <= 1.0 ? TUI_STYLE(TUI_WARN, 0)
-            : share > 1.0                ? TUI_STYLE(TUI_ERR, 0)
-                                         : TUI_PLAIN);
-        snprintf(f->text, sizeof f->text, "%s %.0f%%", tui_state_unit(s), share * 100);
-        snprintf(
-            add(fields, &n, s->n_ctx && r->n * 10 > (size_t)s->n_ctx * 9 ? TUI_STYLE(TUI_WARN, 0) : TUI_PLAIN)
-                ->text,
-            96, s->n_ctx ? "%s/%s" : "%s tokens", base_thousands((int64_t)r->n, x1),
-            base_thousands(s->n_ctx, x2));
-    }
+    if (r->n == 0) return;
+    const uint32_t active = (uint32_t)((r->lanes_sum + r->n_lanes / 2) / r->n_lanes),
+                   limit = s->budget ? s->budget : s->n_ctx;
+    const double share = limit ? (double)active / limit : 0;
+    const tui_style near_limit = share >= 0.8 ? TUI_STYLE(TUI_WARN, 0) : TUI_PLAIN;
+    put(f, share > 1.0 ? TUI_STYLE(TUI_ERR, 0) : near_limit, "%s %.0f%%", tui_state_unit(s), share * 100);
+    char tokens[32], most[32];
+    base_thousands((int64_t)r->n, tokens);
+    if (!s->n_ctx)
+        put(f, TUI_PLAIN, "%s tokens", tokens);
+    else
+        put(f, r->n * 10 > (size_t)s->n_ctx * 9 ? TUI_STYLE(TUI_WARN, 0) : TUI_PLAIN, "%s/%s", tokens,
+            base_thousands(s->n_ctx, most));
+}
+
+static void put_doing(const tui_ui *u, footer *f)
+{
+    const tui_state *s = &u->state;
     if (s->approval.waiting)
-        snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "waits for you");
+        put(f, TUI_STYLE(TUI_WARN, TUI_BOLD), "waits for you");
     else if (s->prefill_total > 0 && s->prefill_server)
-        waiting_field(u, add(fields, &n, TUI_STYLE(TUI_PROMOTED, 0)));
+        waiting_field(u, add(f, TUI_STYLE(TUI_PROMOTED, 0)));
     else if (s->prefill_total > 0)
-        prefill_field(u, add(fields, &n, TUI_STYLE(TUI_PROMOTED, 0)));
+        prefill_field(u, add(f, TUI_STYLE(TUI_PROMOTED, 0)));
     else if (u->idle_work && !u->busy)
-        snprintf(add(fields, &n, TUI_FAINT)->text, 96, "%.60s, %lld s", u->idle_work,
+        put(f, TUI_FAINT, "%.60s, %lld s", u->idle_work,
             (long long)(u->now_ms > u->idle_work_ms ? (u->now_ms - u->idle_work_ms) / 1000 : 0));
     else if (u->busy && s->tokens_since == 0 && !u->loading)
-        snprintf(add(fields, &n, TUI_FAINT)->text, 96, "working");
-    double tps = s->decode_tps;
+        put(f, TUI_FAINT, "working");
+    double rate = s->decode_tps;
     if (s->tokens_since > 4 && u->now_ms && s->last_token_ms > s->tokens_ms)
-        tps = (double)(s->tokens_since - 1) * 1000 / (double)(s->last_token_ms - s->tokens_ms);
-    if (tps > 0) snprintf(add(fields, &n, TUI_PLAIN)->text, 96, tps < 10 ? "%.1f t/s" : "%.0f t/s", tps);
-    if (s->branch && *s->branch) snprintf(add(fields, &n, TUI_FAINT)->text, 96, "%.40s", s->branch);
-    return n;
+        rate = (double)(s->tokens_since - 1) * 1000 / (double)(s->last_token_ms - s->tokens_ms);
+    if (rate > 0) put(f, TUI_PLAIN, "%.*f t/s", rate < 10 ? 1 : 0, rate);
 }
 
 void tui_footer_draw(tui_ui *u, tui_area a)
 {
-    field fields[MAX_FIELDS];
-    int n = collect(u, fields, a.width), x = 1,
-        gap = tui_columns(u->glyphs->separator, strlen(u->glyphs->separator));
-    for (int i = 0; i < n; i++) {
-        int width = tui_columns(fields[i].text, strlen(fields[i].text));
+    footer f = {.n = 0};
+    put_session(u, &f, a.width);
+    put_rows(u, &f);
+    put_doing(u, &f);
+    if (u->state.branch && *u->state.branch) put(&f, TUI_FAINT, "%.40s", u->state.branch);
+    int x = 1, gap = tui_columns(u->glyphs->separator, strlen(u->glyphs->separator));
+    for (int i = 0; i < f.n; i++) {
+        int width = tui_columns(f.fields[i].text, strlen(f.fields[i].text));
         const int room = a.width - 1 - x - (i ? gap : 0);
         if (i && width > room && room < LEAST_FIELD) break;
         if (i) x += tui_put(a, x, 0, TUI_FAINT, u->glyphs->separator);
-        x += tui_put_short(a, x, 0, room, fields[i].style, u->glyphs->ellipsis, fields[i].text);
+        x += tui_put_short(a, x, 0, room, f.fields[i].style, u->glyphs->ellipsis, f.fields[i].text);
         if (width > room) break;
     }
 }
