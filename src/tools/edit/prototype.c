@@ -177,7 +177,10 @@ static void put_declaration(const char *signature, const char *name, const char 
         base_buf_add(out, said.head.ptr, said.head.len - old.head.len);
     if (is_known && is_same(fresh.tail, old.tail)) tail = said.tail;
     base_buf_add(out, head.ptr, head.len);
-    if (head.len && head.ptr[head.len - 1] != '*' && head.ptr[head.len - 1] != '&') base_buf_putc(out, ' ');
+    const char *at = strstr(signature, name);
+    const bool is_mark = head.len && strchr("*&", head.ptr[head.len - 1]),
+               is_spaced = at && at > signature && at[-1] == ' '; /* "char* name" */
+    if (head.len && (!is_mark || is_spaced)) base_buf_putc(out, ' ');
     base_buf_printf(out, "%s(", name);
     if (is_known)
         put_list(&fresh, &old, &said, out);
