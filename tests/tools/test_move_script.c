@@ -12,6 +12,12 @@
 static void test_move_script__es_modules(void **state)
 {
     static const operation_case done[] = {
+        /* written as the tree's other files write it */
+        {"{\"operation\":\"move\",\"name\":\"f\",\"to\":\"lib.ts\"}", "moved function f from a.ts to lib.ts",
+            {{"a.ts", "export const k = f(1);\n\nfunction f(n: number): number {\n  return n;\n}\n",
+                 "import { f } from './lib.js';\n\nexport const k = f(1);\n"},
+                {"a.spec.ts", "import { k } from './a.js';\nconsole.log(k);\n"},
+                {"lib.ts", NULL, "export function f(n: number): number {\n  return n;\n}\n"}}},
         {"{\"operation\":\"move\",\"name\":\"f\",\"to\":\"lib/f.mjs\"}",
             "moved f and LIMIT from a.mjs to lib/f.mjs",
             {{"a.mjs",

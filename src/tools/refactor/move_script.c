@@ -46,6 +46,24 @@ static bool is_entry(const mover *m)
     return is;
 }
 
+/* A path as imports of other files of the tree write it; the caller frees; NULL: none of the first has any. */
+static char *like_elsewhere(const mover *m)
+{
+    enum { MOST = 24 };
+    const tool_listing *l = &m->x->w->listing;
+    char *like = NULL;
+    for (size_t i = 0, n = 0; i < l->n && n < MOST && !like; i++) {
+        const char *path = l->files[i].path, *language = code_language(path, "", 0);
+        const bool is_like = language && refactor__language(language)->family == REFACTOR_JS &&
+                             strcmp(path, m->from->path) != 0;
+        const refactor_file *f = is_like ? refactor__module(m->x, path) : NULL;
+        n += is_like;
+        if (f && f->language->is_structural == m->from->language->is_structural)
+            like = script__any_spec(f->uses);
+    }
+    return like;
+}
+
 bool mover__script_survey(mover *m)
 {
     script_move *s = m->script = base_xcalloc(1, sizeof *s);
@@ -78,6 +96,7 @@ bool mover__script_survey(mover *m)
             if (script__is_from(m, s->users[i], &u->imports[k], m->from->path))
                 s->like = base_xstrdup(u->imports[k].module);
     }
+    if (!s->like) s->like = like_elsewhere(m);
     s->is_entry = is_given && !m->is_kept && is_entry(m);
     m->is_kept |= s->is_entry || s->whole;
     if (s->whole && !s->is_entry)
