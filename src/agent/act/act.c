@@ -62,7 +62,7 @@ static bool answer_repeated(agent_running *r, uint64_t key, bool *ret_stop)
     } else if (r->tool->power == TOOL_WRITES && made->turn == r->a->turn) {
         r->a->fix.repeated++;
         agent__running_say(r, TOOL_FAILED,
-            "This exact call was made before and changed nothing. Next: the same call with another text.\n");
+            "This exact call was made before, and the tree is as it was behind it. Next: the same call with another text.\n");
     } else {
         base_err err = {0};
         if (!is_all_active(r->a, made->from, made->to) && agent__bring_back(r->a, made->from, made->to, &err))
