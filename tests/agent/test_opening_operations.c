@@ -54,14 +54,14 @@ static void test_opening_operations__what_only_calls_another_is_inlined(void **s
 {
     NEEDS_GRAMMAR;
     put_file("a.c",
-        "int all(int from, int to)\n{\n    return to - from;\n}\n\n/* From the start. */\nint some(int to)\n{\n"
-        "    return all(0, to);\n}\n\nint three(void)\n{\n    return some(3);\n}\n");
+        "int span_of(int from, int to)\n{\n    return to - from;\n}\n\n/* From the start. */\nint span_to(int to)\n{\n"
+        "    return span_of(0, to);\n}\n\nint three(void)\n{\n    return span_to(3);\n}\n");
     host h = new_host();
     agent_session *s =
         open_session(&h, "opens 1\nanswer }}</tools>\nanswer Done.\n", AGENT_MODE_ALL, NULL, false);
-    assert_int_equal(submit(s, &h, "Delete some, call all instead."), 0);
+    assert_int_equal(submit(s, &h, "Delete span_to, call span_of instead."), 0);
     assert_file("a.c",
-        "int all(int from, int to)\n{\n    return to - from;\n}\n\nint three(void)\n{\n    return all(0, 3);\n}\n");
+        "int span_of(int from, int to)\n{\n    return to - from;\n}\n\nint three(void)\n{\n    return span_of(0, 3);\n}\n");
     agent_session_close(s);
     free_host(&h);
 }
