@@ -242,7 +242,7 @@ static void open_pages(const model_visit *v, uint32_t kv_head, const uint16_t *q
     float *weight = calloc(n_pages, sizeof *weight);
     memset(ret, 0, n_pages * sizeof *ret);
     for (uint32_t w = 0; w < n_pages; w++) {
-        const model_sketch k = model_sketch_of(v->pages[kv_head], FAKE_DIM, w / MODEL_ROWS_BLOCK);
+        const model_sketch k = model_sketch_of(v->pages[kv_head].sketches, FAKE_DIM, w / MODEL_ROWS_BLOCK);
         if (!v->evicted[kv_head][w]) weight[w] = -INFINITY;
         for (uint32_t i = 0; i < FAKE_DIM; i++)
             weight[w] += quant_f16_to_f32(q[i]) * model_sketch_number(&k, FAKE_DIM, w % MODEL_ROWS_BLOCK, i);

@@ -173,6 +173,7 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open, uint32_t n)
         RUN = 20,
         MOST = 256,
         WORD = 64,
+        COLUMN = 16,
         DRAWN = 4099
     };
     const uint32_t n_layers = n_rows > 65536 ? LAYERS / 4 : LAYERS;
@@ -207,7 +208,15 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open, uint32_t n)
     const uint64_t *evicted[N_KV] = {bits, bits};
     const uint16_t *mean_of[N_KV] = {means, means};
     uint8_t *pages = sketch_pages(means, n_words, D);
-    const uint8_t *page_of[N_KV] = {pages, pages};
+    const uint32_t n_columns = (n_words + COLUMN - 1) / COLUMN;
+    uint16_t *some = base_xcalloc(n_columns, sizeof *some);
+    float *counts = base_xcalloc((size_t)n_columns * COLUMN, sizeof *counts);
+    for (uint32_t i = 0; i < n_words; i++) {
+        counts[i] = (float)__builtin_popcountll(bits[i]);
+        some[i / COLUMN] |= (uint16_t)((bits[i] != 0) << i % COLUMN);
+    }
+    const model_pages of_lane = {open && n_words > open ? pages : NULL, some, counts};
+    const model_pages page_of[N_KV] = {of_lane, of_lane};
     uint32_t *chosen = base_xcalloc((size_t)n * N_KV * MOST, sizeof *chosen),
              *n_chosen = base_xcalloc((size_t)n * N_KV, sizeof *n_chosen);
     matrix mq = matrix_new(ops, n, N_HEAD * D, q), out = matrix_new(ops, n, N_HEAD * D, NULL),
@@ -267,6 +276,8 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open, uint32_t n)
     free(chosen);
     free(n_chosen);
     free(pages);
+    free(some);
+    free(counts);
     free(blocks);
     free(sketch_of);
     free(bits);

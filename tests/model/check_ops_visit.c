@@ -14,7 +14,7 @@
 #include "model/file/quant.h"
 #include "model/ops/sketch.h"
 
-enum { LAYER = 1, N_KV = 2, WORD = 64 };
+enum { LAYER = 1, N_KV = 2, WORD = 64, COLUMN = 16, MOST_COLUMNS = 16 };
 
 typedef struct visited {
     float *out;
@@ -31,11 +31,12 @@ typedef struct scene {
     const uint8_t *sketches[64];
     uint16_t *mean_of[N_KV];
     uint8_t *page_of[N_KV];
+    uint16_t some[N_KV][MOST_COLUMNS];
+    float counts[N_KV][MOST_COLUMNS * COLUMN];
     const uint64_t *evicted[N_KV];
     const uint16_t *means[N_KV];
-    const uint8_t *pages[N_KV]; /* NULL: the lane has not as many as are opened */
-    uint32_t open;              /* pages that a token looks into; 0: all */
-    float *sinks;               /* [n_head] or NULL */
+    uint32_t open; /* pages that a token looks into; 0: all */
+    float *sinks;  /* [n_head] or NULL */
 } scene;
 
 static bool is_evicted(const scene *s, uint32_t h, uint32_t slot)
@@ -94,7 +95,11 @@ static void scene_new(scene *s, uint32_t n_head_rows, uint32_t n, uint32_t d, bo
                     ~(UINT64_C(1) << (list->runs[r].slot + i) % WORD);
         s->evicted[h] = s->bits[h];
         s->means[h] = s->mean_of[h] = random_halves((size_t)s->n_slots / WORD * d);
-        s->pages[h] = s->page_of[h] = sketch_pages(s, h);
+        s->page_of[h] = sketch_pages(s, h);
+        for (uint32_t w = 0; w < s->n_slots / WORD; w++) {
+            s->counts[h][w] = (float)__builtin_popcountll(s->bits[h][w]);
+            s->some[h][w / COLUMN] |= (uint16_t)((s->bits[h][w] != 0) << w % COLUMN);
+        }
     }
 }
 
@@ -110,6 +115,14 @@ static void scene_free(scene *s)
     cache_free(&s->x);
 }
 
+/* A lane's pages with evicted rows, where they are more than a token opens; 0: it opens all of them. */
+static uint32_t count_closable(const scene *s, uint32_t h)
+{
+    uint32_t n = 0;
+    for (uint32_t w = 0; w < s->n_slots / WORD; w++) n += s->evicted[h] && s->bits[h][w];
+    return s->open && n > s->open ? n : 0;
+}
+
 /* Attention over the lists, then visits; *ret_sums: what attention left, [n][n_head][2]. */
 static visited run_turned(check *c, model_ops *ops, const scene *s, uint32_t n, uint32_t n_head,
     uint32_t most, bool with_means, const ops_turns *turns, const float *q)
@@ -122,11 +135,14 @@ static visited run_turned(check *c, model_ops *ops, const scene *s, uint32_t n, 
     matrix mq = matrix_new(ops, n, width, q), out = matrix_new(ops, n, width, NULL),
            sums = matrix_new(ops, n, 2 * n_head, NULL);
     const float scale = 1 / sqrtf((float)d);
+    model_pages pages[N_KV] = {{NULL}};
+    for (uint32_t h = 0; h < N_KV; h++)
+        if (count_closable(s, h)) pages[h] = (model_pages){s->page_of[h], s->some[h], s->counts[h]};
     const model_visit visit = {.rows = &s->x.view,
         .evicted = s->evicted,
         .sketches = s->sketches,
         .means = with_means ? s->means : NULL,
-        .pages = s->pages,
+        .pages = pages,
         .open = s->open,
         .n_slots = s->n_slots,
         .most = most,
@@ -212,7 +228,7 @@ static double sketched(const uint8_t *sketch, uint32_t part, uint32_t row, const
 static double weigh(const scene *s, uint32_t h, uint32_t slot, const float *q, const bool *open)
 {
     const uint32_t d = s->x.view.shape.head_dim, lane = LAYER * N_KV + h;
-    if (!open[slot / WORD]) return sketched(s->pages[h], 0, slot / WORD, q, d);
+    if (!open[slot / WORD]) return sketched(s->page_of[h], 0, slot / WORD, q, d);
     if (!s->sketches[slot / MODEL_ROWS_BLOCK]) return product(q, model_rows_key(&s->x.view, lane, slot), d);
     return sketched(s->made[slot / MODEL_ROWS_BLOCK], lane, slot % MODEL_ROWS_BLOCK, q, d);
 }
@@ -224,14 +240,12 @@ static bool *open_pages(const scene *s, uint32_t h, const float *q, uint32_t gro
     const double scale = 1 / sqrt((double)d);
     bool *open = base_xcalloc(n_pages, sizeof *open);
     double *weight = base_xcalloc(n_pages, sizeof *weight), *mass = base_xcalloc(n_pages, sizeof *mass);
-    uint32_t n_out = 0;
-    for (uint32_t w = 0; w < n_pages; w++) n_out += s->evicted[h] && s->bits[h][w];
-    const bool is_all = !s->open || n_out <= s->open; /* the pages need no sketch then */
+    const bool is_all = !count_closable(s, h);
     for (uint32_t g = 0; g < group && !is_all; g++) {
         double sum = listed[g];
         for (uint32_t w = 0; w < n_pages; w++) {
             const uint32_t n = (uint32_t)__builtin_popcountll(s->bits[h][w]);
-            sum += weight[w] = n ? n * exp(sketched(s->pages[h], 0, w, q + g * d, d) * scale) : 0;
+            sum += weight[w] = n ? n * exp(sketched(s->page_of[h], 0, w, q + g * d, d) * scale) : 0;
         }
         for (uint32_t w = 0; w < n_pages; w++) mass[w] += weight[w] / sum / group;
     }
@@ -453,7 +467,6 @@ void cases_visit(check *c)
         scene s;
         scene_new(&s, shapes[i][1], n, d, i % 2 == 0);
         s.open = shapes[i][5];
-        for (uint32_t h = 0; h < N_KV && !s.open; h++) s.pages[h] = NULL;
         if (i == 4) s.evicted[1] = NULL;
         /* Heads with sinks, among them one that outweighs most rows. */
         if (i % 3 == 1) s.sinks = random_floats(n_head);

@@ -17,6 +17,8 @@ enum {
     VISITORS_MOST = KV_BATCH / 2, /* so that even the smallest budget keeps as many for ordinary rows */
     FEW = 8,                      /* tokens of a batch that wait for rows to be read */
     ROOM_SHARE = 8,               /* of the free memory copies take no more than this part */
+    COLUMN = 16,                  /* pages */
+    PAGES = 3 << 29, /* in the schedule: chosen by sketches (bit 30), closed ones summed by themselves (29) */
 };
 
 /* What a lane's tokens read beside its list. */
@@ -45,10 +47,12 @@ struct kv_visit {
     const uint8_t **none; /* [blocks of cap] NULL each: those of layers with a window, where nobody visits */
     uint32_t *whole;      /* [session's n_whole] lanes without a window */
     kv_rest *rest;
-    const uint16_t **means; /* [n_lanes] of evicted rows' values, by page */
-    uint32_t open;          /* pages that a token looks into; 0: all */
-    const uint8_t **pages;  /* [n_lanes] sketches of the means of their keys; NULL: all pages are opened */
-    kv_gather *gather;      /* NULL: nothing was gathered so far */
+    const uint16_t **means;     /* [n_lanes] of evicted rows' values, by page */
+    uint32_t open;              /* pages that a token looks into; 0: all */
+    model_pages *pages;         /* [n_lanes] */
+    uint16_t *some;             /* [n_lanes][columns of cap's pages] what `pages` name */
+    float *sizes;               /* [n_lanes][columns][COLUMN] the same */
+    kv_gather *gather;          /* NULL: nothing was gathered so far */
     bool is_tried, is_gathered; /* since lists changed; they name its copies */
 
     /* The batch at hand. */
@@ -84,6 +88,12 @@ void kv__visit_free(kv_visit *v)
     free(v);
 }
 
+/* Of 16 pages, with room for so many tokens. */
+static size_t count_columns(uint32_t n_tokens)
+{
+    return n_tokens / (COLUMN * KV_REST_PAGE) + 1;
+}
+
 static int make(kv_session *s, base_err *err)
 {
     const size_t n = (size_t)s->cap + 1, n_kv = s->compute.shape.n_head_kv, n_lanes = s->n_lanes;
@@ -98,6 +108,8 @@ static int make(kv_session *s, base_err *err)
     v->whole = kv_work_zero(&v->memory, n_lanes, sizeof *v->whole);
     v->means = kv_work_zero(&v->memory, n_lanes, sizeof *v->means);
     v->pages = kv_work_zero(&v->memory, n_lanes, sizeof *v->pages);
+    v->some = kv_work_take(&v->memory, n_lanes * count_columns(s->cap), sizeof *v->some);
+    v->sizes = kv_work_take(&v->memory, n_lanes * count_columns(s->cap) * COLUMN, sizeof *v->sizes);
     v->lists = kv_work_zero(&v->memory, n_lanes, sizeof *v->lists);
     v->evicted = kv_work_zero(&v->memory, n_lanes, sizeof *v->evicted);
     v->chosen = kv_work_take(&v->memory, n_kv * KV_BATCH * VISITORS_MOST, sizeof *v->chosen);
@@ -237,6 +249,25 @@ static int find_sketches(kv_visit *v, uint32_t first, base_err *err)
     return rc;
 }
 
+/* How many rows each of a lane's pages has. Returns how many pages have some. */
+static uint32_t count_rows(kv_visit *v, uint32_t lane, uint32_t n_pages)
+{
+    const size_t n_columns = count_columns(v->cap);
+    uint16_t *some = v->some + lane * n_columns;
+    float *counts = v->sizes + lane * n_columns * COLUMN;
+    uint32_t n = 0;
+    memset(some, 0, n_columns * sizeof *some);
+    memset(counts, 0, n_columns * COLUMN * sizeof *counts);
+    for (uint32_t page = 0; page < n_pages && v->evicted[lane]; page++) {
+        const bool any = v->evicted[lane][page] != 0;
+        counts[page] = (float)kv_bits_count_word(v->evicted[lane][page]);
+        some[page / COLUMN] |= (uint16_t)(any << page % COLUMN);
+        n += any;
+    }
+    v->pages[lane] = (model_pages){.some = some, .counts = counts};
+    return n;
+}
+
 /* Sketches of the pages of lanes that have more of them than a token opens. */
 static int sketch_pages(kv_visit *v, const model_rows_view *rows, uint32_t n_pages, base_err *err)
 {
@@ -245,11 +276,9 @@ static int sketch_pages(kv_visit *v, const model_rows_view *rows, uint32_t n_pag
     v->open = open_pages(s);
     if (v->open) kv_rest_fold(v->rest, rows, n_pages);
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
-        uint32_t n = 0;
-        v->pages[lane] = NULL;
-        for (uint32_t page = 0; page < n_pages && v->evicted[lane]; page++) n += v->evicted[lane][page] != 0;
-        if (v->open && n > v->open)
-            rc = kv_rest_sketch(v->rest, &s->compute, rows, lane, n_pages, &v->pages[lane], err);
+        const uint32_t n = count_rows(v, lane, n_pages);
+        if (!v->open || n <= v->open) continue;
+        rc = kv_rest_sketch(v->rest, &s->compute, rows, lane, n_pages, &v->pages[lane].sketches, err);
     }
     return rc;
 }
@@ -507,8 +536,8 @@ void kv__visit_publish(kv_session *s, uint32_t n)
     const bool lets_in = s->visit && s->visit->outshines && s->visit->outshone_too;
     const uint32_t how = (s->parameters.rest > 0) | open_pages(s) << 1 | (uint32_t)lets_in << 31;
     for (uint32_t t = s->n - n; t < s->n; t++) {
-        const bool may_choose = s->parameters.open > 0 && t > s->parameters.open; /* among sketched pages */
-        const uint32_t schedule[] = {t, kv__visitors(s), how | (uint32_t)may_choose << 30, KV_EVENT_VISITED};
+        const bool may_choose = s->parameters.open > 0 && t > s->parameters.open; /* among pages */
+        const uint32_t schedule[] = {t, kv__visitors(s), how | (may_choose ? PAGES : 0), KV_EVENT_VISITED};
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
 }

@@ -32,19 +32,11 @@ typedef struct columns {
     uint32_t *at;   /* slot / 16 */
     uint16_t *rows; /* bits */
     uint32_t n;
-    /* A token's own: the pages that it left closed. */
-    uint32_t *closed; /* slot / 64 */
-    uint32_t n_closed;
-    float *counts;  /* [closed] rows */
-    float *weights; /* [group][all pages] scores of their mean keys */
+    /* A token's own, where it chooses among pages. */
+    float *weights; /* [group][all pages] scores of mean keys, then numerators: 0 of those that it opens */
+    float *
+        closed; /* [group][2] of those that stay closed: what their numerators' score is less by, their sum */
 } columns;
-
-/* A lane's pages of 64 slots. */
-typedef struct pages {
-    float *counts;  /* evicted rows; 0 up to a multiple of 16 pages */
-    uint16_t *some; /* bits of 16 pages: those with evicted rows */
-    uint32_t n, n_some;
-} pages;
 
 typedef struct visit_job {
     cpu_ops *cpu;
@@ -52,10 +44,9 @@ typedef struct visit_job {
     uint32_t group;           /* query heads a lane */
     uint32_t tokens, n_units; /* tokens of a unit: of all scores, or of the pages' alone */
     uint32_t room, scored;    /* tokens whose queries, and whose scores, a thread has room for */
-    uint32_t most_columns;    /* that a token weighs, its closed pages by 16 too */
+    uint32_t most_columns;    /* that a token weighs */
     columns lanes[CPU_VISIT_LANES];
     uint32_t most_pages; /* of a lane; 0: no token chooses among pages */
-    pages pages[CPU_VISIT_LANES];
     columns *own;  /* tokens choose pages: by kv head and token where `scores` are there, else by thread */
     float *scores; /* [kv head][n * group][16 * most_columns], already there; NULL: a unit makes its own */
     _Atomic uint32_t next;
@@ -72,11 +63,30 @@ typedef struct space {
     uint16_t *keys; /* [MOST][head_dim] of chosen rows that are folded */
 } space;
 
+/* Floats between two heads' scores of pages: a kernel writes some more than there are. */
+static size_t page_stride(const visit_job *j)
+{
+    return (j->most_pages + GROUP - 1) / GROUP * GROUP + GROUP;
+}
+
+/* Masses of a token's rows, or of its lane's pages. */
+static size_t mass_floats(const visit_job *j)
+{
+    const size_t width = (size_t)GROUP * j->most_columns;
+    return width > page_stride(j) ? width : page_stride(j);
+}
+
+/* Of the means that come in: of opened pages, or of all and what masses tells of them by columns. */
+static size_t left_out_floats(const visit_job *j)
+{
+    return j->most_columns + j->most_pages + page_stride(j) / GROUP;
+}
+
 static size_t space_floats(const visit_job *j)
 {
     const size_t n_q = (size_t)j->room * j->group, d = j->args->visit->rows->shape.head_dim,
                  width = (size_t)GROUP * j->most_columns;
-    return (size_t)j->scored * j->group * width + 3 * width + j->most_columns + j->most_pages +
+    return (size_t)j->scored * j->group * width + 3 * mass_floats(j) + left_out_floats(j) +
            n_q * (2 * d + sizeof(cpu_sketch_query) / sizeof(float)) + j->group * (MOST_STRIDE + d) + d +
            MOST * d / 2 + 64;
 }
@@ -84,14 +94,14 @@ static size_t space_floats(const visit_job *j)
 static space space_of(const visit_job *j, float *at)
 {
     const size_t n_q = (size_t)j->room * j->group, d = j->args->visit->rows->shape.head_dim,
-                 width = (size_t)GROUP * j->most_columns;
+                 n_masses = mass_floats(j);
     space w;
     w.scores = at;
-    w.mass = w.scores + (size_t)j->scored * j->group * width;
-    w.bits = (uint32_t *)(void *)(w.mass + width);
-    w.places = w.bits + width;
-    w.left_out = w.mass + 3 * width;
-    w.q = w.left_out + j->most_columns + j->most_pages;
+    w.mass = w.scores + (size_t)j->scored * j->group * GROUP * j->most_columns;
+    w.bits = (uint32_t *)(void *)(w.mass + n_masses);
+    w.places = w.bits + n_masses;
+    w.left_out = w.mass + 3 * n_masses;
+    w.q = w.left_out + left_out_floats(j);
     w.turned = w.q + n_q * d;
     w.s = w.turned + n_q * d;
     w.o = w.s + (size_t)j->group * MOST_STRIDE;
@@ -242,30 +252,30 @@ static uint32_t find_cut(
  * as many columns as rows are taken.
  */
 static uint32_t find_least(
-    const cpu_kernels *k, const columns *c, uint32_t most, const float *largest, uint32_t *bits)
+    const cpu_kernels *k, uint32_t n, uint32_t most, const float *largest, uint32_t *bits)
 {
     uint32_t room;
-    for (uint32_t i = 0; i < c->n; i++) bits[i] = bits_of(largest[i]);
-    return c->n > most ? find_cut(k, bits, c->n, most, &room) : 0;
+    for (uint32_t i = 0; i < n; i++) bits[i] = bits_of(largest[i]);
+    return n > most ? find_cut(k, bits, n, most, &room) : 0;
 }
 
 /*
- * Places of the `most` heaviest of a lane's evicted rows, ascending; their mass becomes 0. w->left_out: each
- * column's largest mass. Returns how many.
+ * Places of the `most` heaviest of a lane's evicted rows, or of its pages, ascending; their mass becomes 0. rows: which of
+ * each of n columns' 16 there are. w->left_out: each column's largest mass. Returns how many.
  */
-static uint32_t choose(
-    const cpu_kernels *k, const columns *c, const space *w, uint32_t most, uint32_t *places)
+static uint32_t choose(const cpu_kernels *k, const uint16_t *rows, uint32_t n_columns, const space *w,
+    uint32_t most, uint32_t *places)
 {
     uint32_t n_some = 0, room = most, cut = 0, n = 0;
     if (!most) return 0;
-    const uint32_t least = find_least(k, c, most, w->left_out, w->bits);
-    for (uint32_t i = 0; i < c->n; i++) {
+    const uint32_t least = find_least(k, n_columns, most, w->left_out, w->bits);
+    for (uint32_t i = 0; i < n_columns; i++) {
         if (bits_of(w->left_out[i]) < least) continue;
         for (uint32_t r = 0; r < GROUP; r++) {
             const uint32_t bits = bits_of(w->mass[i * GROUP + r]);
             w->bits[n_some] = bits;
             w->places[n_some] = i * GROUP + r;
-            n_some += bits >= least && c->rows[i] >> r & 1;
+            n_some += bits >= least && rows[i] >> r & 1;
         }
     }
     if (n_some > most) cut = find_cut(k, w->bits, n_some, most, &room);
@@ -280,10 +290,9 @@ static uint32_t choose(
 
 /* --- pages ---------------------------------------------------------------------------------------------- */
 
-/* Floats between two heads' scores of pages: a kernel writes some more than there are. */
-static size_t page_stride(const visit_job *j)
+static bool chooses_pages(const visit_job *j, uint32_t kv_head)
 {
-    return (j->most_pages + GROUP - 1) / GROUP * GROUP + GROUP;
+    return j->most_pages && j->args->visit->pages[kv_head].sketches;
 }
 
 static uint64_t rows_of_page(const model_visit *visit, uint32_t kv_head, uint32_t page)
@@ -298,10 +307,10 @@ static void score_pages(
     const visit_job *j, uint32_t kv_head, const space *w, const float *q, uint32_t n_q, float *s)
 {
     const cpu_kernels *k = &j->cpu->kernels;
-    const pages *p = &j->pages[kv_head];
+    const model_pages *p = &j->args->visit->pages[kv_head];
     const uint32_t d = j->args->visit->rows->shape.head_dim;
-    for (uint32_t i = 0; i * GROUP < p->n; i++) {
-        const model_sketch of = model_sketch_of(j->args->visit->pages[kv_head], d, i / BLOCK_GROUPS);
+    for (uint32_t i = 0; i * GROUP < j->most_pages; i++) {
+        const model_sketch of = model_sketch_of(p->sketches, d, i / BLOCK_GROUPS);
         const uint8_t *codes = of.codes + (size_t)(i % BLOCK_GROUPS) * (d / 8) * MODEL_SKETCH_PIECE;
         if (i % BLOCK_GROUPS == 0)
             k->sketch_queries(q, n_q, of.middle, of.step, d, j->args->scale, w->queries);
@@ -309,7 +318,7 @@ static void score_pages(
     }
 }
 
-/* What a lane's listed rows and `n_q` parts of others (largest, sum) make of each head's softmax. */
+/* What a lane's listed rows and a part of others (largest, sum) make of each head's softmax. */
 static void find_shares(
     const visit_job *j, uint32_t kv_head, uint32_t t, const float *max, const float *sum, cpu_share *shares)
 {
@@ -321,24 +330,28 @@ static void find_shares(
     }
 }
 
-/* Places of the pages that a token opens, into w->places, ascending: the heaviest. s: a token's scores. */
+/*
+ * Places of the pages that a token opens, into w->places, ascending: the heaviest. own->weights: its pages' scores, which
+ * become numerators; own->closed: of all of them.
+ */
 static uint32_t choose_pages(
-    const visit_job *j, const space *w, uint32_t kv_head, uint32_t t, const columns *own, float *s)
+    const visit_job *j, const space *w, uint32_t kv_head, uint32_t t, const columns *own)
 {
     const cpu_kernels *k = &j->cpu->kernels;
-    const pages *p = &j->pages[kv_head];
+    const model_pages *p = &j->args->visit->pages[kv_head];
     const size_t stride = page_stride(j);
-    const uint32_t width = (p->n + GROUP - 1) / GROUP * GROUP;
+    const uint32_t width = (j->most_pages + GROUP - 1) / GROUP * GROUP;
     float max[CPU_VISIT_GROUP], sum[CPU_VISIT_GROUP];
     cpu_share shares[CPU_VISIT_GROUP] = {{0}};
-    memcpy(s, own->weights, j->group * stride * sizeof *s);
     for (uint32_t g = 0; g < j->group; g++) {
-        k->softmax(s + g * stride, 0, p->n, width, &max[g], &sum[g]);
-        sum[g] += k->weigh(p->counts, width, s + g * stride);
+        k->softmax(own->weights + g * stride, 0, j->most_pages, width, &max[g], &sum[g]);
+        sum[g] += k->weigh(p->counts, width, own->weights + g * stride);
+        own->closed[2 * g] = max[g];
+        own->closed[2 * g + 1] = sum[g];
     }
     find_shares(j, kv_head, t, max, sum, shares);
-    k->masses(s, stride, j->group, width, shares, w->mass, w->left_out);
-    return choose(k, &(columns){.rows = p->some, .n = width / GROUP}, w, j->args->visit->open, w->places);
+    k->masses(own->weights, stride, j->group, width, shares, w->mass, w->left_out);
+    return choose(k, p->some, width / GROUP, w, j->args->visit->open, w->places);
 }
 
 /* A page's columns. */
@@ -352,78 +365,92 @@ static void add_columns(columns *c, uint64_t evicted, uint32_t page)
     }
 }
 
-static bool chooses_pages(const visit_job *j, uint32_t kv_head)
+/* Those of all of a lane's evicted rows. */
+static void add_all(const model_visit *visit, uint32_t kv_head, columns *c)
 {
-    return j->pages[kv_head].n_some > j->args->visit->open;
+    for (uint32_t i = 0; visit->evicted[kv_head] && i * WORD < visit->n_slots; i++)
+        add_columns(c, rows_of_page(visit, kv_head, i), i);
 }
 
-/*
- * The columns that a token weighs, into `own`, and which pages it leaves closed. own->weights: its pages' scores, where it
- * chooses among them. s: room for its scores.
- */
-static void open_pages(
-    const visit_job *j, const space *w, uint32_t kv_head, uint32_t t, columns *own, float *s)
+/* The columns that a token weighs, into `own`. own->weights: its pages' scores, where it chooses among them. */
+static void open_pages(const visit_job *j, const space *w, uint32_t kv_head, uint32_t t, columns *own)
 {
     const model_visit *visit = j->args->visit;
-    const pages *p = &j->pages[kv_head];
-    const bool chooses = chooses_pages(j, kv_head);
-    uint32_t n_open = 0, at = 0;
-    own->n = own->n_closed = 0;
-    if (chooses) n_open = choose_pages(j, w, kv_head, t, own, s);
-    for (uint32_t i = 0; i < p->n; i++) {
-        if (!(p->some[i / GROUP] >> i % GROUP & 1)) continue;
-        if (!chooses || (at < n_open && w->places[at] == i)) {
-            at++;
-            add_columns(own, rows_of_page(visit, kv_head, i), i);
-            continue;
+    const size_t stride = page_stride(j);
+    own->n = 0;
+    if (!chooses_pages(j, kv_head)) {
+        add_all(visit, kv_head, own);
+        return;
+    }
+    const uint32_t n = choose_pages(j, w, kv_head, t, own);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t page = w->places[i];
+        add_columns(own, rows_of_page(visit, kv_head, page), page);
+        for (uint32_t g = 0; g < j->group; g++) { /* it counts by its rows from now on */
+            float *weight = own->weights + g * stride + page, *sum = own->closed + 2 * g + 1;
+            *sum = *sum > *weight ? *sum - *weight : 0;
+            *weight = 0;
         }
-        own->closed[own->n_closed++] = i;
     }
-    for (uint32_t i = 0; i < own->n_closed; i++) own->counts[i] = p->counts[own->closed[i]];
-    for (uint32_t i = own->n_closed; i % GROUP; i++) own->counts[i] = 0;
-}
-
-/* Behind a token's scores by row those of its closed pages. Returns how wide that is, a multiple of 16. */
-static uint32_t add_closed(const visit_job *j, const columns *c, float *s, size_t stride)
-{
-    const uint32_t first = c->n * GROUP, width = first + (c->n_closed + GROUP - 1) / GROUP * GROUP;
-    for (uint32_t g = 0; g < j->group && c->n_closed; g++) {
-        const float *weights = c->weights + g * page_stride(j);
-        float *to = s + g * stride + first;
-        for (uint32_t i = 0; i < c->n_closed; i++) to[i] = weights[c->closed[i]];
-        for (uint32_t i = first + c->n_closed; i < width; i++) s[g * stride + i] = -INFINITY;
-    }
-    return width;
 }
 
 /* --- a token -------------------------------------------------------------------------------------------- */
 
-/* The mean of what nobody chose: by pages, weighted by the mass that they have left. */
-static void mean_of_others(
-    const cpu_kernels *k, const columns *c, const space *w, const uint16_t *means, uint32_t d, float *ret)
+/* Means of values that come in for what nobody chose, and how much of it each stands for. */
+typedef struct others {
+    const uint16_t **rows;
+    float *weights;
+    uint32_t n;
+} others;
+
+static void add_mean(others *o, const uint16_t *row, float weight)
 {
-    const uint16_t **rows =
-        (const uint16_t **)(void *)w->bits; /* and over places: neither is used any more */
-    uint32_t n = 0;
-    float total = 0;
-    for (uint32_t i = 0; i < c->n; n++) {
+    o->rows[o->n] = row;
+    o->weights[o->n++] = weight;
+}
+
+/* Of the pages whose rows were weighed. w->mass: what is left of each row. */
+static void add_opened(const columns *c, const space *w, const uint16_t *means, uint32_t d, others *o)
+{
+    for (uint32_t i = 0; i < c->n;) {
         const uint32_t word = c->at[i] / (WORD / GROUP);
         float sums[GROUP] = {0}, sum = 0;
-        rows[n] = means + (size_t)word * d;
         for (; i < c->n && c->at[i] / (WORD / GROUP) == word; i++)
             for (uint32_t r = 0; r < GROUP; r++) sums[r] += w->mass[i * GROUP + r];
         for (uint32_t r = 0; r < GROUP; r++) sum += sums[r];
-        w->left_out[n] = sum;
-        total += sum;
+        add_mean(o, means + (size_t)word * d, sum);
     }
-    for (uint32_t i = 0; i < c->n_closed; i++, n++) {
-        rows[n] = means + (size_t)c->closed[i] * d;
-        w->left_out[n] = w->mass[c->n * GROUP + i];
-        total += w->left_out[n];
-    }
-    for (uint32_t i = 0; i < n; i++) w->left_out[i] = total > 0 ? w->left_out[i] / total : 0;
-    const cpu_ahead ahead = {rows + MEANS_SOON, n > MEANS_SOON ? n - MEANS_SOON : 0};
-    k->values(rows, n, w->left_out, n, 1, d, ahead, ret);
+}
+
+/* Of the pages that stayed closed. */
+static void add_closed(const visit_job *j, const columns *c, const space *w, const uint16_t *means,
+    const cpu_share *shares, others *o)
+{
+    const uint32_t d = j->args->visit->rows->shape.head_dim;
+    cpu_share closed[CPU_VISIT_GROUP];
+    for (uint32_t g = 0; g < j->group; g++)
+        closed[g] = (cpu_share){c->closed[2 * g], shares[g].max, shares[g].sum};
+    j->cpu->kernels.masses(c->weights, page_stride(j), j->group, (j->most_pages + GROUP - 1) / GROUP * GROUP,
+        closed, w->mass, o->weights + j->most_pages);
+    for (uint32_t i = 0; i < j->most_pages; i++)
+        if (w->mass[i] > 0) add_mean(o, means + (size_t)i * d, w->mass[i]);
+}
+
+/* The mean of what nobody chose: by pages, weighted by the mass that they have left. */
+static void mean_of_others(const visit_job *j, uint32_t kv_head, const columns *c, const space *w,
+    const cpu_share *shares, float *ret)
+{
+    const model_visit *visit = j->args->visit;
+    const uint32_t d = visit->rows->shape.head_dim;
+    others o = {.rows = (const uint16_t **)(void *)w->bits, /* and over places: neither is used any more */
+        .weights = w->left_out};
+    float total = 0;
+    add_opened(c, w, visit->means[kv_head], d, &o);
+    if (chooses_pages(j, kv_head)) add_closed(j, c, w, visit->means[kv_head], shares, &o);
+    for (uint32_t i = 0; i < o.n; i++) total += o.weights[i];
+    for (uint32_t i = 0; i < o.n; i++) o.weights[i] = total > 0 ? o.weights[i] / total : 0;
+    const cpu_ahead ahead = {o.rows + MEANS_SOON, o.n > MEANS_SOON ? o.n - MEANS_SOON : 0};
+    j->cpu->kernels.values(o.rows, o.n, o.weights, o.n, 1, d, ahead, ret);
 }
 
 /* Rows that are attended to soon. */
@@ -469,35 +496,36 @@ static void visit_token(
     const cpu_kernels *k = &j->cpu->kernels;
     const ops_visit_args *a = j->args;
     const model_visit *visit = a->visit;
-    const uint32_t d = visit->rows->shape.head_dim, group = j->group, width = add_closed(j, c, s, stride),
+    const uint32_t d = visit->rows->shape.head_dim, group = j->group, width = c->n * GROUP,
                    lane = a->layer * visit->rows->shape.n_head_kv + kv_head;
+    const bool some_closed = chooses_pages(j, kv_head);
     const size_t place = (size_t)kv_head * a->n + t;
     uint32_t *chosen = visit->chosen + place * visit->most;
     float max[CPU_VISIT_GROUP] = {0}, out_of[CPU_VISIT_GROUP] = {0}, m[CPU_VISIT_GROUP], l[CPU_VISIT_GROUP];
     const float *live = cpu_row(a->sums, t) + 2 * (size_t)kv_head * group;
     float taken[CPU_VISIT_GROUP] = {0};
     cpu_share shares[CPU_VISIT_GROUP] = {{0}};
-    for (uint32_t g = 0; g < group; g++) {
-        k->softmax(s + g * stride, 0, width, width, &max[g], &out_of[g]);
-        out_of[g] += k->weigh(c->counts, width - c->n * GROUP, s + g * stride + c->n * GROUP);
-    }
+    for (uint32_t g = 0; g < group; g++) k->softmax(s + g * stride, 0, width, width, &max[g], &out_of[g]);
     find_shares(j, kv_head, t, max, out_of, shares);
+    for (uint32_t g = 0; g < group && some_closed; g++)
+        k->merge(&shares[g].max, &shares[g].sum, NULL, c->closed[2 * g], c->closed[2 * g + 1], NULL, 0);
     k->masses(s, stride, group, width, shares, w->mass, w->left_out);
-    const uint32_t n = choose(k, c, w, visit->most, chosen);
+    const uint32_t n = choose(k, c->rows, c->n, w, visit->most, chosen);
     visit->n_chosen[place] = n;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t g = 0; g < group; g++) taken[g] += s[g * stride + chosen[i]];
     for (uint32_t g = 0; g < group; g++) out_of[g] = out_of[g] > taken[g] ? out_of[g] - taken[g] : 0;
     for (uint32_t i = 0; i < n; i++) chosen[i] = c->at[chosen[i] / GROUP] * GROUP + chosen[i] % GROUP;
     ask_for(visit->rows, lane, chosen, n);
-    const uint16_t *means = visit->means ? visit->means[kv_head] : NULL;
-    if (means) mean_of_others(k, c, w, means, d, w->others);
+    const bool means = visit->means != NULL;
+    if (means) mean_of_others(j, kv_head, c, w, shares, w->others);
     attend_chosen(j, w, lane, chosen, n, query_of(j, kv_head, t), m, l);
     for (uint32_t g = 0; g < group; g++) {
         float *out = cpu_row(a->out, t) + ((size_t)kv_head * group + g) * d, all_max = live[2 * g],
               all_sum = live[2 * g + 1], *o = w->o + g * d;
         for (uint32_t i = 0; i < d; i++) out[i] *= all_sum;
         k->merge(&all_max, &all_sum, out, m[g], l[g], o, d);
+        if (some_closed) k->merge(&max[g], &out_of[g], NULL, c->closed[2 * g], c->closed[2 * g + 1], NULL, 0);
         for (uint32_t i = 0; means && i < d; i++) o[i] = w->others[i] * out_of[g];
         if (means) k->merge(&all_max, &all_sum, out, max[g], out_of[g], o, d);
         for (uint32_t i = 0; i < d; i++) out[i] /= all_sum;
@@ -531,13 +559,12 @@ static void open_run(void *arg, int thread, int n_threads)
     (void)n_threads;
     visit_job *j = arg;
     const uint32_t n = j->args->n, n_units = j->args->visit->rows->shape.n_head_kv * n;
-    const size_t stride = (size_t)GROUP * j->most_columns;
     space w = space_of(j, j->cpu->scratch[thread].data);
     for (uint32_t i; (i = claim(j)) < n_units;) {
         const uint32_t kv_head = i / n, t = i % n;
         if (chooses_pages(j, kv_head))
             score_pages(j, kv_head, &w, query_of(j, kv_head, t), j->group, j->own[i].weights);
-        open_pages(j, &w, kv_head, t, &j->own[i], j->scores + i * j->group * stride);
+        open_pages(j, &w, kv_head, t, &j->own[i]);
     }
 }
 
@@ -569,7 +596,7 @@ static void visit_by_pages(
     load_queries(j, kv_head, t0, t1, w->q);
     if (chooses_pages(j, kv_head)) score_pages(j, kv_head, w, w->q, (t1 - t0) * j->group, own.weights);
     for (uint32_t t = t0; t < t1 && !cpu_is_cancelled(j->cpu); t++, own.weights += weights) {
-        open_pages(j, w, kv_head, t, &own, w->scores);
+        open_pages(j, w, kv_head, t, &own);
         if (!own.n) continue;
         load_queries(j, kv_head, t, t + 1, w->q);
         score_columns(j, kv_head, &own, w, j->group, 0, own.n, w->scores, stride);
@@ -629,21 +656,17 @@ static uint32_t count_all_pages(const model_visit *visit)
 static size_t share_memory(visit_job *j, uint8_t *base, uint32_t n_own, uint32_t n_scored)
 {
     const model_visit *visit = j->args->visit;
-    const uint32_t n_pages = count_all_pages(visit), n_opened = visit->open * (WORD / GROUP);
+    const uint32_t n_pages = count_all_pages(visit);
     size_t used = 0;
-    for (uint32_t h = 0; h < visit->rows->shape.n_head_kv; h++) {
-        j->pages[h].some = take(base, &used, n_pages / GROUP + 1, sizeof *j->pages[h].some);
-        j->pages[h].counts = take(base, &used, n_pages + GROUP, sizeof *j->pages[h].counts);
-        if (j->most_pages) continue;
+    for (uint32_t h = 0; h < visit->rows->shape.n_head_kv && !j->most_pages; h++) {
         j->lanes[h].at = take(base, &used, n_pages * (WORD / GROUP), sizeof *j->lanes[h].at);
         j->lanes[h].rows = take(base, &used, n_pages * (WORD / GROUP), sizeof *j->lanes[h].rows);
     }
     j->own = j->most_pages ? take(base, &used, n_own, sizeof *j->own) : NULL;
     for (uint32_t i = 0; j->most_pages && i < n_own; i++) {
-        columns c = {.at = take(base, &used, n_opened, sizeof *c.at)};
-        c.rows = take(base, &used, n_opened, sizeof *c.rows);
-        c.closed = take(base, &used, n_pages, sizeof *c.closed);
-        c.counts = take(base, &used, n_pages + GROUP, sizeof *c.counts);
+        columns c = {.at = take(base, &used, j->most_columns, sizeof *c.at)};
+        c.rows = take(base, &used, j->most_columns, sizeof *c.rows);
+        c.closed = take(base, &used, 2 * (size_t)j->group, sizeof *c.closed);
         c.weights = take(base, &used, j->tokens * j->group * page_stride(j), sizeof *c.weights);
         if (base) j->own[i] = c;
     }
@@ -677,23 +700,6 @@ static void choose_unit(visit_job *j, bool is_spread)
     j->n_units = j->args->visit->rows->shape.n_head_kv * ((n + j->tokens - 1) / j->tokens);
 }
 
-/* A lane's pages, or its columns where all of them are opened. */
-static void find_pages(visit_job *j, uint32_t kv_head)
-{
-    const model_visit *visit = j->args->visit;
-    pages *p = &j->pages[kv_head];
-    p->n = visit->evicted[kv_head] ? count_all_pages(visit) : 0;
-    memset(p->some, 0, (p->n / GROUP + 1) * sizeof *p->some);
-    for (uint32_t i = 0; i < p->n; i++) {
-        const uint64_t rows = rows_of_page(visit, kv_head, i);
-        if (!j->most_pages) add_columns(&j->lanes[kv_head], rows, i);
-        p->counts[i] = (float)__builtin_popcountll(rows);
-        p->some[i / GROUP] |= (uint16_t)((rows != 0) << i % GROUP);
-        p->n_some += rows != 0;
-    }
-    for (uint32_t i = p->n; i % GROUP; i++) p->counts[i] = 0;
-}
-
 /* The lanes' rows, and memory for the run. j->most_columns 0: nobody has any. */
 static int find_rows(visit_job *j, bool is_spread, base_err *err)
 {
@@ -701,20 +707,20 @@ static int find_rows(visit_job *j, bool is_spread, base_err *err)
     const uint32_t n_kv = visit->rows->shape.n_head_kv, n = j->args->n, n_tokens = is_spread ? n * n_kv : 0;
     uint32_t most = 0;
     for (uint32_t h = 0; h < n_kv; h++) {
-        const uint32_t n_pages = count_pages(visit, h);
+        const bool is_chosen = visit->open && visit->pages[h].sketches;
+        const uint32_t n_pages = is_chosen ? visit->open : count_pages(visit, h);
         most = n_pages > most ? n_pages : most;
+        if (is_chosen) j->most_pages = count_all_pages(visit);
         if (!n_pages) memset(visit->n_chosen + (size_t)h * n, 0, n * sizeof *visit->n_chosen);
     }
     if (!most) return 0;
-    const bool is_chosen = visit->open && most > visit->open;
-    j->most_pages = is_chosen ? count_all_pages(visit) : 0;
-    j->most_columns = (is_chosen ? visit->open : most) * (WORD / GROUP) + (j->most_pages + GROUP - 1) / GROUP;
+    j->most_columns = most * (WORD / GROUP);
     const uint32_t n_own = is_spread ? n_tokens : (uint32_t)j->cpu->n_threads;
     choose_unit(j, is_spread);
     const int rc = cpu_scratch_reserve(j->cpu, 0, share_memory(j, NULL, n_own, n_tokens), err);
     if (rc < 0) return rc;
     share_memory(j, j->cpu->shared.data, n_own, n_tokens);
-    for (uint32_t h = 0; h < n_kv; h++) find_pages(j, h);
+    for (uint32_t h = 0; h < n_kv && !j->most_pages; h++) add_all(visit, h, &j->lanes[h]);
     return 0;
 }
 

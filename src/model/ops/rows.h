@@ -91,6 +91,19 @@ static inline uint32_t model_rows_gap(const model_rows_view *v, uint32_t index)
 }
 
 /*
+ * What stands for a lane's evicted rows where tokens open some of their pages (64 slots) only.
+ */
+typedef struct model_pages {
+    /*
+     * [pages / 256] sketches (sketch.h) of the mean keys of the pages' evicted rows, turned as those are read (ops.h,
+     * ops_turns); NULL: the lane has no more pages than are opened, and no more is told of them
+     */
+    const uint8_t *sketches;
+    const uint16_t *some; /* [pages / 16] bits of the pages that have evicted rows */
+    const float *counts;  /* [pages, up to a multiple of 16] evicted rows of each */
+} model_pages;
+
+/*
  * Evicted rows that the tokens of a batch read beside the live lists, each token its own (ops.h, visit), in
  * one layer. Slots and token indices are equal here. All arrays are the caller's.
  */
@@ -101,16 +114,12 @@ typedef struct model_visit {
     uint32_t n_unsketched;          /* lanes in front of the layer's that have no part in a sketch */
     const uint16_t *const *means;   /* [n_head_kv] -> [slot / 64][head_dim] F16, of the evicted rows' values;
                                           NULL: nothing stands in for those that nobody chose */
-    /*
-     * [n_head_kv] -> [pages / 256] sketches (sketch.h) of the mean keys of the pages' evicted rows, turned as those are
-     * read (ops.h, ops_turns); NULL: in a lane with no more pages than `open`
-     */
-    const uint8_t *const *pages;
-    uint32_t open;      /* pages of 64 slots that a token looks into; 0: all */
-    uint32_t n_slots;   /* evicted rows lie below */
-    uint32_t most;      /* rows that visit a token in a lane, at most MODEL_ROWS_TILE */
-    uint32_t *chosen;   /* [n_head_kv][n][most] filled in: who visits, ascending */
-    uint32_t *n_chosen; /* [n_head_kv][n] */
+    const model_pages *pages;       /* [n_head_kv] */
+    uint32_t open;                  /* pages of 64 slots that a token looks into; 0: all */
+    uint32_t n_slots;               /* evicted rows lie below */
+    uint32_t most;                  /* rows that visit a token in a lane, at most MODEL_ROWS_TILE */
+    uint32_t *chosen;               /* [n_head_kv][n][most] filled in: who visits, ascending */
+    uint32_t *n_chosen;             /* [n_head_kv][n] */
     /* [n_head_kv][n_opened] words, bits added to what is there: blocks into whose sketch a token looked; NULL: nobody asks */
     uint64_t *opened;
     uint32_t n_opened;
