@@ -83,6 +83,15 @@ static const addition additions[] = {
         "def SAVE(self):\n    return 's'\n", "Add SAVE to Cursor",
         CURSOR
         "    def SAVE(self):\n        return 's'\n\n\nclass Fore:\n    def RED(self):\n        return 1\n"},
+    {"a method that reads self and does not have it", "a.py",
+        "class Title(str):\n    pass\n\n\nclass Parser:\n    def add_section(self, s):\n        self.all[s] = s\n",
+        "remove_section", "def remove_section(title):\n    del self.all[title]\n", "Add remove_section",
+        "class Title(str):\n    pass\n\n\nclass Parser:\n    def add_section(self, s):\n        self.all[s] = s\n\n"
+        "    def remove_section(self, title):\n        del self.all[title]\n"},
+    {"a function whose inner one has self", "a.py", "class A:\n    def f(self):\n        return 1\n", "make",
+        "def make():\n    def g(self):\n        return self.x\n    return g\n", NULL,
+        "class A:\n    def f(self):\n        return 1\n\n\n"
+        "def make():\n    def g(self):\n        return self.x\n    return g\n"},
     {"a method of JavaScript, which alone is no text of its language", "o.js", OPTION, "Option.takesValue",
         "takesValue() {\n  return this.required || this.optional;\n}\n", NULL,
         "export class Option {\n"

@@ -145,12 +145,39 @@ static bool add(
     return is_good;
 }
 
+/*
+ * The block with `self` as the first parameter of a function of Python that reads it and does not have it: a small model
+ * that is asked for a method often writes one so. False: nothing is missing. *ret is the caller's to free.
+ */
+static bool give_self(const tool_newcomer *who, base_str block, base_buf *ret)
+{
+    const char *end = block.ptr + block.len, *at = block.ptr;
+    const size_t n = strlen(who->name);
+    if (who->is_member || strcmp(who->what, "function") || !code_has_identifier(block.ptr, block.len, "self"))
+        return false;
+    /* What an inner function or class of it has is not its own. */
+    if (code_has_identifier(block.ptr, block.len, "staticmethod") || memmem(block.ptr, block.len, "(self", 5))
+        return false;
+    while ((at = memmem(at, (size_t)(end - at), "def ", 4))) {
+        at += 4;
+        if ((size_t)(end - at) <= n || memcmp(at, who->name, n) || at[n] != '(') continue;
+        const char *first = at + n + 1, *next = first;
+        while (next < end && tool__is_space(*next)) next++;
+        base_buf_add(ret, block.ptr, (size_t)(first - block.ptr));
+        base_buf_puts(ret, next < end && *next == ')' ? "self" : "self, ");
+        base_buf_add(ret, first, (size_t)(end - first));
+        return true;
+    }
+    return false;
+}
+
 bool tool__add_definition(code_grammars *g, const char *path, const base_buf *text, const char *name,
     base_str block, const char *request, tool_addition *ret, base_buf *why)
 {
     static const char empty[] = "";
     const base_buf whole = {.data = text->data ? text->data : (char *)empty, .len = text->len};
     tool_newcomer who = {0};
+    base_buf method = {0};
     const char *language = code_language(path, whole.data, whole.len);
     if (!tool__find_newcomer(g, path, block, language, name, &who)) {
         base_buf_printf(why,
@@ -159,12 +186,17 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
             name);
         return false;
     }
+    if (tool__is_language(language, "python") && give_self(&who, block, &method)) {
+        block = (base_str){method.data, method.len};
+        who.is_member = true;
+    }
     code_file *f = code_parse(g, path, whole.data, whole.len);
     tool_placing p = {
         .file = f, .text = &whole, .who = &who, .request = request, .holder_name = tool__name_holder(name)};
     const bool is_good = add(g, path, &p, block, ret, why);
     tool__placing_free(&p);
     tool__newcomer_free(&who);
+    base_buf_free(&method);
     code_file_free(f);
     return is_good;
 }
