@@ -4,6 +4,9 @@
 #define TWO_FUNCTIONS                                                                                        \
     "static int one(void)\n{\n    return 1;\n}\n\nstatic int two(void)\n{\n    return 2;\n}\n"
 
+#define GETS_VALUE                                                                                           \
+    "def value_of(node):\n    return getattr(node, \"value\")\n\n\ndef f(node):\n    return str(value_of(node.left))\n"
+
 static void test_opening_operations__an_operation_is_done_for_each_of_a_list(void **state)
 {
     NEEDS_GRAMMAR;
@@ -133,6 +136,12 @@ static void test_opening_operations__operations_are_read_whole(void **state)
         {"please move all the parse_* functions of a.py into parse.py", "parse.py",
             "def parse_a():\n    return parse_b()\n\n\ndef parse_b():\n    return parse_a\n\n\ndef other():\n    return 1\n",
             "def parse_a():\n    return parse_b()\n\n\ndef parse_b():\n    return parse_a\n"},
+        {"get rid of value_of, since the old classes are gone it's just a getattr. Use .value directly where it was called",
+            "a.py", GETS_VALUE, "def f(node):\n    return str(node.left.value)\n"},
+        {"Drop value_of, it's only a getattr. Its callers can use node.value instead.", "a.py", GETS_VALUE,
+            "def f(node):\n    return str(node.left.value)\n"},
+        {"Take value_of out, and put `.value` in its place.", "a.py", GETS_VALUE,
+            "def f(node):\n    return str(node.left.value)\n"},
         {"Inline twice into its callers.", "a.py",
             "def twice(n):\n    return 2 * n\n\n\ndef f(n):\n    return twice(n)\n",
             "def f(n):\n    return 2 * n\n"},

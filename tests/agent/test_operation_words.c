@@ -161,6 +161,10 @@ static void test_operation_words__say_what_stands_instead(void **state)
         {"Remove sdsfromlonglong from the library, nothing calls it.", NULL, NULL, NULL},
         {"Remove the unused function f. It is of no use.", NULL, NULL, NULL},
         {"Delete f; its callers become g(1", "g", NULL, NULL},
+        {"Get rid of note. Use .value directly where it was called", ".value", NULL, NULL},
+        {"Drop note, its callers can use `.value.text` instead", ".value.text", NULL, NULL},
+        {"Drop note and put node.value in its place", "node.value", NULL, NULL},
+        {"Remove note. Write .strip(1) where it's called.", ".strip", ".strip(1)", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         agent_instead_words w;

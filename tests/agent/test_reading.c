@@ -343,6 +343,38 @@ static void test_reading__a_member_goes_and_its_type_stays(void **state)
     }
 }
 
+/* An order that begins with the verb and its object is a deletion, whatever reason is given; what bounds it is weighed. */
+static void test_reading__an_order_to_delete_is_one(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char gone[] = "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n";
+    static const struct {
+        const char *request, *after;
+    } cases[] = {
+        {"get rid of total, since the old values are gone it's just a line", gone},
+        {"Please get rid of `total()`. It only checks a value.", gone},
+        {"take the function total out, that value was for the old output", gone},
+        {"Throw the function total away because it raises an error on every value", gone},
+        {"ditch total() - no output depends on it", gone},
+        {"get rid of total's default value", before},
+        {"get rid of total when no value is given", before},
+        {"get rid of total, and add a check of the value to clamp", before},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", before);
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "opens 1\nlikely change(total)\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        char *now = get_file("a.c");
+        if (strcmp(now, cases[i].after) != 0) fail_msg("%s", cases[i].request);
+        free(now);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 int main(void)
 {
     find_grammars();
@@ -358,6 +390,7 @@ int main(void)
         TEST_CASE(test_reading__a_misspelt_name_is_the_nearest_one),
         TEST_CASE(test_reading__two_clauses_are_both_done),
         TEST_CASE(test_reading__a_member_goes_and_its_type_stays),
+        TEST_CASE(test_reading__an_order_to_delete_is_one),
     };
     return RUN_ON_BOTH(tests);
 }

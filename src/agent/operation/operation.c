@@ -339,6 +339,54 @@ static bool has_two_clauses(const agent *a, const char *request)
     return n > 0;
 }
 
+/*
+ * Does what stands behind a deletion's object end its clause, or say why: "..., since nothing calls it", but not "f's check",
+ * "f when g is there", "f, g and h"?
+ */
+static bool ends_object(const agent *a, const char *behind)
+{
+    static const char *const goes_on[] = {"since", "because", "as", "please", "now", "entirely", "completely",
+        "altogether", "everywhere", "again", "too", "out", "away", NULL};
+    static const char *const bounds[] = {
+        "if", "when", "whenever", "unless", "once", "but", "and", "or", "except", NULL};
+    agent_word w;
+    behind += strspn(behind, "`\"'()");
+    const size_t blank = strspn(behind, " ");
+    if (!behind[blank]) return true;
+    if (strchr(".!?;:\n-", behind[blank])) return !agent__is_in_word(behind, blank + 1);
+    if (!agent__next_word(behind, 0, &w)) return true;
+    if (*behind == ',')
+        return !agent__is_any_word(behind, w, bounds) && !agent__is_defined_word(a, behind, w);
+    return blank && w.from == blank && agent__is_any_word(behind, w, goes_on);
+}
+
+/* "Get rid of f, since ...", "take f out": an order that begins with the verb and its object, whatever reason follows. */
+static bool orders_deletion(const agent *a, const char *request)
+{
+    static const struct {
+        const char *verb, *behind;
+    } verbs[] = {{"get rid of", ""}, {"kill", ""}, {"ditch", ""}, {"scrap", ""}, {"take out", ""},
+        {"throw out", ""}, {"throw away", ""}, {"take", " out"}, {"throw", " out"}, {"throw", " away"}};
+    static const char *const more[] = {"add", "create", "write", "implement", "replace", "split", "extract",
+        "inline", "move", "keep", "rename", NULL};
+    const char *from = agent__first_word(request);
+    agent_operation_words words = {0};
+    bool is = false;
+    if (agent__has_any_word(request, more) || !agent__read_wording(a, request, &words)) return false;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs && !is && !strcmp(words.operation, "delete"); i++) {
+        const size_t n = strlen(verbs[i].verb), n_behind = strlen(verbs[i].behind);
+        agent_word w = {0, n};
+        if (agent__find_phrase(from, 0, verbs[i].verb) != n || !agent__next_listed(a, from, &w)) continue;
+        const char *behind = from + w.to + strspn(from + w.to, "`\"'()");
+        char *said = agent__copy_word(from, w);
+        is = !strcmp(code_last_name(said), code_last_name(words.name)) &&
+             !strncasecmp(behind, verbs[i].behind, n_behind) && ends_object(a, behind + n_behind);
+        free(said);
+    }
+    agent_operation_words_free(&words);
+    return is;
+}
+
 bool agent__is_sure_operation(const agent *a, const char *request)
 {
     const char *behind = NULL;
@@ -349,7 +397,7 @@ bool agent__is_sure_operation(const agent *a, const char *request)
                                  agent__open_parameter_name(a, request, &json) ||
                                  agent__open_order(a, request, &json);
     base_buf_free(&json);
-    return is_sure || names_group(a, request) || has_two_clauses(a, request);
+    return is_sure || orders_deletion(a, request) || names_group(a, request) || has_two_clauses(a, request);
 }
 
 static bool is_operation_done(const agent *a)
@@ -390,17 +438,29 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out)
 
 /* --- the call ------------------------------------------------------------------------------------------- */
 
+/* "Use .value where it was called", "use node.value ...": text of the only parameter, or of one that it names; empty: neither. */
+static void put_member_of_parameter(const agent_function *old, const agent_instead_words *w, base_buf *to)
+{
+    const char *text = w->call ? w->call : w->name;
+    const size_t n = strcspn(text, ".");
+    if (!n && old->n == 1) base_buf_printf(to, "%s%s", old->parameters[0], text);
+    for (size_t i = 0; i < old->n && n && text[n] && !to->len; i++)
+        if (strlen(old->parameters[i]) == n && !memcmp(old->parameters[i], text, n)) base_buf_puts(to, text);
+}
+
 /* "Remove oom and let its caller use oomm with -1": the text in place of a call, as far as the request says it. */
 static void put_instead(const agent *a, const char *request, const char *gone, base_buf *json)
 {
     agent_instead_words w;
     agent_function old = {0}, next = {0};
     const bool is_said = agent_read_instead_words(request, &w) && strcmp(w.name, gone) != 0;
-    const bool is_known = is_said && agent__look_up_function(a, gone, &old) &&
-                          agent__look_up_function(a, code_last_name(w.name), &next);
-    const size_t n_given = old.n + (w.with != NULL);
+    const bool has_old = is_said && agent__look_up_function(a, gone, &old);
     base_buf to = {0};
-    if (is_said && w.call)
+    if (has_old) put_member_of_parameter(&old, &w, &to);
+    const bool is_whole = to.len || (is_said && *w.name == '.');
+    const bool is_known = has_old && !is_whole && agent__look_up_function(a, code_last_name(w.name), &next);
+    const size_t n_given = old.n + (w.with != NULL);
+    if (is_said && !is_whole && w.call)
         base_buf_puts(&to, w.call);
     else if (is_known && (next.n == 0 || next.n == n_given)) {
         base_buf_printf(&to, "%s(", w.name);

@@ -431,9 +431,11 @@ bool agent_read_instead_words(const char *request, agent_instead_words *ret)
     static const char *const phrases[] = {"replace its calls with", "replace its calls by",
         "replace the calls with", "replace the calls by", "replace calls with", "replace calls by",
         "replaced by", "replace it with", "replace it by", "in favour of", "in favor of", "switch to",
-        "become", "use", "uses", "using", "call", "calls", NULL};
+        "become", "use", "uses", "using", "call", "calls", "put", "write", NULL};
     static const char *const whose[] = {"caller", "callers", "calls", "uses", "call sites", "instead",
-        "in favour of", "in favor of", "replaced by", "replace it with", "replace it by", NULL};
+        "in favour of", "in favor of", "replaced by", "replace it with", "replace it by",
+        "where it was called", "where it is called", "where it's called", "where it was used",
+        "where it is used", "where it's used", "in its place", NULL};
     static const char *const no_function[] = {"it", "them", "with", "by", "the", "a", "an", "that", "this",
         "instead", "of", "its", "only", "to", "is", "sites", NULL};
     bool is_said = false;
@@ -443,9 +445,11 @@ bool agent_read_instead_words(const char *request, agent_instead_words *ret)
         agent_word w;
         for (size_t at = 0; !ret->name && (at = agent__find_phrase(request, at, *p));) {
             const size_t begin = at + strspn(request + at, " `");
-            if (!agent__next_word(request, begin, &w) || w.from != begin ||
+            const size_t dot = request[begin] == '.'; /* ".value": of what the call gives */
+            if (!agent__next_word(request, begin + dot, &w) || w.from != begin + dot ||
                 agent__is_any_word(request, w, no_function))
                 continue;
+            w.from = begin;
             while (request[w.to] == '.' && agent__is_in_word(request, w.to + 1))
                 for (w.to++; agent__is_in_word(request, w.to); w.to++)
                     ;

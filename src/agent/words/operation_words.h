@@ -47,7 +47,7 @@ char *agent_read_default_words(const char *request);
 /* "let its callers use most with -1 instead": the function, and what it gets; agent_instead_words_free. */
 typedef struct agent_instead_words {
     char *call; /* "most(n, -1)" where it is written as a call; else NULL */
-    char *name; /* "most" */
+    char *name; /* "most"; "node.value"; ".value": a member of what the function that goes gets */
     char *with; /* "-1"; NULL */
 } agent_instead_words;
 bool agent_read_instead_words(const char *request, agent_instead_words *ret);
