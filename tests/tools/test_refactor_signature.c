@@ -371,6 +371,88 @@ static void test_refactor_signature__writes_as_its_neighbours_do(void **state)
     tree_remove(&t);
 }
 
+/* A parameter that the body only hands on goes together with the argument, where the function behind it has a default. */
+static void test_refactor_signature__takes_what_is_only_handed_on(void **state)
+{
+    static const operation_case done[] = {
+        {"{\"operation\":\"signature\",\"name\":\"show\",\"parameter\":\"style\"}",
+            "Not handed on any more, the default holds: render (util.py:4), render (util.py:8).",
+            {{"util.py",
+                 "from out import render\n\n"
+                 "def show(tree, style):\n"
+                 "    render(tree, style=style)\n"
+                 "    return render(\n"
+                 "        tree,\n"
+                 "        wide=True,\n"
+                 "        style=style,\n"
+                 "    )\n",
+                 "from out import render\n\n"
+                 "def show(tree):\n"
+                 "    render(tree)\n"
+                 "    return render(\n"
+                 "        tree,\n"
+                 "        wide=True,\n"
+                 "    )\n"},
+                {"out.py",
+                    "STYLE = 'x'\n\ndef render(tree, wide=False, style: str = STYLE):\n    return tree\n",
+                    NULL},
+                {"use.py", "from util import show\nshow(1, 'a')\nshow(2, style=b)\n",
+                    "from util import show\nshow(1)\nshow(2)\n"}}},
+        {"{\"operation\":\"signature\",\"name\":\"Page.show\",\"parameter\":\"style\"}", NULL,
+            {{"page.py",
+                "class Page:\n"
+                "    def show(self, pen, style):\n"
+                "        self.draw(pen, style)\n"
+                "        pen.stroke(style, x=style_of(1))\n\n"
+                "    def draw(self, pen, style=None):\n"
+                "        return pen\n\n"
+                "class Pen:\n"
+                "    def stroke(self, style=None, *, x=0):\n"
+                "        return style\n",
+                "class Page:\n"
+                "    def show(self, pen):\n"
+                "        self.draw(pen)\n"
+                "        pen.stroke(x=style_of(1))\n\n"
+                "    def draw(self, pen, style=None):\n"
+                "        return pen\n\n"
+                "class Pen:\n"
+                "    def stroke(self, style=None, *, x=0):\n"
+                "        return style\n"}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"by\"}", NULL,
+            {{"a.js",
+                "function g(a, by = at()) {\n  return a;\n}\nfunction f(a, by) {\n  return g(a, by);\n}\n",
+                "function g(a, by = at()) {\n  return a;\n}\nfunction f(a) {\n  return g(a);\n}\n"}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\"}", NULL,
+            {{"g.hpp", "int g(int a, int b = 1);\nint f(int a, int b);\n",
+                 "int g(int a, int b = 1);\nint f(int a);\n"},
+                {"g.cpp",
+                    "#include \"g.hpp\"\nint g(int a, int b)\n{\n    return a + b;\n}\nint f(int a, int b)\n{\n    return g(a, b);\n}\n",
+                    "#include \"g.hpp\"\nint g(int a, int b)\n{\n    return a + b;\n}\nint f(int a)\n{\n    return g(a);\n}\n"}}}};
+    static const operation_case refused[] = {
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\"}", "a.py:3 still uses b",
+            {{"a.py", "def f(a, b):\n    g(a, b=b)\n    return b\n\ndef g(a, b=1):\n    return a\n", NULL}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\"}", "a.py:2 still uses b",
+            {{"a.py", "def f(a, b):\n    g(a, b=b)\n\ndef g(a, b):\n    return a\n", NULL}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\"}", "a.py:2 still uses b",
+            {{"a.py", "def f(a, b):\n    g(b, a)\n\ndef g(b=1, a=2):\n    return a\n", NULL}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\"}", "a.py:2 still uses b",
+            {{"a.py", "def f(a, b):\n    g(a, b=b, **a)\n\ndef g(a, b=1, **c):\n    return a\n", NULL}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\"}", "a.py:2 still uses b",
+            {{"a.py", "def f(a, b):\n    print(a, b=b)\n", NULL}}},
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\"}", "a.py:2 still uses b",
+            {{"a.py",
+                "def f(a, b):\n    a.g(b=b)\n\nclass A:\n    def g(self, b=1):\n        pass\n\n"
+                "class B:\n    def g(self, b=1):\n        pass\n",
+                NULL}}},
+        {"{\"operation\":\"signature\",\"name\":\"A.f\",\"parameter\":\"b\"}", "a.py:3 still uses b",
+            {{"a.py",
+                "class A:\n    def f(self, b):\n        self.g(b)\n\n    def g(self, b=1):\n        pass\n\n"
+                "class B(A):\n    def g(self, b):\n        pass\n",
+                NULL}}}};
+    DONE(done);
+    REFUSED(refused);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_refactor_signature__parts_go_s_groups),
         cmocka_unit_test(test_refactor_signature__changes_what_a_test_includes),
         cmocka_unit_test(test_refactor_signature__changes_what_is_assigned_to_exports),
+        cmocka_unit_test(test_refactor_signature__takes_what_is_only_handed_on),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "refactor_signature");
 }

@@ -42,8 +42,8 @@ static bool is_edited(const refactor_edits *edits, uint32_t at)
     return false;
 }
 
-uint32_t refactor__replace_parameter(
-    const refactor *x, const char *name, const char *value, refactor_edits *edits, uint32_t *ret_replaced)
+uint32_t refactor__replace_parameter(const refactor *x, const char *name, const char *value,
+    refactor_edits *edits, uint32_t *ret_replaced, base_buf *say)
 {
     const refactor_file *f = x->target.in;
     const base_buf *text = &f->file.text;
@@ -60,6 +60,7 @@ uint32_t refactor__replace_parameter(
         if (use->from < d->body_from || use->from >= d->body_to || use->role != CODE_USE_NAME) continue;
         if (knows_locals && !is_local) continue;
         if (is_edited(edits, use->from)) continue; /* what a call of itself gives for it goes */
+        if (!value && refactor__cut_handed_on(x, name, use, edits, say)) continue;
         base_buf s = {0};
         if (use->is_shorthand) base_buf_printf(&s, "%s: ", name);
         base_buf_puts(&s, value ? value : "");

@@ -358,11 +358,21 @@ void refactor__apply_cuts(const refactor *x, refactor_cuts *cuts, refactor_edits
 bool refactor__is_plain_read(const base_buf *text, uint32_t from, uint32_t to, const char *not_behind);
 
 /*
- * Where the target's body reads its parameter `name`, `value` stands (NULL: it may not be read). `edits` are its file's
- * so far. Returns 0, or the line of a place where that cannot be. *ret_replaced: how many places.
+ * Where the target's body reads its parameter `name`, `value` stands (NULL: it may only be handed on). `edits` are its
+ * file's so far. Returns 0, or the line of a place where that cannot be. *ret_replaced: how many places. say: who is not
+ * handed it any more, with no end of its line.
  */
-uint32_t refactor__replace_parameter(
-    const refactor *x, const char *name, const char *value, refactor_edits *edits, uint32_t *ret_replaced);
+uint32_t refactor__replace_parameter(const refactor *x, const char *name, const char *value,
+    refactor_edits *edits, uint32_t *ret_replaced, base_buf *say);
+
+/* ---- handed_on.c ---- */
+
+/*
+ * Is this use in the target's body a whole argument of a call, which may leave it out, since the function of the tree that
+ * it calls has a default there? Then it goes, and `say` names that function.
+ */
+bool refactor__cut_handed_on(
+    const refactor *x, const char *name, const code_use *use, refactor_edits *edits, base_buf *say);
 
 /* ---- the operations, a file each: refactor__NAME in NAME.c; the list stands in ../meson.build ---- */
 

@@ -583,10 +583,10 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
 }
 
 /* The body of a function that loses a parameter; false: it still needs it. */
-static bool edit_body(refactor *x, change *c, refactor_edits *edits)
+static bool edit_body(refactor *x, change *c, refactor_edits *edits, base_buf *handed)
 {
-    const uint32_t line =
-        refactor__replace_parameter(x, c->name, c->value, &edits[x->target.in - x->files], &c->n_inlined);
+    const uint32_t line = refactor__replace_parameter(
+        x, c->name, c->value, &edits[x->target.in - x->files], &c->n_inlined, handed);
     if (line)
         tool__say(x->result, TOOL_REFUSED,
             "%s:%u still uses %s. Nothing was changed. Next: rewrite %s without it first.\n",
@@ -639,7 +639,7 @@ bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *r
     }
     if (c.kind == REMOVE && !c.value) c.value = value_of_all_calls(x, &c);
     refactor_edits *edits = base_xcalloc(x->n_files + 1, sizeof *edits);
-    base_buf left = {0}, other = {0}, say = {0};
+    base_buf left = {0}, other = {0}, handed = {0}, say = {0};
     size_t n_left = 0, n_calls = 0, n_other = 0;
     for (size_t i = 0; i < x->n_places; i++) {
         const refactor_place *p = &x->places[i];
@@ -658,7 +658,7 @@ bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *r
         if (c.gives_other) list_place(x, p, "What these calls gave is dropped: ", n_other++, &other);
         if (!is_done) list_place(x, p, "Left, look at them: ", n_left++, &left);
     }
-    const bool is_good = c.kind != REMOVE || edit_body(x, &c, edits);
+    const bool is_good = c.kind != REMOVE || edit_body(x, &c, edits, &handed);
     refactor__edits_take_all(x, edits, is_good ? ret : NULL);
     if (n_left) base_buf_printf(&left, "%s.\n", n_left > MAX_LISTED ? ", ..." : "");
     if (n_other) base_buf_printf(&left, "%s%s.\n", other.data, n_other > MAX_LISTED ? ", ..." : "");
@@ -668,6 +668,7 @@ bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *r
         if (c.n_inlined)
             base_buf_printf(&say, "Its body has %s where it had %s: %u place%s.\n", c.value, c.name,
                 c.n_inlined, c.n_inlined == 1 ? "" : "s");
+        if (handed.len) base_buf_printf(&say, "%s.\n", handed.data);
         base_buf_puts(&say, left.len ? left.data : "");
         put_words(x, &c, false, n_calls, headline);
         if (n_left) base_buf_printf(headline, ", %zu place%s left", n_left, n_left == 1 ? "" : "s");
@@ -676,6 +677,7 @@ bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *r
     }
     base_buf_free(&left);
     base_buf_free(&other);
+    base_buf_free(&handed);
     change_free(&c, true);
     return is_good;
 }
