@@ -343,6 +343,41 @@ static void test_reading__a_member_goes_and_its_type_stays(void **state)
     }
 }
 
+/* What "would be clearer" is the new name of what is there, and nothing that is to come, however likely the model finds that. */
+static void test_reading__a_name_that_is_praised_is_the_new_one(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char after[] =
+        "static int clampLower(int x, int step)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clampLower(1, 2);\n}\n";
+    static const struct {
+        const char *request, *after;
+    } cases[] = {
+        {"clamp is named as if it knew both ends. clampLower would be clearer", after},
+        {"clamp is misnamed, clampLower says more", after},
+        {"clamp suggests an upper bound too; clampLower would be a lot more honest", after},
+        {"clamp reads as if there were two bounds. A better name would be clampLower", after},
+        {"clamp sounds like both bounds, clampLower fits better", after},
+        {"clamp is called with any bound. A check clampLower in a new function would be nicer", before},
+        {"There is no lower bound beside clamp, clampLower would be", before},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", before);
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "opens 1\nlikely add(clampLower)\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        const bool is_rename = cases[i].after == after;
+        if (told(&h, "read as: add(clampLower)") == is_rename) fail_msg("%s", cases[i].request);
+        char *now = get_file("a.c");
+        if (strcmp(now, cases[i].after) != 0)
+            fail_msg("%s\n%s", cases[i].request, strstr(h.json.data, "read as"));
+        free(now);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* An order that begins with the verb and its object is a deletion, whatever reason is given; what bounds it is weighed. */
 static void test_reading__an_order_to_delete_is_one(void **state)
 {
@@ -390,6 +425,7 @@ int main(void)
         TEST_CASE(test_reading__a_misspelt_name_is_the_nearest_one),
         TEST_CASE(test_reading__two_clauses_are_both_done),
         TEST_CASE(test_reading__a_member_goes_and_its_type_stays),
+        TEST_CASE(test_reading__a_name_that_is_praised_is_the_new_one),
         TEST_CASE(test_reading__an_order_to_delete_is_one),
     };
     return RUN_ON_BOTH(tests);

@@ -247,7 +247,7 @@ int agent__read_meaning(agent *a, const char *request, char **ret, base_err *err
     if (agent__read_signs(a, request, &r, &said)) a->read_as = AGENT_READ_AS_CHANGE;
     const double lead = agent__least_lead();
     const int rc = r.n ? agent__weigh_readings(a, request, lead, &r, err) : 0;
-    const agent_reading *best = !rc && r.n ? choose(&r, lead) : NULL;
+    const agent_reading *best = !rc && r.n ? choose(&r, r.names_it ? 0 : lead) : NULL;
     if (best) tell(a, &r, best);
     if (best && best->meaning)
         *ret = agent__say_besides(request, best->meaning);

@@ -419,6 +419,7 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
     *ret = (agent_readings){.n = 0};
     agent__find_names(a, request, &f.n);
     agent__read_topics(request, &f.n, &f.w);
+    ret->names_it = f.w.names_it;
     const read_names *n = &f.n;
     const bool may_delete = !f.w.condition; /* "f can't be needed when g is": not always */
     sign(&f, may_mean(&f, AGENT_READ_ANSWER), (read_slots){0});

@@ -61,7 +61,7 @@ typedef struct read_words {
     bool acts;      /* a definition that it names is to do something: "f should skip blanks" */
     bool question;
     bool adds;     /* a sentence begins with "add", and nothing is to be moved */
-    bool names_it; /* "... too vague a name. Call it g": what has that name is there */
+    bool names_it; /* "... too vague a name. Call it g", "g would be clearer": what has that name is there */
     bool
         takes_text; /* "take everything out that ...", "remove the lines that ...": no definition as a whole */
 } read_words;

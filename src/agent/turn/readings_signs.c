@@ -225,6 +225,45 @@ static bool names_it(const char *s)
     return is;
 }
 
+/* Up to five words that only link stand between byte `at` and one of `words`, in front of it or behind it. */
+static bool is_linked_to(const char *s, size_t at, bool in_front, const char *const *words)
+{
+    enum { MOST = 5 };
+    static const char *const linking[] = {"would", "could", "might", "will", "ll", "is", "be", "sounds",
+        "reads", "seems", "feels", "looks", "much", "far", "way", "lot", "bit", "a", "the", "more", "also",
+        "name", "one", "certainly", "probably", NULL};
+    agent_word w = {at, at};
+    for (int i = 0; i <= MOST; i++) {
+        if (in_front ? !agent__word_before(s, w.from, &w) : !agent__next_word(s, w.to, &w)) return false;
+        if (!in_front && strcspn(s + at, ",.;!?\n") < w.from - at) return false;
+        if (agent__is_any_word(s, w, words)) return true;
+        if (!agent__is_any_word(s, w, linking)) return false;
+    }
+    return false;
+}
+
+/* "f is named as if it counted. Total would be clearer", "a better name is total": what is praised is the new name of what is there. */
+static bool praises_name(const char *s, const read_names *n)
+{
+    static const char *const naming[] = {"name", "named", "names", "naming", "called", "call", "misnamed",
+        "misnomer", "sounds", "suggests", "says", "reads", NULL};
+    static const char *const good[] = {"clearer", "better", "nicer", "plainer", "simpler", "shorter",
+        "honest", "telling", "readable", "descriptive", "precise", "accurate", "fitting", "right", "correct",
+        "proper", NULL};
+    static const char *const saying[] = {
+        "says", "say", "tells", "tell", "fits", "fit", "suits", "suit", NULL};
+    if (!agent__has_any_word(s, naming) || wants_one_more(s)) return false;
+    for (agent_word w = {0}; agent__next_word(s, w.to, &w);)
+        for (size_t i = 0; i < n->n_fresh; i++) {
+            const char *const fresh[] = {n->fresh[i].text, NULL};
+            if (agent__is_any_word(s, w, fresh) &&
+                (is_linked_to(s, w.to, false, good) || is_linked_to(s, w.to, false, saying) ||
+                    is_linked_to(s, w.from, true, good)))
+                return true;
+        }
+    return false;
+}
+
 /* What is to go is text, all of a kind or the rest of something. */
 static bool takes_text(const char *s)
 {
@@ -266,7 +305,7 @@ void agent__read_topics(const char *request, const read_names *n, read_words *re
     *ret = (read_words){.condition = has_before_description(request, conditions),
         .acts = !is_arrow && acts(request, n),
         .adds = adds(request),
-        .names_it = names_it(request),
+        .names_it = names_it(request) || praises_name(request, n),
         .takes_text = takes_text(request),
         .question = strchr(request, '?') ||
                     (agent__next_word(request, 0, &first) && agent__is_any_word(request, first, asking))};
