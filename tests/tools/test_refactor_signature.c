@@ -453,6 +453,61 @@ static void test_refactor_signature__takes_what_is_only_handed_on(void **state)
     REFUSED(refused);
 }
 
+#define DROP_B "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"b\"}"
+#define B_TO_C "{\"operation\":\"rename\",\"name\":\"f.b\",\"to\":\"c\"}"
+
+/* What the documents of a function list of a parameter goes with it, and nothing else does. */
+static void test_refactor_signature__takes_the_parameter_out_of_the_documents(void **state)
+{
+    static const operation_case done[] = {
+        {DROP_B, NULL,
+            {{"a.py",
+                "def f(a, b=1):\n    \"\"\"Do a and b.\n\n    :param a: one\n    :param int b: two,\n        and more\n    :type b: int\n    :return: b\n    \"\"\"\n    return a\n",
+                "def f(a):\n    \"\"\"Do a and b.\n\n    :param a: one\n    :return: b\n    \"\"\"\n    return a\n"}}},
+        {DROP_B, NULL,
+            {{"a.py",
+                "def f(a, b=1):\n    \"\"\"Do.\n\n    Args:\n        a: one\n        b (int): two\n            and more\n\n    Returns:\n        b: as it was\n    \"\"\"\n    return a\n",
+                "def f(a):\n    \"\"\"Do.\n\n    Args:\n        a: one\n\n    Returns:\n        b: as it was\n    \"\"\"\n    return a\n"}}},
+        {DROP_B, NULL,
+            {{"a.py",
+                "def f(b=1):\n    \"\"\"Do.\n\n    Args:\n        b: two\n    \"\"\"\n    return 1\n\ndef g():\n    \"\"\"Not.\n\n    :param b: no\n    \"\"\"\n",
+                "def f():\n    \"\"\"Do.\n    \"\"\"\n    return 1\n\ndef g():\n    \"\"\"Not.\n\n    :param b: no\n    \"\"\"\n"}}},
+        {DROP_B, NULL,
+            {{"a.py",
+                "def f(b=1):\n    \"\"\"Do.\n\n    Parameters\n    ----------\n    b : int\n        two\n\n    Returns\n    -------\n    b : int\n    \"\"\"\n    return 1\n",
+                "def f():\n    \"\"\"Do.\n\n    Returns\n    -------\n    b : int\n    \"\"\"\n    return 1\n"}}},
+        {DROP_B, NULL,
+            {{"a.py",
+                "def f(a, b=1):\n    \"\"\"Do.\n    :param a: one\n    :param b: two\"\"\"\n    return a\n",
+                "def f(a):\n    \"\"\"Do.\n    :param a: one\"\"\"\n    return a\n"}}},
+        {DROP_B, NULL,
+            {{"a.js",
+                "/**\n * Does.\n * @param {string} a one\n * @param {number} [b=1] two,\n * and more\n * @param {string} b.c part\n * @returns {b}\n */\nexport function f(a, b = 1) {\n  return a;\n}\n",
+                "/**\n * Does.\n * @param {string} a one\n * @returns {b}\n */\nexport function f(a) {\n  return a;\n}\n"}}},
+        {DROP_B, NULL,
+            {{"a.c",
+                "/**\n * Does.\n *\n * @param[in] b two\n */\nint f(int b);\n\n/* Does.\n   \\param b two */\nint f(int b)\n{\n    return 1;\n}\n",
+                "/**\n * Does.\n */\nint f(void);\n\n/* Does. */\nint f(void)\n{\n    return 1;\n}\n"}}},
+        {DROP_B, NULL,
+            {{"a.c", "int a;\n/** @param b two */\nint f(int b)\n{\n    return 1;\n}\n",
+                "int a;\nint f(void)\n{\n    return 1;\n}\n"}}},
+        {DROP_B, NULL,
+            {{"a.c", "/** @param b two\n *  @param c three */\nint f(int b, int c)\n{\n    return c;\n}\n",
+                "/** @param c three */\nint f(int c)\n{\n    return c;\n}\n"}}},
+        {DROP_B, NULL,
+            {{"A.java",
+                "class A {\n    /**\n     * Does.\r\n     * @param b two\r\n     */\n    @Deprecated\n    static int f(int b) {\n        return 1;\n    }\n}\n",
+                "class A {\n    /**\n     * Does.\r\n     */\n    @Deprecated\n    static int f() {\n        return 1;\n    }\n}\n"}}},
+        {B_TO_C, NULL,
+            {{"a.py",
+                "def f(a, b=1):\n    \"\"\"Do.\n\n    :param b: two,\n        and b\n    :type b: int\n    \"\"\"\n    return b\n",
+                "def f(a, c=1):\n    \"\"\"Do.\n\n    :param c: two,\n        and b\n    :type c: int\n    \"\"\"\n    return c\n"}}},
+        {B_TO_C, NULL,
+            {{"a.js", "/**\n * @param {number} [b=1] two\n */\nfunction f(a, b = 1) {\n  return b;\n}\n",
+                "/**\n * @param {number} [c=1] two\n */\nfunction f(a, c = 1) {\n  return c;\n}\n"}}}};
+    DONE(done);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +522,7 @@ int main(void)
         cmocka_unit_test(test_refactor_signature__changes_what_a_test_includes),
         cmocka_unit_test(test_refactor_signature__changes_what_is_assigned_to_exports),
         cmocka_unit_test(test_refactor_signature__takes_what_is_only_handed_on),
+        cmocka_unit_test(test_refactor_signature__takes_the_parameter_out_of_the_documents),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "refactor_signature");
 }

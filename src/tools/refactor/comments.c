@@ -25,22 +25,23 @@ static const code_definition *function_of(const refactor_target *t)
     return function;
 }
 
-/* Where lists of parameters have the name: "name: what it is", "name (int): ...", ":param int name:", "@param {T} name", "\\param[in] name". */
-static bool is_listed(const base_buf *text, size_t at, size_t n)
+bool refactor__is_listed(const base_buf *text, size_t at, size_t n)
 {
     static const char *const tags[] = {"@param", "\\param"};
     const char *s = text->data;
     size_t first = tool__line_begin(s, at), behind = at + n;
-    first += strspn(s + first, " \t*#/");
+    first += strspn(s + first, " \t*#/!");
     if (s[first] == ':') return at > first + 1 && s[at - 1] == ' ' && behind < text->len && s[behind] == ':';
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
         const size_t n_tag = strlen(tags[i]);
         if (at < first + n_tag || memcmp(s + first, tags[i], n_tag) != 0) continue;
         size_t word = first + n_tag;
+        const bool is_direction = s[word] == '[';
         word += strspn(s + word, " \t");
-        const char *close = strchr("[{", s[word]) ? strpbrk(s + word, "]}\n") : NULL;
+        const char *close = s[word] == '{' || is_direction ? strpbrk(s + word, "]}\n") : NULL;
         if (close && *close != '\n') word = (size_t)(close - s) + 1;
-        return word + strspn(s + word, " \t") == at;
+        word += strspn(s + word, " \t");
+        return word + (s[word] == '[') == at; /* "[name=1]": JSDoc's optional ones */
     }
     behind += strspn(s + behind, " ");
     return first == at && behind < text->len && strchr(":(", s[behind]);
@@ -61,7 +62,7 @@ bool refactor__is_parameter_documented(const refactor *x, const refactor_file *f
     const size_t n = strlen(x->name);
     if (!x->to || !d || !refactor__is_in_document_of(f, d, u)) return false;
     return refactor__is_only_a_name(x->name) || refactor__is_marked(&f->file.text, u->from, n) ||
-           is_listed(&f->file.text, u->from, n);
+           refactor__is_listed(&f->file.text, u->from, n);
 }
 
 /* ---- everything else ---- */

@@ -79,21 +79,31 @@ static bool is_in_own_text(const refactor *x, const refactor_file *f, const code
     return is_such && !strcmp(d->parent, x->target.name);
 }
 
-bool refactor__is_in_document_of(const refactor_file *f, const code_definition *d, const code_use *u)
+bool refactor__find_docstring(
+    const refactor_file *f, const code_definition *d, size_t *ret_from, size_t *ret_to)
 {
     const base_buf *text = &f->file.text;
-    uint32_t from, to;
-    refactor__definition_extent(text, d->from, d->to, &from, &to);
-    if (u->role == CODE_USE_COMMENT && u->from >= from && u->from < d->name_from) return true;
-    if (u->role != CODE_USE_STRING || !d->body_to || u->from <= d->body_from || u->from >= d->body_to)
-        return false;
-    size_t at = d->body_from; /* Python: a string is the first thing of the body */
+    if (f->language->family != REFACTOR_PYTHON || !d->body_to) return false;
+    size_t at = d->body_from; /* a string is the first thing of the body */
     while (at < d->body_to && strchr(" \t\r\n:rRuU", text->data[at])) at++;
     const char *quote = text->data + at;
     const bool is_doc =
         begins_with(quote, d->body_to - at, "\"\"\"") || begins_with(quote, d->body_to - at, "'''");
     const char *end = is_doc ? memmem(quote + 3, d->body_to - at - 3, quote, 3) : NULL;
-    return end && u->from < (size_t)(end - text->data);
+    if (!end) return false;
+    *ret_from = at + 3;
+    *ret_to = (size_t)(end - text->data);
+    return true;
+}
+
+bool refactor__is_in_document_of(const refactor_file *f, const code_definition *d, const code_use *u)
+{
+    size_t string_from, string_to;
+    uint32_t from, to;
+    refactor__definition_extent(&f->file.text, d->from, d->to, &from, &to);
+    if (u->role == CODE_USE_COMMENT && u->from >= from && u->from < d->name_from) return true;
+    return u->role == CODE_USE_STRING && refactor__find_docstring(f, d, &string_from, &string_to) &&
+           u->from >= string_from && u->from < string_to;
 }
 
 bool refactor__is_in_own_words(const refactor *x, const refactor_file *f, const code_use *u)

@@ -108,6 +108,9 @@ size_t refactor__find_word(const base_buf *text, const char *word, size_t from);
 bool refactor__is_only_a_name(const char *name);
 /* By what stands around the n bytes on their line: are they written as code is? */
 bool refactor__is_marked(const base_buf *text, size_t at, size_t n);
+/* Python: bytes [*ret_from, *ret_to) between the quotes of a definition's docstring; false: it has none. */
+bool refactor__find_docstring(
+    const refactor_file *f, const code_definition *d, size_t *ret_from, size_t *ret_to);
 /* Does a word stand in the comment in front of a definition, or in its docstring? */
 bool refactor__is_in_document_of(const refactor_file *f, const code_definition *d, const code_use *u);
 /* Is a word of a comment or string what the target's own comment, docstring or text ("<Client %s>" in its __repr__) calls it? */
@@ -126,6 +129,11 @@ void refactor__say_documents(const refactor *x, base_buf *out);
 bool refactor__is_in_function_of(const refactor *x, const refactor_file *f, const code_use *u);
 /* Does the document of its function speak of the target, a parameter? */
 bool refactor__is_parameter_documented(const refactor *x, const refactor_file *f, const code_use *u);
+/*
+ * Do the n bytes stand where lists of parameters have the name: "name: what it is", "name (int): ...", ":param int name:",
+ * "@param {T} name", "@param [name=1]", "\\param[in] name"?
+ */
+bool refactor__is_listed(const base_buf *text, size_t at, size_t n);
 /* Behind refactor__resolve: does all code of the tree that writes the name mean the target? */
 bool refactor__has_one_meaning(const refactor *x);
 /* Where it does: the comments that write the name become places as well; how many. */
@@ -364,6 +372,12 @@ bool refactor__is_plain_read(const base_buf *text, uint32_t from, uint32_t to, c
  */
 uint32_t refactor__replace_parameter(const refactor *x, const char *name, const char *value,
     refactor_edits *edits, uint32_t *ret_replaced, base_buf *say);
+
+/* ---- parameter_document.c ---- */
+
+/* What the docstring of a function and the comment above it list of the parameter goes, with its continuation lines. */
+void refactor__cut_documented(
+    const refactor_file *f, const code_definition *definition, const char *name, refactor_edits *edits);
 
 /* ---- handed_on.c ---- */
 

@@ -298,6 +298,8 @@ static bool edit_definition(const refactor *x, const refactor_place *p, change *
         refactor__edit(edits, l.items[first + c->at].from, l.items[first + c->at].from, "*, ");
     else
         is_good = false;
+    if (c->kind == REMOVE && is_good)
+        refactor__cut_documented(f, &f->uses->file->definitions[p->use->definition], c->name, edits);
     free(l.items);
     return is_good;
 }
