@@ -224,6 +224,33 @@ static void test_rename_typed__java_tells_types_of_one_name_apart(void **state)
     tree_remove(&t);
 }
 
+/* A module's default goes by one name in the modules that call it so; another name of theirs is their own. */
+static void test_rename_typed__a_default_of_javascript(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "feature.js", "export default function create(id) {\n  return id;\n}\n");
+    tree_put(&t, "clip.js", "import create from './feature.js';\nuse(create(1));\n");
+    tree_put(&t, "wrap.js", "import make from './feature.js';\nuse(make(1));\n");
+    tree_put(&t, "other.js", "import create from './made.js';\nuse(create(1));\n");
+    tree_put(&t, "made.js", "const create = () => 1;\nexport default create()");
+    tree_put(&t, "last.js", "const last = 1;\nexport default last");
+    tree_put(&t, "end.js", "import last from './last.js';\nuse(last);\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    renames(&t, "feature.js:create", "feature", NULL);
+    expect(&t, "feature.js", "export default function feature(id) {\n  return id;\n}\n");
+    expect(&t, "clip.js", "import feature from './feature.js';\nuse(feature(1));\n");
+    expect(&t, "wrap.js", "import make from './feature.js';\nuse(make(1));\n");
+    expect(&t, "other.js", "import create from './made.js';\nuse(create(1));\n");
+    renames(&t, "made.js:create", "creator", NULL);
+    expect(&t, "made.js", "const creator = () => 1;\nexport default creator()");
+    expect(&t, "other.js", "import create from './made.js';\nuse(create(1));\n");
+    renames(&t, "last.js:last", "end", NULL);
+    expect(&t, "end.js", "import end from './last.js';\nuse(end);\n");
+    tree_remove(&t);
+}
+
 static void test_rename_typed__javascript_passages_and_members(void **state)
 {
     tree t;
@@ -454,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_rename_typed__what_embeds_a_type_in_go_follows_it),
         cmocka_unit_test(test_rename_typed__go_java_and_javascript),
         cmocka_unit_test(test_rename_typed__java_tells_types_of_one_name_apart),
+        cmocka_unit_test(test_rename_typed__a_default_of_javascript),
         cmocka_unit_test(test_rename_typed__javascript_passages_and_members),
         cmocka_unit_test(test_rename_typed__go_packages_and_unnamed_types),
         cmocka_unit_test(test_rename_typed__a_type_in_a_function_is_its_own),

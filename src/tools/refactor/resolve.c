@@ -582,9 +582,12 @@ static bool is_default_export(const refactor_target *t)
         return false;
     while ((text = strstr(text, word)) != NULL) {
         text += sizeof word - 1;
+        const char *given = text;
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
             if (!strncmp(text, kinds[i], strlen(kinds[i]))) text += strlen(kinds[i]);
-        if (!strncmp(text, t->name, n) && !strchr("_$.(", text[n]) &&
+        /* "export default make()" gives what a call returns, "export default function make()" the function. */
+        const char *const others = text == given ? "_$.(" : "_$";
+        if (!strncmp(text, t->name, n) && (!text[n] || !strchr(others, text[n])) &&
             !((text[n] | 32) >= 'a' && (text[n] | 32) <= 'z') && !(text[n] >= '0' && text[n] <= '9'))
             return true;
     }
