@@ -59,6 +59,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         .limits = limits,
         .result = result,
         .to = !strcmp(operation, "rename") ? q.to : NULL,
+        .takes_twins = !strcmp(operation, "move") && !q.path,
         .takes_unsure = q.unsure,
         .takes_text = q.text,
         .leaves_text = q.no_text};

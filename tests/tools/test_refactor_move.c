@@ -327,9 +327,47 @@ static void test_refactor_move__imports_in_a_try(void **state)
     tree_remove(&t);
 }
 
+#define MOVE_F "{\"operation\":\"move\",\"name\":\"f\",\"to\":\"common.py\"}"
+
+/* What several files define letter for letter the same goes to one place, and each of them imports it from there. */
+static void test_refactor_move__takes_twins(void **state)
+{
+    static const operation_case done[] = {
+        {MOVE_F, "b.py defined it letter for letter the same: gone too.",
+            {{"a.py", "import os\n\n\ndef f(n):\n    return os.path.join(n)\n\n\nprint(f(1))\n",
+                 "from common import f\n\n\nprint(f(1))\n"},
+                {"b.py",
+                    "import os\nimport sys\n\n\ndef f(n):\n    return os.path.join(n)\n\n\ndef g():\n    return f(sys.argv), os\n",
+                    "import os\nimport sys\nfrom common import f\n\n\ndef g():\n    return f(sys.argv), os\n"},
+                {"common.py", NULL, "import os\n\n\ndef f(n):\n    return os.path.join(n)\n"},
+                {"use.py", "from a import f\nf(1)\n", "from common import f\nf(1)\n"},
+                {"more.py", "from b import f, g\nf(g())\n",
+                    "from common import f\nfrom b import g\nf(g())\n"},
+                {"other.py", "class A:\n    def f(self):\n        return 1\n", NULL}}},
+        {MOVE_F, NULL,
+            {{"a.py", "def f(n):\n    return n\n\n\nprint(f(1))", "from common import f\n\n\nprint(f(1))"},
+                {"b.py", "print(1)\n\n\ndef f(n):\n    return n  \n\n\nf(2)\n",
+                    "from common import f\nprint(1)\n\n\nf(2)\n"},
+                {"common.py", "A = 1\n", "A = 1\n\n\ndef f(n):\n    return n\n"}}}};
+    static const operation_case differ[] = {
+        {MOVE_F, "a.py:1 (function f), b.py:1 (function f), and they differ. Nothing was changed.",
+            {{"a.py", "def f(n):\n    return n\n", NULL}, {"b.py", "def f(n):\n    return n + 1\n", NULL}}}};
+    static const operation_case refused[] = {
+        {MOVE_F, "a.py and b.py define f alike, but what it needs beside it differs.",
+            {{"a.py", "from x import g\n\n\ndef f(n):\n    return g(n)\n", NULL},
+                {"b.py", "from y import g\n\n\ndef f(n):\n    return g(n)\n", NULL}}},
+        {MOVE_F, "both.py takes f from more than one",
+            {{"a.py", "def f(n):\n    return n\n", NULL}, {"b.py", "def f(n):\n    return n\n", NULL},
+                {"both.py", "from a import f\nfrom b import f as g\n", NULL}}}};
+    DONE(done);
+    run_cases(differ, 1, TOOL_FAILED);
+    REFUSED(refused);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refactor_move__takes_twins),
         cmocka_unit_test(test_refactor_move__takes_exports_along),
         cmocka_unit_test(test_refactor_move__finds_the_file_that_is_meant),
         cmocka_unit_test(test_refactor_move__takes_what_is_needed),

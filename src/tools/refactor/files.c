@@ -28,6 +28,7 @@ void refactor__free(refactor *x)
     free(x->places);
     free(x->name);
     free(x->go_module);
+    free(x->twins);
     *x = (refactor){0};
 }
 

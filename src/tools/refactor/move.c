@@ -532,8 +532,8 @@ static const struct way {
         mover__script_source, mover__script_users, NULL, NULL},
 };
 
-/* Both places and all others, as they are to be. */
-static void make_changes(mover *m, const struct way *way, tool_changes *ret)
+/* Both places and all others, as they are to be; of a twin the new place is there already. */
+static void make_changes(mover *m, const struct way *way, bool is_twin, tool_changes *ret)
 {
     const base_buf *text = &m->from->file.text;
     base_buf source = {0}, target = {0};
@@ -546,7 +546,8 @@ static void make_changes(mover *m, const struct way *way, tool_changes *ret)
     if (way->source) way->source(m, &source);
     strip_front(text, &source);
     tool__changes_add(ret, m->from->path, &m->from->file, &source);
-    tool__changes_add(ret, m->to, m->is_new ? NULL : &m->to_file, &target);
+    if (!is_twin) tool__changes_add(ret, m->to, m->is_new ? NULL : &m->to_file, &target);
+    base_buf_free(&target);
     if (way->users) way->users(m, ret);
 }
 
@@ -567,6 +568,89 @@ static void say_moved(const mover *m, const struct way *way, tool_changes *ret, 
     base_buf_free(&names);
 }
 
+/* Both places as they are to be, without their texts. false: *x->result says why it cannot be. */
+static bool prepare(mover *m, const struct way *way, const refactor_request *q)
+{
+    bool is_good = read_place(m, q) && read_parts(m, q->with) && (!way->survey || way->survey(m));
+    if (is_good) {
+        do {
+            find_cuts(m);
+            put_moved(m);
+        } while (mover__take_along(m));
+        is_good = way->heads(m);
+        if (is_good && m->moved_edits.n) put_moved(m);
+    }
+    return is_good;
+}
+
+/* ---- twins: other files define it letter for letter the same ---- */
+
+static bool has_lines_of(const base_buf *text, const base_buf *lines)
+{
+    bool has = true;
+    for (size_t at = 0; at < lines->len && has;) {
+        const size_t end = tool__line_end(lines->data, lines->len, at);
+        has = mover__has_line(text, lines->data + at, end - at);
+        at = end + 1;
+    }
+    return has;
+}
+
+/* What else goes along, and what the two need in the new place: is it the same too? */
+static bool is_same(const mover *m, const mover *twin)
+{
+    size_t n = m->moved.len, k = twin->moved.len;
+    while (n && tool__is_space(m->moved.data[n - 1])) n--;
+    while (k && tool__is_space(twin->moved.data[k - 1])) k--;
+    return n == k && !memcmp(m->moved.data, twin->moved.data, n) && has_lines_of(&m->heads, &twin->heads) &&
+           has_lines_of(&twin->heads, &m->heads);
+}
+
+/* A file that would be changed for two of the twins, or the new place, which takes one of them in; NULL: none. */
+static const char *changed_twice(const mover *twin, const tool_changes *changes)
+{
+    const refactor *y = twin->x;
+    for (size_t i = 0; i < changes->n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(changes->all[i]->path, changes->all[k]->path)) return changes->all[i]->path;
+    for (size_t i = 0; i < y->n_places; i++)
+        if (y->places[i].use->import != UINT32_MAX && y->places[i].verdict == REFACTOR_SURE &&
+            !strcmp(y->files[y->places[i].file].path, twin->to))
+            return twin->to;
+    return NULL;
+}
+
+/* The twin in the file at `path` goes, and what took it from there takes it from the new place. */
+static bool take_twin(
+    mover *m, const struct way *way, const refactor_request *q, const char *path, tool_changes *ret)
+{
+    refactor y = {.w = m->x->w, .limits = m->x->limits, .result = m->x->result};
+    mover twin = {.x = &y, .is_kept = m->is_kept};
+    bool is_good = refactor__find_target(&y, m->x->name, path);
+    twin.from = y.target.in;
+    is_good = is_good && prepare(&twin, way, q);
+    if (is_good && !is_same(m, &twin)) {
+        tool__say(m->x->result, TOOL_REFUSED,
+            "%s and %s define %s alike, but what it needs beside it differs. Nothing was changed. Next: the same "
+            "call with \"path\".\n",
+            m->from->path, path, m->x->name);
+        is_good = false;
+    }
+    if (is_good) make_changes(&twin, way, true, ret);
+    const char *twice = is_good ? changed_twice(&twin, ret) : NULL;
+    if (twice) {
+        tool__say(m->x->result, TOOL_REFUSED,
+            "%s takes %s from more than one of the files that define it. Nothing was changed. Next: the same call "
+            "with \"path\".\n",
+            twice, m->x->name);
+        is_good = false;
+    }
+    if (is_good) base_buf_printf(&m->notes, "%s defined it letter for letter the same: gone too.\n", path);
+    mover_free(&twin);
+    refactor__free(&y);
+    return is_good;
+}
+
 bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
 {
     mover m = {.x = x, .from = x->target.in, .is_kept = q->keep};
@@ -577,19 +661,11 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
             m.from->uses->file->language);
         return false;
     }
-    bool is_good = read_place(&m, q) && read_parts(&m, q->with) && (!way->survey || way->survey(&m));
-    if (is_good) {
-        do {
-            find_cuts(&m);
-            put_moved(&m);
-        } while (mover__take_along(&m));
-        is_good = way->heads(&m);
-        if (is_good && m.moved_edits.n) put_moved(&m);
-    }
-    if (is_good) {
-        make_changes(&m, way, ret);
-        say_moved(&m, way, ret, headline);
-    }
+    bool is_good = prepare(&m, way, q);
+    if (is_good) make_changes(&m, way, false, ret);
+    for (size_t i = 0; i < x->n_twins && is_good; i++)
+        is_good = take_twin(&m, way, q, x->files[x->twins[i]].path, ret);
+    if (is_good) say_moved(&m, way, ret, headline);
     mover_free(&m);
     return is_good;
 }

@@ -265,7 +265,8 @@ static void say_none(refactor *x, const char *given)
     code_hits_free(&hits);
 }
 
-static void say_many(refactor *x, const candidate *all, size_t n)
+/* more: what else is to be said of them. */
+static void say_many(refactor *x, const candidate *all, size_t n, const char *more)
 {
     base_buf_printf(&x->result->text, "\"%.100s\" is defined %zu times: ", x->name, n);
     for (size_t i = 0; i < n && i < MAX_LISTED; i++) {
@@ -279,7 +280,7 @@ static void say_many(refactor *x, const candidate *all, size_t n)
         }
     }
     if (n > MAX_LISTED) base_buf_printf(&x->result->text, " and %zu more", n - MAX_LISTED);
-    tool__say(x->result, TOOL_FAILED, ". Nothing was changed. Next: the same call with ");
+    tool__say(x->result, TOOL_FAILED, "%s. Nothing was changed. Next: the same call with ", more);
     if (all[0].d && *all[0].d->parent)
         base_buf_printf(&x->result->text, "\"name\": \"%s.%s\"", all[0].d->parent, x->name);
     else
@@ -323,6 +324,49 @@ static void set_target(refactor *x, const candidate *c)
         }
 }
 
+/* ---- twins: definitions of several files that read the same ---- */
+
+/* Python: one that stands at the top of its file. */
+static bool is_top(const refactor *x, const candidate *c)
+{
+    return x->files[c->file].language->family == REFACTOR_PYTHON && c->d && !*c->d->parent &&
+           c->use->binding == UINT32_MAX;
+}
+
+static base_str text_of(const refactor *x, const candidate *c)
+{
+    const char *s = x->files[c->file].file.text.data;
+    uint32_t from = c->d->from, to = c->d->to;
+    while (from < to && tool__is_space(s[from])) from++;
+    while (from < to && tool__is_space(s[to - 1])) to--;
+    return (base_str){s + from, to - from};
+}
+
+/* Keeps those at the top in front; how many of them there are, or 0 where not all of them read the same. */
+static size_t find_twins(const refactor *x, candidate *all, size_t n, const char **ret_more)
+{
+    size_t n_top = 0;
+    bool is_same = true;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_top(x, &all[i])) continue;
+        const candidate c = all[i];
+        all[i] = all[n_top];
+        all[n_top++] = c;
+    }
+    for (size_t i = 1; i < n_top && is_same; i++) {
+        const base_str a = text_of(x, &all[0]), b = text_of(x, &all[i]);
+        is_same = a.len == b.len && !memcmp(a.ptr, b.ptr, a.len);
+    }
+    *ret_more = n_top > 1 && !is_same ? ", and they differ" : "";
+    return n_top > 1 && is_same ? n_top : 0;
+}
+
+static void set_twins(refactor *x, const candidate *all, size_t n)
+{
+    x->twins = base_xcalloc(n, sizeof *x->twins);
+    for (size_t i = 1; i < n; i++) x->twins[x->n_twins++] = all[i].file;
+}
+
 /* C: what is declared here and defined once elsewhere is that definition. */
 static void prefer_definition(const refactor *x, candidate *c)
 {
@@ -361,11 +405,18 @@ bool refactor__find_target(refactor *x, const char *given, const char *path)
             free(all);
             n = collect(x, &want, &all);
         }
+        const char *more = "";
+        const bool is_any = x->takes_twins && n > 1 && !want.path && !want.line && !want.parent;
+        const size_t n_twins = is_any ? find_twins(x, all, n, &more) : 0;
+        if (n_twins) {
+            set_twins(x, all, n_twins);
+            n = 1;
+        }
         if (n == 1) {
             prefer_definition(x, &all[0]);
             set_target(x, &all[0]);
         } else if (n) {
-            say_many(x, all, n);
+            say_many(x, all, n, more);
         } else {
             say_none(x, given);
         }
