@@ -1,4 +1,6 @@
 /* What a request means where its words fit no wording: the likeliest of the operations that its names allow. */
+#include <sys/stat.h>
+
 #include "stage.h"
 
 static const char before[] =
@@ -378,6 +380,48 @@ static void test_reading__a_name_that_is_praised_is_the_new_one(void **state)
     }
 }
 
+/* Of "the package's __init__" no method of that name is meant; of a class that is named one is. */
+static void test_reading__a_package_file_is_no_method(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char boxes[] =
+        "class Box:\n    def __init__(self):\n        pass\n\n\nclass Bag:\n    def __init__(self):\n        self.n = 1\n";
+    static const struct {
+        const char *request, *likely, *read, *boxes, *init;
+    } cases[] = {
+        {"The package's __init__ still has an alias for the old name of Box. Take it out please.",
+            "delete(__init__)", "read as: delete(Case)", boxes, "from .boxes import Box\n"},
+        {"the alias in __init__ that keeps an old name alive isn't needed by anybody any more",
+            "delete(__init__)", "read as: delete(Case)", boxes, "from .boxes import Box\n"},
+        {"nobody would miss Box.__init__ in the package", "delete(Box.__init__)",
+            "read as: delete(Box.__init__)", NULL, NULL},
+    };
+    char folder[200];
+    snprintf(folder, sizeof folder, "%s/kit", tree);
+    mkdir(folder, 0700);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("kit/boxes.py", boxes);
+        put_file("kit/__init__.py", "from .boxes import Box\n\nCase = Box  # alias for the old name\n");
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script,
+            "opens 1\nlikely %s\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            cases[i].likely);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        if (!told(&h, cases[i].read)) {
+            const char *read = strstr(h.json.data, "read as: ");
+            fail_msg("%zu: not %s but %.80s", i, cases[i].read, read ? read : "nothing");
+        }
+        if (cases[i].boxes) assert_file("kit/boxes.py", cases[i].boxes);
+        if (cases[i].init) assert_file("kit/__init__.py", cases[i].init);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+    base_fs_remove(folder, NULL);
+}
+
 /* An order that begins with the verb and its object is a deletion, whatever reason is given; what bounds it is weighed. */
 static void test_reading__an_order_to_delete_is_one(void **state)
 {
@@ -426,6 +470,7 @@ int main(void)
         TEST_CASE(test_reading__two_clauses_are_both_done),
         TEST_CASE(test_reading__a_member_goes_and_its_type_stays),
         TEST_CASE(test_reading__a_name_that_is_praised_is_the_new_one),
+        TEST_CASE(test_reading__a_package_file_is_no_method),
         TEST_CASE(test_reading__an_order_to_delete_is_one),
     };
     return RUN_ON_BOTH(tests);

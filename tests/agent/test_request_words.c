@@ -95,6 +95,31 @@ static void test_request_words__look_like_names(void **state)
             fail_msg("%s", rows[i].word);
 }
 
+static void test_request_words__a_module_is_no_method(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_module;
+    } cases[] = {
+        {"The package's __init__ still has an alias", true},
+        {"drop it from `__init__.py`", true},
+        {"the __init__ of our library re-exports it", true},
+        {"the module `__main__` prints too much", true},
+        {"in the __init__ file there's a leftover", true},
+        {"Box.__init__ should take a limit", false},
+        {"__init__ of Box is too long for this package", false},
+        {"call __init__() of the module's Box", false},
+        {"Move __init__. The file is too long", false},
+        {"the package's init does nothing", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool is = false;
+        for (agent_word w = {0}; agent__next_word(cases[i].text, w.to, &w);)
+            is |= agent__is_module_word(cases[i].text, w);
+        if (is != cases[i].is_module) fail_msg("%s", cases[i].text);
+    }
+}
+
 static void test_request_words__say_what_a_request_is_about(void **state)
 {
     assert_true(agent__is_content_word("ring", 4));
@@ -232,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_request_words__look_back_in_a_part_of_a_sentence),
         cmocka_unit_test(test_request_words__compare_whole_and_in_any_case),
         cmocka_unit_test(test_request_words__look_like_names),
+        cmocka_unit_test(test_request_words__a_module_is_no_method),
         cmocka_unit_test(test_request_words__say_what_a_request_is_about),
         cmocka_unit_test(test_request_words__stand_in_marks),
         cmocka_unit_test(test_request_words__ask_for_one_name),

@@ -21,6 +21,7 @@ static void read_words(const char *s, size_t n)
         assert(agent__has_word(s, word) && agent__find_phrase(s, w.from, word) == w.to);
         assert(w.to - w.from < 3 || agent__names_word(s, word));
         if (agent__word_before(s, w.from, &before)) assert(before.to > before.from && before.to <= w.from);
+        (void)agent__is_module_word(s, w);
         free(word);
     }
     assert(w.to <= n);

@@ -82,7 +82,8 @@ char *agent__say_besides(const char *request, const char *meaning)
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w)
 {
     char *name = agent__copy_word(text, w);
-    const bool is = w.to - w.from >= 3 && code_index_is_defined(tool_workspace_index(a->workspace), name);
+    const bool is = w.to - w.from >= 3 && !agent__is_module_word(text, w) &&
+                    code_index_is_defined(tool_workspace_index(a->workspace), name);
     free(name);
     return is;
 }

@@ -10,6 +10,7 @@
 #include "agent/words/operation_words.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "code/code.h"
 #include "code/describe.h"
 
@@ -272,6 +273,68 @@ static bool is_any_of(const char *word, const char *const *words)
     return *words != NULL;
 }
 
+/* The only one of that name outside of tests ("__init__.py"); NULL: none, or several; the caller frees. */
+static char *find_module_file(const code_index *index, const char *word)
+{
+    char **paths = code_index_paths(index), *found = NULL;
+    const size_t n = strlen(word);
+    bool is_one = true;
+    for (size_t i = 0; paths[i]; i++) {
+        const char *name = base_path_name(paths[i]);
+        if (strncmp(name, word, n) != 0 || strcmp(name + n, ".py") != 0 || code_path_is_test(paths[i]))
+            continue;
+        is_one &= !found;
+        if (!found) found = base_xstrdup(paths[i]);
+    }
+    code_index_paths_free(paths);
+    if (is_one) return found;
+    free(found);
+    return NULL;
+}
+
+/* Is the one of these names a member of the other? */
+static bool is_member(const code_index *index, const char *owner, const char *name)
+{
+    const char *own = code_last_name(owner), *last = code_last_name(name);
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(index, last, &places);
+    bool is_so = false;
+    for (uint32_t i = 0; i < n && !is_so; i++) is_so = !strcmp(places[i].parent, own);
+    code_places_free(places, n);
+    return is_so;
+}
+
+/* Several classes have a method of that name, and none of them is named: "drop the alias from __init__". */
+static bool is_nobodys(const code_index *index, const char *s, agent_word method)
+{
+    char *text = agent__copy_word(s, method);
+    bool is_so = !code_index_is_sole(index, text, NULL) && !agent__has_word(s, "method") &&
+                 !agent__has_word(s, "class");
+    for (agent_word w = {0}; is_so && agent__next_word(s, w.to, &w);) {
+        char *owner = agent__copy_word(s, w);
+        is_so = !is_member(index, owner, text);
+        free(owner);
+    }
+    free(text);
+    return is_so;
+}
+
+/* "The package's __init__" is a file, and no method. */
+static bool keep_module(const code_index *index, const char *s, agent_word w, read_names *ret)
+{
+    static const char *const init[] = {"__init__", NULL};
+    const bool is_module =
+        agent__is_module_word(s, w) || (agent__is_any_word(s, w, init) && is_nobodys(index, s, w));
+    char *word = is_module ? agent__copy_word(s, w) : NULL,
+         *path = word ? find_module_file(index, word) : NULL;
+    free(word);
+    if (path)
+        keep(ret->files, &ret->n_files, READ_MOST_FILES,
+            (read_name){path, .is_place = is_behind_place(s, w.from), .is_goal = is_goal(s, w.from),
+                .rank = -1, .share = 1});
+    return is_module;
+}
+
 static void find_named(const agent *a, const char *s, read_names *ret)
 {
     static const char *const data[] = {"json", "toml", "yaml", "xml", "html", "css", NULL};
@@ -296,6 +359,7 @@ static void find_named(const agent *a, const char *s, read_names *ret)
         free(mention);
         if (is_path) continue; /* a document, a version */
         for (size_t k = m.from; k < m.to && agent__next_word(s, k, &w) && w.from < m.to; k = w.to) {
+            if (keep_module(index, s, w, ret)) continue;
             char *text = read_qualified(index, s, &w);
             const bool is_long = w.to - w.from > 1,
                        is_number = isdigit((unsigned char)*text) || agent__is_any_word(s, w, values);
@@ -428,18 +492,6 @@ static void drop_weak(read_names *n)
         else
             n->fresh[n_kept++] = n->fresh[i];
     n->n_fresh = n_kept;
-}
-
-/* Is the one of these names a member of the other? */
-static bool is_member(const code_index *index, const char *owner, const char *name)
-{
-    const char *own = code_last_name(owner), *last = code_last_name(name);
-    code_place *places = NULL;
-    const uint32_t n = code_index_define(index, last, &places);
-    bool is_so = false;
-    for (uint32_t i = 0; i < n && !is_so; i++) is_so = !strcmp(places[i].parent, own);
-    code_places_free(places, n);
-    return is_so;
 }
 
 /* "The field n of Options": Options owns n. */

@@ -179,7 +179,8 @@ static void read_items(const char *s, const agent_names *names, items *it)
             char *name = read_chain(s, &w, &to);
             k = to;
             if (m.to < to) m.to = to;
-            const bool is_known = w.to - w.from >= 3 && names->count(names->ctx, name) > 0;
+            const bool is_known =
+                w.to - w.from >= 3 && !agent__is_module_word(s, w) && names->count(names->ctx, name) > 0;
             const bool is_fresh = !is_known && !isdigit((unsigned char)*name) && !strchr(name, '.') &&
                                   (agent__looks_like_name(s, w) || *name == '_') &&
                                   !names->mentions(names->ctx, name);

@@ -153,6 +153,25 @@ bool agent__is_content_word(const char *word, size_t n)
         lower, stop_words, sizeof stop_words / sizeof *stop_words, sizeof *stop_words, compare_word);
 }
 
+bool agent__is_module_word(const char *text, agent_word w)
+{
+    static const char *const words[] = {"__init__", "__main__", NULL};
+    static const char *const kinds[] = {"package", "module", "file", "library", "namespace", "project",
+        "subpackage", "toplevel", "level", "py", NULL};
+    static const char *const links[] = {"of", "in", "from", "the", "our", "this", "that", "s", "whole", NULL};
+    agent_word near = w;
+    if (!agent__is_any_word(text, w, words) || (w.from && strchr(".:#", text[w.from - 1]))) return false;
+    while (agent__word_before(text, near.from, &near) && agent__is_any_word(text, near, links))
+        ;
+    if (near.from != w.from && agent__is_any_word(text, near, kinds)) return true;
+    near = w;
+    if (text[w.to] == '(') return false;
+    while (agent__next_word(text, near.to, &near) && agent__is_any_word(text, near, links))
+        ;
+    return near.from > w.to && strcspn(text + w.to, ",;!?\n") > near.from - w.to &&
+           strncmp(text + w.to, ". ", 2) != 0 && agent__is_any_word(text, near, kinds);
+}
+
 bool agent__asks_for_error(const char *request)
 {
     static const char *const words[] = {"error", "throw", "throws", "reject", "rejects", "fail", "fails",

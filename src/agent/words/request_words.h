@@ -33,6 +33,8 @@ bool agent__is_any_word(const char *text, agent_word w, const char *const *words
 bool agent__looks_like_name(const char *text, agent_word w);
 /* Does it say what the request is about: no "the", "and", "please"? */
 bool agent__is_content_word(const char *word, size_t n);
+/* `__init__` (or `__main__`) that stands for a file: "__init__.py", "the package's __init__", "the __init__ module"; no method. */
+bool agent__is_module_word(const char *text, agent_word w);
 /* The caller frees. */
 char *agent__copy_word(const char *text, agent_word w);
 
