@@ -568,6 +568,44 @@ static void test_judge__a_runner_of_node_modules_is_found_there(void **state)
     }
 }
 
+/* What is to run before the tests is not there (a linter, mostly): the tests can judge without it. */
+static void test_judge__tests_of_npm_run_without_what_comes_before(void **state)
+{
+    host h = new_host();
+    char bin[] = "/tmp/kvist-npm-XXXXXX", *path = base_xstrdup(getenv("PATH"));
+    base_buf npm = {0}, first = {0};
+    assert_non_null(mkdtemp(bin));
+    base_buf_printf(&npm, "%s/npm", bin);
+    FILE *f = fopen(npm.data, "w");
+    assert_non_null(f);
+    fputs("#!/bin/sh\n"
+          "case \"$*\" in *--ignore-scripts*) echo 1 passed; exit 0;; esac\n"
+          "echo 'sh: 1: eslint: not found' >&2\nexit 127\n",
+        f);
+    fclose(f);
+    assert_int_equal(chmod(npm.data, 0755), 0);
+    base_buf_printf(&first, "%s:%s", bin, path);
+    put_file("package.json", "{\"scripts\": {\"pretest\": \"eslint .\", \"test\": \"sh run\"}}\n");
+    put_file("one.js", "function one() {\n  return 1;\n}\n");
+    agent_session *s = open_session(&h,
+        "answer <<X\n"
+        "<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"one.js\", \"name\": \"one\"}}</tools>\n"
+        "```js\nfunction one() {\n  return 2;\n}\n```\nX\nanswer Changed.\n",
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    setenv("PATH", first.data, 1);
+    submit(s, &h, "one should return two");
+    setenv("PATH", path, 1);
+    unlink(npm.data);
+    rmdir(bin);
+    if (!told(&h, "The tests of it pass: npm test --silent --ignore-scripts")) fail_msg("%s", h.json.data);
+    agent_session_close(s);
+    free_host(&h);
+    base_buf_free(&first);
+    base_buf_free(&npm);
+    free(path);
+}
+
 static void test_judge__a_linter_that_is_configured_and_missing_is_told(void **state)
 {
     host h = new_host();
@@ -704,6 +742,7 @@ int main(void)
         TEST_CASE(test_judge__one_that_cannot_judge_gives_way),
         TEST_CASE(test_judge__a_go_package_without_its_tests_modules_is_compiled),
         TEST_CASE(test_judge__a_runner_of_node_modules_is_found_there),
+        TEST_CASE(test_judge__tests_of_npm_run_without_what_comes_before),
         TEST_CASE(test_judge__a_linter_that_is_configured_and_missing_is_told),
         TEST_CASE(test_judge__the_test_of_the_definition_is_chosen),
         TEST_CASE(test_judge__the_tests_that_were_changed_run_too),

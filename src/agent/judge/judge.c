@@ -335,6 +335,14 @@ static bool judge_npm(agent *a, const char *path, base_buf *out)
     return out->len > 0;
 }
 
+/* The same without what is to run before it ("pretest": "eslint ."), since that is not there. */
+static bool judge_npm_alone(agent *a, const char *path, base_buf *out)
+{
+    if (top_file_says(a, "package.json", "\"pretest\":") && judge_npm(a, path, out))
+        base_buf_puts(out, " --ignore-scripts");
+    return out->len > 0;
+}
+
 static bool lint_npm(agent *a, const char *path, base_buf *out)
 {
     if (top_file_says(a, "package.json", "\"lint\":")) base_buf_puts(out, "npm run --silent lint");
@@ -432,17 +440,17 @@ typedef bool judge_rule(agent *a, const char *path, base_buf *out);
 /* By the name's ending; a rule writes the command, or sets the test itself. The next where one cannot judge. */
 static const struct {
     const char *ending;
-    judge_rule *find[4];
+    judge_rule *find[5];
 } rules[] = {
     {".py", {judge_python, lint_python}},
     {".go", {judge_go, compile_go}},
     {".rs", {judge_rust, compile_rust}},
-    {".js", {judge_script, judge_npm, lint_npm}},
-    {".mjs", {judge_script, judge_npm, lint_npm}},
-    {".cjs", {judge_script, judge_npm, lint_npm}},
-    {".jsx", {judge_script, judge_npm, lint_npm}},
-    {".ts", {judge_script, judge_npm, lint_npm, compile_typescript}},
-    {".tsx", {judge_script, judge_npm, lint_npm, compile_typescript}},
+    {".js", {judge_script, judge_npm, judge_npm_alone, lint_npm}},
+    {".mjs", {judge_script, judge_npm, judge_npm_alone, lint_npm}},
+    {".cjs", {judge_script, judge_npm, judge_npm_alone, lint_npm}},
+    {".jsx", {judge_script, judge_npm, judge_npm_alone, lint_npm}},
+    {".ts", {judge_script, judge_npm, judge_npm_alone, lint_npm, compile_typescript}},
+    {".tsx", {judge_script, judge_npm, judge_npm_alone, lint_npm, compile_typescript}},
     {".c", {judge_built, judge_c}},
     {".h", {judge_built}},
     {".cc", {judge_built, judge_cpp}},
