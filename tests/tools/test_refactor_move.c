@@ -348,7 +348,19 @@ static void test_refactor_move__takes_twins(void **state)
             {{"a.py", "def f(n):\n    return n\n\n\nprint(f(1))", "from common import f\n\n\nprint(f(1))"},
                 {"b.py", "print(1)\n\n\ndef f(n):\n    return n  \n\n\nf(2)\n",
                     "from common import f\nprint(1)\n\n\nf(2)\n"},
-                {"common.py", "A = 1\n", "A = 1\n\n\ndef f(n):\n    return n\n"}}}};
+                {"common.py", "A = 1\n", "A = 1\n\n\ndef f(n):\n    return n\n"}}},
+        {MOVE_F, "common.py defines it already, letter for letter the same.",
+            {{"a.py", "import os\n\n\ndef f(n):\n    return os.path.join(n)\n\n\nprint(f(1), os)\n",
+                 "import os\nfrom common import f\n\n\nprint(f(1), os)\n"},
+                {"common.py", "import os\n\n\ndef f(n):\n    return os.path.join(n)\n", NULL},
+                {"d.py", "import os\n\n\ndef f(n):\n    return os.path.join(n)\n\n\nclass D:\n    pass\n",
+                    "class D:\n    pass\n"},
+                {"use.py", "from d import f\nfrom common import f as g\n",
+                    "from common import f\nfrom common import f as g\n"}}},
+        {MOVE_F, "moved function f from z.py to common.py: 1 file changed.",
+            {{"common.py", "def f(n):\n    return n\n", NULL},
+                {"z.py", "A = 1\n\n\ndef f(n):\n    return n\n\n\nf(A)\n",
+                    "from common import f\nA = 1\n\n\nf(A)\n"}}}};
     static const operation_case differ[] = {
         {MOVE_F, "a.py:1 (function f), b.py:1 (function f), and they differ. Nothing was changed.",
             {{"a.py", "def f(n):\n    return n\n", NULL}, {"b.py", "def f(n):\n    return n + 1\n", NULL}}}};
@@ -356,6 +368,9 @@ static void test_refactor_move__takes_twins(void **state)
         {MOVE_F, "a.py and b.py define f alike, but what it needs beside it differs.",
             {{"a.py", "from x import g\n\n\ndef f(n):\n    return g(n)\n", NULL},
                 {"b.py", "from y import g\n\n\ndef f(n):\n    return g(n)\n", NULL}}},
+        {MOVE_F, "a.py and common.py define f alike, but what it needs beside it differs.",
+            {{"a.py", "from x import g\n\n\ndef f(n):\n    return g(n)\n", NULL},
+                {"common.py", "from y import g\n\n\ndef f(n):\n    return g(n)\n", NULL}}},
         {MOVE_F, "both.py takes f from more than one",
             {{"a.py", "def f(n):\n    return n\n", NULL}, {"b.py", "def f(n):\n    return n\n", NULL},
                 {"both.py", "from a import f\nfrom b import f as g\n", NULL}}}};

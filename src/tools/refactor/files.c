@@ -28,6 +28,7 @@ void refactor__free(refactor *x)
     free(x->places);
     free(x->name);
     free(x->go_module);
+    for (size_t i = 0; i < x->n_twins; i++) free(x->twins[i]);
     free(x->twins);
     *x = (refactor){0};
 }

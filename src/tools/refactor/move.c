@@ -265,7 +265,7 @@ static bool can_go(const mover *m, const refactor *part)
             part->name, t->in->path, m->x->name, m->from->path);
         return false;
     }
-    for (size_t i = 0; i < part->n_files && !m->is_new; i++)
+    for (size_t i = 0; i < part->n_files && !m->is_new && !(m->is_there && part == m->x); i++)
         for (uint32_t k = 0; !strcmp(part->files[i].path, m->to) && k < part->files[i].uses->n_uses; k++) {
             const code_use *u = &part->files[i].uses->uses[k];
             if (u->definition == UINT32_MAX || u->binding != UINT32_MAX) continue;
@@ -286,6 +286,14 @@ static bool is_only_one(const mover *m, const refactor *part)
         tool__say(m->x->result, TOOL_REFUSED, "%s is defined again in %s:%u. Nothing was changed.\n",
             part->name, part->files[again->file].path, again->use->line);
     return !again;
+}
+
+/* Does a twin stand in the new place already? */
+static bool is_twin_there(const refactor *x, const char *to)
+{
+    bool is = false;
+    for (size_t i = 0; i < x->n_twins; i++) is |= !strcmp(x->twins[i], to);
+    return is;
 }
 
 static bool read_place(mover *m, const refactor_request *q)
@@ -312,6 +320,7 @@ static bool read_place(mover *m, const refactor_request *q)
     const int code = tool__file_read(&x->w->root, m->to, TOOL_MAX_INDEXED, &m->to_file, &why);
     m->is_new = code == BASE_E_NOT_FOUND;
     tool__file_part_mark(&m->to_file);
+    m->is_there = m->is_there || is_twin_there(x, m->to);
     if (code && !m->is_new) {
         tool__say_path_error(x->w, x->result, "refactor", m->to, &why);
         return false;
@@ -555,8 +564,8 @@ static void say_moved(const mover *m, const struct way *way, tool_changes *ret, 
 {
     base_buf say = {0}, names = {0};
     put_names(m, &names);
-    base_buf_printf(
-        &say, "moved %s from %s to %s: %zu files changed.\n", names.data, m->from->path, m->to, ret->n);
+    base_buf_printf(&say, "moved %s from %s to %s: %zu file%s changed.\n", names.data, m->from->path, m->to,
+        ret->n, ret->n == 1 ? "" : "s");
     if (m->is_kept && way->kept) base_buf_puts(&say, way->kept);
     if (m->is_kept && !way->kept)
         base_buf_printf(
@@ -566,6 +575,14 @@ static void say_moved(const mover *m, const struct way *way, tool_changes *ret, 
     base_buf_printf(headline, "move %s to %s", m->n_parts > 1 ? names.data : m->x->name, m->to);
     ret->say = base_buf_take(&say);
     base_buf_free(&names);
+}
+
+static void say_differs(const mover *m, const char *path)
+{
+    tool__say(m->x->result, TOOL_REFUSED,
+        "%s and %s define %s alike, but what it needs beside it differs. Nothing was changed. Next: the same "
+        "call with \"path\".\n",
+        m->from->path, path, m->x->name);
 }
 
 /* Both places as they are to be, without their texts. false: *x->result says why it cannot be. */
@@ -579,6 +596,10 @@ static bool prepare(mover *m, const struct way *way, const refactor_request *q)
         } while (mover__take_along(m));
         is_good = way->heads(m);
         if (is_good && m->moved_edits.n) put_moved(m);
+    }
+    if (is_good && m->is_there && (m->heads.len || m->n_cuts > 1)) {
+        say_differs(m, m->to);
+        is_good = false;
     }
     return is_good;
 }
@@ -625,15 +646,12 @@ static bool take_twin(
     mover *m, const struct way *way, const refactor_request *q, const char *path, tool_changes *ret)
 {
     refactor y = {.w = m->x->w, .limits = m->x->limits, .result = m->x->result};
-    mover twin = {.x = &y, .is_kept = m->is_kept};
+    mover twin = {.x = &y, .is_kept = m->is_kept, .is_there = m->is_there};
     bool is_good = refactor__find_target(&y, m->x->name, path);
     twin.from = y.target.in;
     is_good = is_good && prepare(&twin, way, q);
     if (is_good && !is_same(m, &twin)) {
-        tool__say(m->x->result, TOOL_REFUSED,
-            "%s and %s define %s alike, but what it needs beside it differs. Nothing was changed. Next: the same "
-            "call with \"path\".\n",
-            m->from->path, path, m->x->name);
+        say_differs(m, path);
         is_good = false;
     }
     if (is_good) make_changes(&twin, way, true, ret);
@@ -651,6 +669,28 @@ static bool take_twin(
     return is_good;
 }
 
+/* Is the definition that was found first the one in the new place already? */
+static bool is_in_place(refactor *x, const refactor_request *q)
+{
+    char *meant = q->to ? place_meant(&(mover){.x = x}, q->to) : NULL;
+    const bool is = meant && !strcmp(meant, x->target.in->path);
+    free(meant);
+    return is;
+}
+
+/* The same with another of the twins in front. */
+static bool move_next(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
+{
+    refactor y = {.w = x->w, .limits = x->limits, .result = x->result};
+    bool is_good = refactor__find_target(&y, x->name, x->twins[0]);
+    y.twins = base_xcalloc(x->n_twins, sizeof *y.twins);
+    y.twins[y.n_twins++] = base_xstrdup(x->target.in->path);
+    for (size_t i = 1; i < x->n_twins; i++) y.twins[y.n_twins++] = base_xstrdup(x->twins[i]);
+    is_good = is_good && refactor__move(&y, q, ret, headline);
+    refactor__free(&y);
+    return is_good;
+}
+
 bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
 {
     mover m = {.x = x, .from = x->target.in, .is_kept = q->keep};
@@ -661,10 +701,13 @@ bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, b
             m.from->uses->file->language);
         return false;
     }
+    if (x->n_twins && is_in_place(x, q)) return move_next(x, q, ret, headline);
     bool is_good = prepare(&m, way, q);
-    if (is_good) make_changes(&m, way, false, ret);
+    if (is_good) make_changes(&m, way, m.is_there, ret);
     for (size_t i = 0; i < x->n_twins && is_good; i++)
-        is_good = take_twin(&m, way, q, x->files[x->twins[i]].path, ret);
+        is_good = !strcmp(x->twins[i], m.to) || take_twin(&m, way, q, x->twins[i], ret);
+    if (is_good && m.is_there)
+        base_buf_printf(&m.notes, "%s defines it already, letter for letter the same.\n", m.to);
     if (is_good) say_moved(&m, way, ret, headline);
     mover_free(&m);
     return is_good;

@@ -18,7 +18,8 @@ typedef struct mover {
     const refactor_file *from; /* x's own */
     tool_file to_file;         /* as it is; empty when it is new */
     bool is_new;
-    bool is_kept; /* what goes can be imported from the source still */
+    bool is_there; /* the new place defines it letter for letter the same: nothing comes into it */
+    bool is_kept;  /* what goes can be imported from the source still */
     char *to;
     mover_cut *cuts; /* ascending; methods of a type of Go are among them */
     size_t n_cuts;

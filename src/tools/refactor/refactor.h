@@ -86,12 +86,13 @@ typedef struct refactor {
     const char *unread; /* one of them */
     refactor_document *documents;
     size_t n_documents, cap_documents;
-    char *go_module;        /* the module line of go.mod; NULL: none */
-    bool takes_unsure;      /* what is not sure is changed too */
-    bool takes_text;        /* whole words in comments, strings and documents as well */
-    bool leaves_text;       /* none of them, not even those that can mean nothing else */
-    bool takes_twins;       /* files may define the name several times, where its definitions read the same */
-    size_t *twins, n_twins; /* of files: those of the other definitions then */
+    char *go_module;   /* the module line of go.mod; NULL: none */
+    bool takes_unsure; /* what is not sure is changed too */
+    bool takes_text;   /* whole words in comments, strings and documents as well */
+    bool leaves_text;  /* none of them, not even those that can mean nothing else */
+    bool takes_twins;  /* files may define the name several times, where its definitions read the same */
+    char **twins;      /* then: the paths of the other definitions */
+    size_t n_twins;
 } refactor;
 
 /* ---- files.c ---- */

@@ -364,7 +364,7 @@ static size_t find_twins(const refactor *x, candidate *all, size_t n, const char
 static void set_twins(refactor *x, const candidate *all, size_t n)
 {
     x->twins = base_xcalloc(n, sizeof *x->twins);
-    for (size_t i = 1; i < n; i++) x->twins[x->n_twins++] = all[i].file;
+    for (size_t i = 1; i < n; i++) x->twins[x->n_twins++] = base_xstrdup(x->files[all[i].file].path);
 }
 
 /* C: what is declared here and defined once elsewhere is that definition. */
