@@ -260,6 +260,40 @@ static void test_opening__a_test_that_is_wrong_is_mended(void **state)
     free_host(&h);
 }
 
+/* Where both spellings are said, the old one goes from what the tests expect, and stays in what they give the code. */
+static void test_opening__a_test_gets_the_new_spelling(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char
+        code[] = "def text(s):\n    return s.replace(':returns:', ':return:')\n",
+        test[] =
+            "from text import text\n\n\ndef test_text():\n    s = ':returns: a'\n    assert text(s) == (\n"
+            "        ':param:'\n        %s: a'\n    )\n    assert text(':returns: b') == %s: b'\n";
+    static const char *const requests[] = {
+        "pytest fails since we compose reST with :return: instead of :returns:. The code is right like that, the old spelling "
+        "in the test's expectations isn't. Please fix the test.",
+        "`:returns:` became `:return:` in what text gives, that's on purpose. Please adapt the tests.",
+        "The test is outdated: we write ':return:' rather than ':returns:' now. Update the test."};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        base_buf before = {0}, after = {0};
+        base_buf_printf(&before, test, "':returns", "':returns");
+        base_buf_printf(&after, test, "':return", "':return");
+        put_file("text.py", code);
+        put_file("test_text.py", before.data);
+        host h = new_host();
+        agent_session *s = open_session(&h, "answer <<X\n```\nX\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            AGENT_MODE_EDITS, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, requests[i]);
+        assert_file("text.py", code);
+        assert_file("test_text.py", after.data);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&before);
+        base_buf_free(&after);
+    }
+}
+
 /* A comment above a function is a change of it; the second of two is asked for. */
 static void test_opening__comments_of_each_are_wanted(void **state)
 {
@@ -312,6 +346,7 @@ int main(void)
         TEST_CASE(test_opening__behaviour_in_plain_words_finds_its_function),
         TEST_CASE(test_opening__of_long_functions_a_short_one_is_taken),
         TEST_CASE(test_opening__a_test_that_is_wrong_is_mended),
+        TEST_CASE(test_opening__a_test_gets_the_new_spelling),
         TEST_CASE(test_opening__comments_of_each_are_wanted),
         TEST_CASE(test_opening__a_comment_is_begun),
         TEST_CASE(test_opening__a_prototype_follows_its_function),

@@ -120,6 +120,36 @@ static void test_request_words__a_module_is_no_method(void **state)
     }
 }
 
+static void test_request_words__say_an_old_spelling_and_a_new_one(void **state)
+{
+    static const struct {
+        const char *text, *old, *new;
+    } cases[] = {
+        {"pytest fails since we compose reST with :return: instead of :returns:. The code is right.",
+            ":returns:", ":return:"},
+        {"it says `no file` rather than `not found` now, on purpose", "not found", "no file"},
+        {"The message went from 'bad value' to \"wrong value\"", "bad value", "wrong value"},
+        {"we print item_count, not itemCount.", "itemCount", "item_count"},
+        {"`--out` became `--output`", "--out", "--output"},
+        {"we indent with tabs instead of spaces", NULL, NULL},
+        {"instead of `x` y", NULL, NULL},
+        {"`x` instead of", NULL, NULL},
+        {"it's used to, not", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *s = cases[i].text;
+        agent_word old = {0}, new = {0};
+        const bool is = agent__read_spellings(s, &old, &new);
+        if (is != (cases[i].old != NULL)) fail_msg("%s", s);
+        if (!is) continue;
+        char *was = agent__copy_word(s, old), *now = agent__copy_word(s, new);
+        assert_string_equal(was, cases[i].old);
+        assert_string_equal(now, cases[i].new);
+        free(was);
+        free(now);
+    }
+}
+
 static void test_request_words__say_what_a_request_is_about(void **state)
 {
     assert_true(agent__is_content_word("ring", 4));
@@ -257,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_request_words__look_back_in_a_part_of_a_sentence),
         cmocka_unit_test(test_request_words__compare_whole_and_in_any_case),
         cmocka_unit_test(test_request_words__look_like_names),
+        cmocka_unit_test(test_request_words__say_an_old_spelling_and_a_new_one),
         cmocka_unit_test(test_request_words__a_module_is_no_method),
         cmocka_unit_test(test_request_words__say_what_a_request_is_about),
         cmocka_unit_test(test_request_words__stand_in_marks),

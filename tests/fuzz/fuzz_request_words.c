@@ -56,6 +56,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         for (uint32_t i = 0; i < q.n; i++) assert(strlen(q.names[i]) >= 3 && strstr(s, q.names[i]));
     }
     agent_callers_question_free(&q);
+    agent_word old, new;
+    if (agent__read_spellings(s, &old, &new))
+        assert(old.to > old.from && new.to > new.from &&old.to <= all &&new.to <= all);
     free(s);
     return 0;
 }

@@ -101,8 +101,7 @@ static bool hand_out(const agent *a, const char *path, const char *name, const c
     return is_done;
 }
 
-/* The lines in which the texts differ, and one that they share, so that there is one to replace. */
-static void put_call(
+void agent__put_edit(
     const char *path, const base_buf *old, const base_buf *new, base_buf *json, base_buf *payload)
 {
     size_t from = 0, tail = 0;
@@ -148,7 +147,7 @@ bool agent__open_export(agent *a, const char *request, agent_opening *opening)
         }
         if (is_open) {
             x->has_begun_export = true;
-            put_call(package.data, &old, &new, &json, &payload);
+            agent__put_edit(package.data, &old, &new, &json, &payload);
             base_sha256_hex(old.data, old.len, version);
             tool_workspace_mark_shown(a->workspace, package.data, version);
             agent_opening_free(opening);

@@ -140,6 +140,20 @@ int agent__append_members(agent *a, const char *request, base_err *err);
 /* The call that hands out a definition of the tree of which the request says so ("export X"), whole; once a turn. */
 bool agent__open_export(agent *a, const char *request, agent_opening *opening);
 
+/*
+ * A call of edit, and its text, that makes `new` of a file's `old`: the lines in which they differ, and one that they share, so that
+ * there is one to replace.
+ */
+void agent__put_edit(
+    const char *path, const base_buf *old, const base_buf *new, base_buf *json, base_buf *payload);
+
+/* --- spelling.c --- */
+/*
+ * The call that writes a new spelling for an old one in what a file of tests expects, where the request says both and that the code
+ * is right; a file a call, while one is left.
+ */
+bool agent__open_spelling(agent *a, const char *request, agent_opening *opening);
+
 /* --- document.c --- */
 /*
  * A document that was to change too, where all the code that was asked for is in the tree: shows the lines around the place where

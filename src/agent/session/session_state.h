@@ -215,6 +215,7 @@ typedef struct agent_asked {
     bool has_begun_addition;            /* the call for a new function was begun */
     char *document;                     /* that was to change too, once its place was shown; NULL */
     bool has_begun_document;            /* the call that writes its line */
+    uint32_t n_respelled;               /* files of tests whose calls were begun (spelling.c) */
     bool has_begun_export;              /* the call that hands out one that is there */
     agent_meant meant[AGENT_MAX_MEANT]; /* best first; empty: it names one, or asks for something else */
     uint32_t n_meant, n_aimed;          /* n_aimed: those whose call was begun */

@@ -64,6 +64,11 @@ bool agent__asks_question(const char *request);
 bool agent_says_test_is_wanted(const char *request);
 /* Is it a test that is wrong, and the code that is right? */
 bool agent__says_test_is_wrong(const char *request);
+/*
+ * "We compose `:return:` instead of `:returns:`", "from 'old' to 'new'": how a text was written and how it is, as bytes without
+ * their marks. false: the request does not write both as code or text is.
+ */
+bool agent__read_spellings(const char *request, agent_word *ret_old, agent_word *ret_new);
 /* The request behind "please", "can you", ... */
 const char *agent__first_word(const char *request);
 

@@ -1,4 +1,5 @@
 /* Is a new test wanted, though the request does not begin with "add a test"? (contract: request_words.h) */
+#include <ctype.h>
 #include <string.h>
 
 #include "agent/words/request_words.h"
@@ -68,4 +69,50 @@ bool agent__says_test_is_wrong(const char *request)
             agent__is_any_word(request, w, mending) || (is_verb && agent__is_any_word(request, w, fillers));
     }
     return is_mended && agent__has_any_word(request, right);
+}
+
+/* --- an old spelling and a new one ------------------------------------------------------------------------ */
+
+/* What stands at byte `at`, in marks or up to a blank. false: nothing does, or a plain word. */
+static bool read_literal(const char *s, size_t at, agent_word *ret)
+{
+    bool is_plain = true;
+    at += strspn(s + at, " ");
+    if (agent__read_marked(s, at, ret)) return ret->to > ret->from;
+    *ret = (agent_word){at, at + strcspn(s + at, " \n")};
+    while (ret->to > ret->from && strchr(".,;!?)", s[ret->to - 1])) ret->to--;
+    for (size_t i = ret->from; i < ret->to; i++) is_plain &= isalpha((unsigned char)s[i]) || s[i] == '-';
+    return ret->to > ret->from && (!is_plain || agent__looks_like_name(s, *ret));
+}
+
+/* The same in front of byte `to`. */
+static bool read_literal_before(const char *s, size_t to, agent_word *ret)
+{
+    while (to && strchr(" ,", s[to - 1])) to--;
+    if (to < 2) return false;
+    size_t from = to - 1;
+    const bool is_marked = agent__is_mark(s[from]);
+    do from--;
+    while (from && !(is_marked ? s[from] == s[to - 1] : strchr(" \n(", s[from - 1]) != NULL));
+    return read_literal(s, from, ret) && ret->to + is_marked == to;
+}
+
+bool agent__read_spellings(const char *request, agent_word *ret_old, agent_word *ret_new)
+{
+    static const struct {
+        const char *link;
+        bool is_old_first;
+    } links[] = {{"instead of", false}, {"rather than", false}, {"in place of", false}, {"not", false},
+        {"became", true}, {"becomes", true}, {"is now", true}, {"to", true}};
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        for (size_t to = 0; (to = agent__find_phrase(request, to, links[i].link)) != 0;) {
+            agent_word before, behind;
+            if (!read_literal_before(request, to - strlen(links[i].link), &before) ||
+                !read_literal(request, to, &behind))
+                continue;
+            *ret_old = links[i].is_old_first ? before : behind;
+            *ret_new = links[i].is_old_first ? behind : before;
+            return true;
+        }
+    return false;
 }
