@@ -13,6 +13,7 @@ typedef struct document {
     const base_buf *text;
     size_t from, to;
     bool is_docstring;
+    bool is_block; /* a comment that a mark of its own closes */
 } document;
 
 /* Behind the blanks and comment marks that the line begins with. */
@@ -78,7 +79,7 @@ static size_t end_of(const document *d, size_t line)
         strchr("@\\", s[first]) != NULL; /* what stands behind it is its text up to the next */
     for (;;) {
         const size_t end = next_line(d, line);
-        const bool is_closed = !d->is_docstring && memmem(s + line, end - line, "*/", 2);
+        const bool is_closed = d->is_block && memmem(s + line, end - line, "*/", 2);
         line = end;
         if (is_closed || line >= d->to || is_empty(d, line)) return line;
         const size_t at = first_of(d, line);
@@ -90,7 +91,7 @@ static size_t end_of(const document *d, size_t line)
 static size_t close_in(const document *d, size_t line, size_t end)
 {
     if (d->is_docstring) return d->to < end ? d->to : SIZE_MAX;
-    const char *at = memmem(d->text->data + line, end - line, "*/", 2);
+    const char *at = d->is_block ? memmem(d->text->data + line, end - line, "*/", 2) : NULL;
     return at ? (size_t)(at - d->text->data) : SIZE_MAX;
 }
 
@@ -119,7 +120,7 @@ static size_t cut_entry(const document *d, size_t line, refactor_edits *edits)
 {
     const char *s = d->text->data;
     const size_t end = end_of(d, line), close = close_in(d, line, end);
-    const bool opens = !d->is_docstring && memmem(s + line, first_of(d, line) - line, "/*", 2);
+    const bool opens = d->is_block && memmem(s + line, first_of(d, line) - line, "/*", 2);
     const size_t behind = close == SIZE_MAX && end < d->to ? close_in(d, end, next_line(d, end)) : SIZE_MAX;
     if (opens && close != SIZE_MAX) {
         refactor__edit(edits, (uint32_t)line, (uint32_t)end, "");
@@ -128,7 +129,8 @@ static size_t cut_entry(const document *d, size_t line, refactor_edits *edits)
     } else if (opens) {
         refactor__edit(edits, (uint32_t)first_of(d, line), (uint32_t)first_of(d, end), "");
     } else if (close != SIZE_MAX && line) { /* what closes it goes to the end of the line in front */
-        size_t from = widen_back(d, line, end, true) - 1;
+        size_t from = widen_back(d, line, end, true);
+        from -= from > 0;
         from -= from && s[from - 1] == '\r';
         refactor__edit(edits, (uint32_t)from, (uint32_t)close, d->is_docstring ? "" : " ");
     } else if (close == SIZE_MAX) {
@@ -156,7 +158,8 @@ void refactor__cut_documented(
     const size_t line = tool__line_begin(text->data, definition->from);
     uint32_t from, to;
     refactor__definition_extent(text, (uint32_t)line, definition->to, &from, &to);
-    if (from < line) cut_entries(&(document){text, from, line, false}, name, edits);
-    document string = {text, 0, 0, true};
+    const bool is_block = memmem(text->data + from, line - from, "/*", 2) != NULL;
+    if (from < line) cut_entries(&(document){text, from, line, false, is_block}, name, edits);
+    document string = {text, 0, 0, true, false};
     if (refactor__find_docstring(f, definition, &string.from, &string.to)) cut_entries(&string, name, edits);
 }
