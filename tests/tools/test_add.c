@@ -88,6 +88,14 @@ static const addition additions[] = {
         "remove_section", "def remove_section(title):\n    del self.all[title]\n", "Add remove_section",
         "class Title(str):\n    pass\n\n\nclass Parser:\n    def add_section(self, s):\n        self.all[s] = s\n\n"
         "    def remove_section(self, title):\n        del self.all[title]\n"},
+    {"a method of JavaScript in the only class of the file, beside the one that is named", "i.js",
+        "class Index {\n    getTile(z) {\n        return z;\n    }\n\n    split() {\n        return 1;\n    }\n}\n\n"
+        "function toID(z, x) {\n    return z + x;\n}\n\nexport default function index(a) {\n    return new Index(a);\n}\n",
+        "hasTile", "hasTile(z) {\n    return z > 1;\n}\n",
+        "Could the index get a hasTile(z) next to getTile?",
+        "class Index {\n    getTile(z) {\n        return z;\n    }\n\n    hasTile(z) {\n        return z > 1;\n    }\n\n"
+        "    split() {\n        return 1;\n    }\n}\n\n"
+        "function toID(z, x) {\n    return z + x;\n}\n\nexport default function index(a) {\n    return new Index(a);\n}\n"},
     {"a function whose inner one has self", "a.py", "class A:\n    def f(self):\n        return 1\n", "make",
         "def make():\n    def g(self):\n        return self.x\n    return g\n", NULL,
         "class A:\n    def f(self):\n        return 1\n\n\n"

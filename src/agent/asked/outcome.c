@@ -137,28 +137,6 @@ static void aim_at_file(agent *a, const char *path)
         agent__aim_at(a, path, name);
 }
 
-bool agent__aim_at_missing(agent *a)
-{
-    const agent_asked *x = &a->asked;
-    code_index *index = tool_workspace_index(a->workspace);
-    if (a->info.strong) return false;
-    for (uint32_t i = 0; i < a->asked.n_wishes && !a->fix.open_call; i++) {
-        const agent_wish *w = &a->asked.wishes[i];
-        code_place *places = NULL;
-        if (w->kind == AGENT_WISH_GOES || agent__is_met(a, w)) continue;
-        if (w->kind == AGENT_WISH_FILE) aim_at_file(a, w->name);
-        if (w->kind == AGENT_WISH_FILE) continue;
-        uint32_t n = w->kind == AGENT_WISH_CHANGES ? code_index_define(index, w->name, &places) : 0;
-        if (n)
-            agent__aim_at(a, w->path ? w->path : place_near(x, places, n)->path, w->name);
-        else if (w->kind == AGENT_WISH_STANDS && a->asked.n_changed)
-            agent__aim_at(a, a->asked.changed[0], w->name);
-        code_places_free(places, n);
-    }
-    if (!a->fix.open_call && a->asked.tests_too && agent__lacks_test(a)) aim_at_test(a);
-    return a->fix.open_call;
-}
-
 /* The place of the one definition outside of tests that has this name; of several the one whose file the text names. */
 static const code_place *place_meant(const code_place *places, uint32_t n, const char *text)
 {
@@ -176,6 +154,53 @@ static const code_place *place_meant(const code_place *places, uint32_t n, const
         n_said++;
     }
     return n_only == 1 ? only : n_said == 1 ? said : NULL;
+}
+
+/* Nothing was changed yet: what is to come stands in the file of what the request names, where that is one file. */
+static void aim_beside_named(agent *a, const char *name)
+{
+    enum { MAX_SAID = 8 };
+    code_index *index = tool_workspace_index(a->workspace);
+    code_checked *checked = NULL;
+    char *path = NULL;
+    bool is_one = true;
+    const uint32_t n = code_places_check(index, a->request, strlen(a->request), MAX_SAID, &checked);
+    for (uint32_t i = 0; i < n && is_one; i++) {
+        code_place *places = NULL;
+        if (checked[i].state != CODE_PLACE_DEFINED) continue;
+        const uint32_t n_places = code_index_define(index, checked[i].name, &places);
+        const code_place *p = place_meant(places, n_places, a->request);
+        is_one = p && (!path || !strcmp(path, p->path));
+        if (is_one && !path) path = base_xstrdup(p->path);
+        code_places_free(places, n_places);
+    }
+    code_places_checked_free(checked, n);
+    if (is_one && path) agent__aim_at(a, path, name);
+    free(path);
+}
+
+bool agent__aim_at_missing(agent *a)
+{
+    const agent_asked *x = &a->asked;
+    code_index *index = tool_workspace_index(a->workspace);
+    if (a->info.strong) return false;
+    for (uint32_t i = 0; i < a->asked.n_wishes && !a->fix.open_call; i++) {
+        const agent_wish *w = &a->asked.wishes[i];
+        code_place *places = NULL;
+        if (w->kind == AGENT_WISH_GOES || agent__is_met(a, w)) continue;
+        if (w->kind == AGENT_WISH_FILE) aim_at_file(a, w->name);
+        if (w->kind == AGENT_WISH_FILE) continue;
+        uint32_t n = w->kind == AGENT_WISH_CHANGES ? code_index_define(index, w->name, &places) : 0;
+        if (n)
+            agent__aim_at(a, w->path ? w->path : place_near(x, places, n)->path, w->name);
+        else if (w->kind == AGENT_WISH_STANDS && a->asked.n_changed)
+            agent__aim_at(a, a->asked.changed[0], w->name);
+        else if (w->kind == AGENT_WISH_STANDS)
+            aim_beside_named(a, w->name);
+        code_places_free(places, n);
+    }
+    if (!a->fix.open_call && a->asked.tests_too && agent__lacks_test(a)) aim_at_test(a);
+    return a->fix.open_call;
 }
 
 bool agent__asks_for_behaviour(const agent *a)

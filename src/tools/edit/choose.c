@@ -162,6 +162,12 @@ typedef struct looked_for {
     const void *wanted;
 } looked_for;
 
+/* Read by a grammar and without an error; what no grammar can read is read by its words, which has none to count. */
+static bool is_clean(const tool_reading *r)
+{
+    return r->at != UINT32_MAX && r->file->language && !r->file->n_errors;
+}
+
 /*
  * Parses the block alone and in each wrapper of its language, and keeps the reading with the definition and
  * the fewest errors: "f(x) { return x }" is a call to one grammar rule and a method to another.
@@ -174,8 +180,7 @@ static tool_reading read_block(
                         : code_parse(g, path, flat->data, flat->len);
     best.at = w->find(best.file, w->wanted);
     for (size_t i = 0; language && i < sizeof wrappers / sizeof *wrappers; i++) {
-        if (strcmp(wrappers[i].language, language) || (best.at != UINT32_MAX && !best.file->n_errors))
-            continue;
+        if (strcmp(wrappers[i].language, language) || is_clean(&best)) continue;
         base_buf *text = base_xcalloc(1, sizeof *text);
         base_buf_puts(text, wrappers[i].head);
         base_buf_add(text, flat->data, flat->len);
@@ -183,8 +188,8 @@ static tool_reading read_block(
         tool_reading r = {
             .file = code_parse(g, path, text->data, text->len), .parsed = text, .wrapped = text};
         r.at = w->find(r.file, w->wanted);
-        const bool is_better =
-            r.at != UINT32_MAX && (best.at == UINT32_MAX || r.file->n_errors < best.file->n_errors);
+        const bool is_more = best.at == UINT32_MAX || (!best.file->language && !r.file->n_errors);
+        const bool is_better = r.at != UINT32_MAX && (is_more || r.file->n_errors < best.file->n_errors);
         tool__reading_free(is_better ? &best : &r);
         if (is_better) best = r;
     }
