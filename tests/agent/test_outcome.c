@@ -21,7 +21,9 @@ static void test_outcome__knows_a_change_from_a_question(void **state)
         "Teach parse_size about MB", "Could encode please skip None?",
         "I need ring_peek, which leaves the value", "Ring needs a way to be emptied: clear()",
         "parse('x') crashes with KeyError", "where('a').fragment(1) ends in a TypeError",
-        "is_url() doesn't work without a scheme", "MP4 files with that brand aren't detected."};
+        "Rename f to g and change nothing else", "Delete f; don't change anything in b.c",
+        "Could I have f renamed to g please?", "is_url() doesn't work without a scheme",
+        "MP4 files with that brand aren't detected."};
     static const char *const others[] = {"Which function adds two numbers?", "Should f be renamed?",
         "how do I add a flag", "Explain this diff", "what changed since v1.0?", "say something",
         "Review my changes", "Where is it made?", "hello", "go on with add", "the drop in speed",
@@ -32,7 +34,8 @@ static void test_outcome__knows_a_change_from_a_question(void **state)
         "Have you seen where it is set", "Could you please explain encode?", "Can it skip None?",
         "In short, what is it", "The cache, where is it", "Why does parse crash on x",
         "parse crashes on x, doesn't it?", "FYI parse crashes on x in 1.2", "Tell me when f crashes",
-        "Where f is wrong"};
+        "Where f is wrong", "can I delete a key while I go over the map? just tell me, change nothing",
+        "Delete f? Just asking.", "I'd like to drop it, but change nothing"};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         if (!agent_asks_for_change(changes[i])) fail_msg("a change: %s", changes[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

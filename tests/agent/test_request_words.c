@@ -257,7 +257,11 @@ static void test_request_words__a_question_is_known(void **state)
         {"Rename f to g. Is there a test?", false}, {"f is too long. What about g?", false},
         {"f gives None. Is there a way to get a list?", false},
         {"f crashes on None. Can you mend it?", false}, {"where('a').f(1) crashes", false},
-        {"f should give a list. Does it?", false}, {"", false}};
+        {"f should give a list. Does it?", false},
+        {"can I delete a key while I go over the map? just tell me, change nothing", true},
+        {"Can I delete f?", true}, {"Could I have f renamed?", false}, {"Delete f. Just asking!", true},
+        {"Delete f, change nothing else", false}, {"Move f, don't change anything in b.c", false},
+        {"", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (agent__asks_question(cases[i].request) != cases[i].is_question) fail_msg("%s", cases[i].request);
 }

@@ -197,6 +197,37 @@ static bool ends_with_question(const char *request, size_t n)
     return agent__is_any_word(request, first, asking) && last < sizeof said && !orders_change(said);
 }
 
+/* "..., just tell me, change nothing": said at the end of a clause, so "change nothing else" is another thing. */
+static bool wants_words_alone(const char *request)
+{
+    static const char *const alone[] = {"change nothing", "don't change anything", "do not change anything",
+        "dont change anything", "don't touch anything", "no changes please", "just tell me", "only tell me",
+        "just asking", "just curious", "just a question", "only a question"};
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
+        const char *at = strcasestr(request, alone[i]);
+        const char *behind = at ? at + strlen(alone[i]) : NULL;
+        if (at && (at == request || !is_letter(at[-1])) && (!*behind || strchr(".,;:!?)\n", *behind)))
+            return true;
+    }
+    return false;
+}
+
+/* "Can I delete a key meanwhile?" asks; "can I have it renamed?" does not. */
+static bool asks_for_leave(const char *request, size_t n)
+{
+    static const char *const begins[] = {"can i ", "may i ", "could i ", "should i ", "am i "};
+    static const char *const having[] = {"have ", "get "};
+    const char *from = request + strspn(request, " \t\n");
+    if (!n || request[n - 1] != '?') return false;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        const char *behind = from + strlen(begins[i]);
+        if (!strncasecmp(from, begins[i], strlen(begins[i])))
+            return strncasecmp(behind, having[0], strlen(having[0])) != 0 &&
+                   strncasecmp(behind, having[1], strlen(having[1])) != 0;
+    }
+    return false;
+}
+
 bool agent__asks_question(const char *request)
 {
     static const char *const asking[] = {"why", "how", "where", "who", "whom", "whose", "does", "did",
@@ -210,6 +241,7 @@ bool agent__asks_question(const char *request)
     while (n > from && strchr(" \t\n", request[n - 1])) n--;
     for (size_t i = 0; i < sizeof proposing / sizeof *proposing; i++)
         if (!strncasecmp(request + from, proposing[i], strlen(proposing[i]))) return false;
+    if (wants_words_alone(request) || asks_for_leave(request, n)) return true;
     return agent__next_word(request, 0, &first) && !begins_with_code(request + first.from) &&
            (agent__is_any_word(request, first, asking) || ends_with_question(request, n) ||
                (n && request[n - 1] == '?' && agent__is_any_word(request, first, with_mark)));
@@ -227,6 +259,7 @@ static bool orders_change(const char *request)
     const char *from = agent__first_word(request), *end = from + strlen(from);
     bool is_polite = from > request + strspn(request, " \t\n");
     while (end > from && strchr(" \t\n", end[-1])) end--;
+    if (wants_words_alone(request)) return false;
     if (is_wanted(from)) return true;
     if (!is_polite && end > from && end[-1] == '?') return false;
     if (begins_with_order(from)) return true;
