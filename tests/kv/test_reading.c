@@ -395,7 +395,9 @@ static void test_reading__where_rows_lie_does_not_show(void **state)
         assert_true(run_answers_with(m, &all[k / 3][0], path, &few) == hash);
         assert_true(run_answers_with(m, &all[k / 3][1], path, &many) == hash);
         assert_true(few.fetched > 0 && few.found > 0 && few.ahead == 0 && few.copies_bytes > 0);
-        assert_true(many.fetched > 0 && many.fetched < few.fetched && many.found > few.found);
+        /* What was read ahead and did not come in time is read again, so how much that spares is not said here. */
+        assert_true(many.fetched > 0 && many.ahead > 0);
+        assert_int_equal(many.fetched + many.found, few.fetched + few.found);
         model_close(m);
         assert_int_equal(base_fs_remove(folder, NULL), 0);
     }
