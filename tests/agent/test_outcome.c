@@ -564,6 +564,22 @@ static void test_outcome__a_test_leaves_the_code_alone(void **state)
     free_host(&h);
 }
 
+/* A file that no grammar reads is in the tree; one that is not there is not. */
+static void test_outcome__a_file_without_a_grammar_is_there(void **state)
+{
+    static const char answer[] = "The routes are in `route.json`, others in `away.json`.";
+    put_file("route.json", "{\"a\": 1}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer Nothing.\n", AGENT_MODE_ALL, NULL, false);
+    agent *a = agent_session_agent(s);
+    tool_workspace_refresh(a->workspace, NULL, a->cancel, NULL);
+    agent__tell_places(a, answer, strlen(answer));
+    assert_false(told(&h, "no route.json in this tree"));
+    assert_true(told(&h, "no away.json in this tree"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* What was renamed in this turn is no library's function, though a document still names it. */
 static void test_outcome__a_name_that_went_is_not_defined_elsewhere(void **state)
 {
@@ -588,6 +604,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_outcome__knows_a_change_from_a_question),
+        TEST_CASE(test_outcome__a_file_without_a_grammar_is_there),
         TEST_CASE(test_outcome__a_name_that_went_is_not_defined_elsewhere),
         TEST_CASE(test_outcome__hunks_are_headed_with_what_they_change),
         TEST_CASE(test_outcome__a_lie_is_followed_by_the_truth),

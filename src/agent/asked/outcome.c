@@ -156,27 +156,51 @@ static const code_place *place_meant(const code_place *places, uint32_t n, const
     return n_only == 1 ? only : n_said == 1 ? said : NULL;
 }
 
-/* Nothing was changed yet: what is to come stands in the file of what the request names, where that is one file. */
-static void aim_beside_named(agent *a, const char *name)
+/* The functions and methods that a text names, as far as the tree has one place for each: the first, and how many. */
+typedef struct named_places {
+    char *path, *name; /* owned; NULL: it names none */
+    uint32_t n;
+    bool is_one_file; /* all of them, and none has several places */
+} named_places;
+
+static named_places find_named(const agent *a, const char *text)
 {
     enum { MAX_SAID = 8 };
     code_index *index = tool_workspace_index(a->workspace);
     code_checked *checked = NULL;
-    char *path = NULL;
-    bool is_one = true;
-    const uint32_t n = code_places_check(index, a->request, strlen(a->request), MAX_SAID, &checked);
-    for (uint32_t i = 0; i < n && is_one; i++) {
+    named_places ret = {.is_one_file = true};
+    const uint32_t n = code_places_check(index, text, strlen(text), MAX_SAID, &checked);
+    for (uint32_t i = 0; i < n; i++) {
         code_place *places = NULL;
         if (checked[i].state != CODE_PLACE_DEFINED) continue;
         const uint32_t n_places = code_index_define(index, checked[i].name, &places);
-        const code_place *p = place_meant(places, n_places, a->request);
-        is_one = p && (!path || !strcmp(path, p->path));
-        if (is_one && !path) path = base_xstrdup(p->path);
+        const code_place *p = place_meant(places, n_places, text);
+        ret.is_one_file &= p && (!ret.path || !strcmp(ret.path, p->path));
+        if (p && !ret.n++) {
+            base_buf whole = {0};
+            const bool is_bare = *p->parent && !strpbrk(checked[i].name, ".:");
+            base_buf_printf(&whole, "%s%s%s", is_bare ? p->parent : "", is_bare ? "." : "", checked[i].name);
+            ret.path = base_xstrdup(p->path);
+            ret.name = base_buf_take(&whole);
+        }
         code_places_free(places, n_places);
     }
     code_places_checked_free(checked, n);
-    if (is_one && path) agent__aim_at(a, path, name);
-    free(path);
+    return ret;
+}
+
+static void named_free(named_places *s)
+{
+    free(s->path);
+    free(s->name);
+}
+
+/* Nothing was changed yet: what is to come stands in the file of what the request names, where that is one file. */
+static void aim_beside_named(agent *a, const char *name)
+{
+    named_places s = find_named(a, a->request);
+    if (s.n && s.is_one_file) agent__aim_at(a, s.path, name);
+    named_free(&s);
 }
 
 bool agent__aim_at_missing(agent *a)
@@ -214,32 +238,12 @@ bool agent__asks_for_behaviour(const agent *a)
 
 bool agent__aim_at_said(agent *a, const char *text)
 {
-    enum { MAX_SAID = 8 };
-    code_index *index = tool_workspace_index(a->workspace);
-    code_checked *checked = NULL;
-    char *path = NULL, *name = NULL;
-    uint32_t n_meant = 0;
     if (a->info.strong || a->asked.n_changed || !agent__asks_for_behaviour(a)) return false;
-    const uint32_t n = code_places_check(index, text, strlen(text), MAX_SAID, &checked);
-    for (uint32_t i = 0; i < n; i++) {
-        code_place *places = NULL;
-        if (checked[i].state != CODE_PLACE_DEFINED) continue;
-        const uint32_t n_places = code_index_define(index, checked[i].name, &places);
-        const code_place *p = place_meant(places, n_places, text);
-        if (p && !n_meant++) {
-            base_buf whole = {0};
-            const bool is_bare = *p->parent && !strpbrk(checked[i].name, ".:");
-            base_buf_printf(&whole, "%s%s%s", is_bare ? p->parent : "", is_bare ? "." : "", checked[i].name);
-            path = base_xstrdup(p->path);
-            name = base_buf_take(&whole);
-        }
-        code_places_free(places, n_places);
-    }
-    code_places_checked_free(checked, n);
-    if (n_meant == 1) agent__aim_at(a, path, name);
-    free(path);
-    free(name);
-    return n_meant == 1;
+    named_places s = find_named(a, text);
+    const bool is_one = s.n == 1;
+    if (is_one) agent__aim_at(a, s.path, s.name);
+    named_free(&s);
+    return is_one;
 }
 
 /* What the test that ran said: the values of the request, then `says` of the tests that stood there before. */

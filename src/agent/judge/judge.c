@@ -516,6 +516,25 @@ static bool find_command(agent *a, const char *path)
     return false;
 }
 
+/* The command that judges, put aside while another is looked for. */
+typedef struct kept {
+    char *command; /* owned; NULL: there was none */
+    const agent_verdict_words *words;
+    bool in_copy;
+} kept;
+
+static kept keep(const agent *a)
+{
+    return (kept){a->test.command ? base_xstrdup(a->test.command) : NULL, a->test.words, a->test.in_copy};
+}
+
+static void give_back(agent *a, const kept *k)
+{
+    agent__set_test(a, k->command);
+    a->test.words = k->words;
+    a->test.in_copy = k->in_copy;
+}
+
 /*
  * A compiler or a linter says nothing of what code does. Where that is all there is for this file, the tests of another file of
  * its language that the turn changed judge both.
@@ -524,21 +543,15 @@ static bool find_best(agent *a, const char *path)
 {
     const bool found = find_command(a, path);
     if (!found || !a->test.words) return found;
-    char *check = base_xstrdup(a->test.command);
-    const agent_verdict_words *words = a->test.words;
-    const bool in_copy = a->test.in_copy;
+    kept check = keep(a);
     bool is_test = false;
     for (size_t i = 0; i < a->asked.n_changed && !is_test; i++) {
         const char *other = a->asked.changed[i];
         if (!strcmp(other, path) || !base_path_same_ending(other, path)) continue;
         is_test = find_command(a, other) && !a->test.words;
     }
-    if (!is_test) {
-        agent__set_test(a, check);
-        a->test.words = words;
-        a->test.in_copy = in_copy;
-    }
-    free(check);
+    if (!is_test) give_back(a, &check);
+    free(check.command);
     return true;
 }
 
@@ -547,16 +560,11 @@ bool agent__find_next_judge(agent *a, const char *path)
     if (!a->test.command || !a->test.is_found) return false;
     a->test.unfit = base_xrealloc(a->test.unfit, (a->test.n_unfit + 1) * sizeof *a->test.unfit);
     a->test.unfit[a->test.n_unfit++] = base_xstrdup(a->test.command);
-    char *last = base_xstrdup(a->test.command);
-    const agent_verdict_words *words = a->test.words;
-    const bool in_copy = a->test.in_copy, found = find_best(a, path);
-    if (!found) { /* what was told of stays what is meant */
-        agent__set_test(a, last);
-        a->test.words = words;
-        a->test.in_copy = in_copy;
-    }
+    kept last = keep(a);
+    const bool found = find_best(a, path);
+    if (!found) give_back(a, &last); /* what was told of stays what is meant */
     a->test.is_found = true;
-    free(last);
+    free(last.command);
     return found;
 }
 
@@ -570,17 +578,13 @@ void agent__find_judge(agent *a, const char *path)
         a->test.has_values = false;
     }
     /* What failed before judges a file that has no judge of its own, a header say. */
-    char *last = a->fix.failing && a->test.command ? base_xstrdup(a->test.command) : NULL;
-    const agent_verdict_words *words = a->test.words;
-    const bool in_copy = a->test.in_copy;
+    kept last = keep(a);
     bool is_found = !a->test.drops_plain && find_best(a, path);
-    if (!is_found && last && !a->test.drops_plain) {
-        agent__set_test(a, last);
-        a->test.words = words;
-        a->test.in_copy = in_copy;
+    if (!is_found && last.command && a->fix.failing && !a->test.drops_plain) {
+        give_back(a, &last);
         is_found = true;
     }
     if (is_found) a->test.is_found = true;
-    free(last);
+    free(last.command);
     agent__add_values(a, path);
 }

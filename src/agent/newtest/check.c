@@ -71,15 +71,16 @@ static bool is_script_copy(const agent *a, const agent_new_test *t, base_str tex
 {
     enum { LEAST = 40 }; /* "it('works', () => {" may come again */
     const char *line = memchr(text.ptr, '\n', text.len);
-    base_buf file = {0}, old = {0}, new = {0};
+    base_buf file = {0}, there = {0}, fresh = {0};
     if (!t->line || t->is_row || !line || !agent__is_script(t->path)) return false;
-    put_squeezed(line, text.len - (size_t)(line - text.ptr), &new);
+    put_squeezed(line, text.len - (size_t)(line - text.ptr), &fresh);
     if (!tool_workspace_read(a->workspace, t->path, NEWTEST_MAX_FILE, &file, NULL) && file.data)
-        put_squeezed(file.data, file.len, &old);
-    const bool is_so = new.len >= LEAST &&old.len &&memmem(old.data, old.len, new.data, new.len);
+        put_squeezed(file.data, file.len, &there);
+    const bool is_so =
+        fresh.len >= LEAST && there.len && memmem(there.data, there.len, fresh.data, fresh.len);
     base_buf_free(&file);
-    base_buf_free(&old);
-    base_buf_free(&new);
+    base_buf_free(&there);
+    base_buf_free(&fresh);
     return is_so;
 }
 

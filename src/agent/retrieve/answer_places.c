@@ -86,6 +86,19 @@ static bool speaks_of_before(const agent *a, const code_checked *c)
     return a->asked.n_operations && c->state == CODE_PLACE_MISSING && agent__names_word(a->request, c->name);
 }
 
+/* A file that the index does not read, for want of a grammar or for its size, is there all the same. */
+static bool is_unread_file(const agent *a, const code_checked *c)
+{
+    const char **paths = NULL;
+    size_t n = 0;
+    bool is = false;
+    if (c->state != CODE_PLACE_MISSING || strcmp(c->what, "file") != 0) return false;
+    if (tool_workspace_files(a->workspace, &paths, &n)) return false;
+    for (size_t i = 0; i < n && !is; i++) is = !strcmp(paths[i], c->name);
+    free(paths);
+    return is;
+}
+
 static void check_places(agent *a, const char *text, size_t n)
 {
     static const char *const words[] = {[CODE_PLACE_DEFINED] = "defined",
@@ -102,7 +115,7 @@ static void check_places(agent *a, const char *text, size_t n)
     uint32_t count = 0;
     for (uint32_t i = 0; i < n_checked; i++) {
         code_checked *c = &checked[i];
-        if (speaks_of_before(a, c)) continue;
+        if (speaks_of_before(a, c) || is_unread_file(a, c)) continue;
         if (a->asked.n_operations) c->was_cited_elsewhere = false; /* "moved f from a.py to b.py" */
         base_buf *line = &texts[count];
         code_places_line(c, line);

@@ -89,8 +89,8 @@ typedef struct agent_readings {
     agent_reading all[AGENT_MAX_READINGS];
     uint32_t n;
     bool has_operation; /* one at least that the program would do */
-    bool
-        names_it; /* what has the new name is there: a renaming need not be clearly likelier than other work */
+    /* What has the new name is there: a renaming need not be clearly likelier than other work. */
+    bool names_it;
 } agent_readings;
 
 /* How its call begins: "rename(". */

@@ -62,8 +62,8 @@ typedef struct read_words {
     bool question;
     bool adds;     /* a sentence begins with "add", and nothing is to be moved */
     bool names_it; /* "... too vague a name. Call it g", "g would be clearer": what has that name is there */
-    bool
-        takes_text; /* "take everything out that ...", "remove the lines that ...": no definition as a whole */
+    /* "Take everything out that ...", "remove the lines that ...": no definition as a whole. */
+    bool takes_text;
 } read_words;
 void agent__read_topics(const char *request, const read_names *n, read_words *ret);
 

@@ -216,15 +216,14 @@ static bool wants_words_alone(const char *request)
 static bool asks_for_leave(const char *request, size_t n)
 {
     static const char *const begins[] = {"can i ", "may i ", "could i ", "should i ", "am i "};
-    static const char *const having[] = {"have ", "get "};
+    static const char *const having[] = {"have", "get", NULL};
     const char *from = request + strspn(request, " \t\n");
+    agent_word next;
     if (!n || request[n - 1] != '?') return false;
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-        const char *behind = from + strlen(begins[i]);
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (!strncasecmp(from, begins[i], strlen(begins[i])))
-            return strncasecmp(behind, having[0], strlen(having[0])) != 0 &&
-                   strncasecmp(behind, having[1], strlen(having[1])) != 0;
-    }
+            return agent__next_word(from, strlen(begins[i]), &next) &&
+                   !agent__is_any_word(from, next, having);
     return false;
 }
 

@@ -66,8 +66,8 @@ typedef struct kv_filed {
     const uint32_t *sums;
     const uint8_t *sketch; /* NULL: it is not what was written */
     const uint8_t *means;
-    const uint64_t
-        *lane_hashes; /* [n_sketched] of the sketch; NULL: nobody looked yet, or they are not there */
+    /* [n_sketched] of the sketch; NULL: nobody looked yet, or they are not there */
+    const uint64_t *lane_hashes;
     uint64_t identity, sketch_hash;
     bool is_sketch_sure; /* in all lanes */
     bool is_damaged;     /* a row was not what was written */

@@ -34,8 +34,8 @@ typedef struct columns {
     uint32_t n;
     /* A token's own, where it chooses among pages. */
     float *weights; /* [group][all pages] scores of mean keys, then numerators: 0 of those that it opens */
-    float *
-        closed; /* [group][2] of those that stay closed: what their numerators' score is less by, their sum */
+    /* [group][2] of those that stay closed: what their numerators' score is less by, their sum. */
+    float *closed;
 } columns;
 
 typedef struct visit_job {
