@@ -564,11 +564,14 @@ static void test_outcome__a_test_leaves_the_code_alone(void **state)
     free_host(&h);
 }
 
-/* A file that no grammar reads is in the tree; one that is not there is not. */
-static void test_outcome__a_file_without_a_grammar_is_there(void **state)
+/* A file that is too large for the index is in the tree; one that is not there is not. */
+static void test_outcome__a_file_that_is_not_indexed_is_there(void **state)
 {
     static const char answer[] = "The routes are in `route.json`, others in `away.json`.";
-    put_file("route.json", "{\"a\": 1}\n");
+    base_buf large = {0};
+    while (large.len <= (1 << 20)) base_buf_puts(&large, "[1, 2, 3, 4, 5, 6, 7, 8, 9]\n");
+    put_file("route.json", large.data);
+    base_buf_free(&large);
     host h = new_host();
     agent_session *s = open_session(&h, "answer Nothing.\n", AGENT_MODE_ALL, NULL, false);
     agent *a = agent_session_agent(s);
@@ -604,7 +607,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_outcome__knows_a_change_from_a_question),
-        TEST_CASE(test_outcome__a_file_without_a_grammar_is_there),
+        TEST_CASE(test_outcome__a_file_that_is_not_indexed_is_there),
         TEST_CASE(test_outcome__a_name_that_went_is_not_defined_elsewhere),
         TEST_CASE(test_outcome__hunks_are_headed_with_what_they_change),
         TEST_CASE(test_outcome__a_lie_is_followed_by_the_truth),
