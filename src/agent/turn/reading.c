@@ -192,7 +192,7 @@ static const agent_reading *choose(const agent_readings *r, double lead)
 static void tell(agent *a, const agent_readings *r, const agent_reading *best)
 {
     const agent_reading *other = find_best(r, best);
-    agent__notice(a, "read as: %s (%.1f; %s %.1f)", best->call, best->weight, other ? other->call : "",
+    agent__notice(a, "read as: %s (%.2f; %s %.2f)", best->call, best->weight, other ? other->call : "",
         other ? other->weight : 0);
 }
 
