@@ -1,6 +1,6 @@
 /*
  * refactor {operation, name, ...}: a definition is renamed, moved, deleted, or given another parameter, with all
- * that uses it, in all files at once (refactor/). The model names the definition; the texts are the program's.
+ * that uses it, in all files at once (refactor/); a file is deleted. The model names the definition; the texts are the program's.
  */
 #include "tools/refactor/refactor.h"
 
@@ -65,8 +65,11 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         .leaves_text = q.no_text};
     tool_changes *changes = base_xcalloc(1, sizeof *changes);
     base_buf headline = {0};
-    if (refactor__find_target(&x, q.name, q.path) && fn(&x, &q, changes, &headline) &&
-        tool__changes_hold(w, changes, result)) {
+    const bool is_file = !strcmp(operation, "delete") && !q.to && refactor__is_file(w, q.name);
+    const bool is_good = is_file
+                             ? refactor__delete_file(w, q.name, changes, &headline, result)
+                             : refactor__find_target(&x, q.name, q.path) && fn(&x, &q, changes, &headline);
+    if (is_good && tool__changes_hold(w, changes, result)) {
         changes->prepare = prepare;
         tool__changes_preview(w, changes, headline.data, ret);
         changes = NULL;

@@ -335,6 +335,43 @@ static void test_opening_operations__what_is_called_there_keeps_its_name(void **
     }
 }
 
+/* "Delete notes.txt": the file, whatever the tree defines of its name, and nothing where a part of it or a list is spoken of. */
+static void test_opening_operations__files_are_deleted(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request;
+        bool goes, goes_too; /* shop.py; notes.txt */
+    } cases[] = {{"delete shop.py", true, false},
+        {"Remove the file notes.txt, we don't keep notes", false, true},
+        {"shop.py is no longer needed, delete it", true, false}, {"Drop shop.py and notes.txt.", true, true},
+        {"get rid of `notes.txt` please", false, true}, {"delete shop.py's old comment", false, false},
+        {"delete shop.py if nobody imports it", false, false},
+        {"remove notes.txt from the list in keep.py", false, false},
+        {"shop.py has a mistake, remove it", false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("shop.py", "def shop():\n    return 1\n");
+        put_file("notes.txt", "Buy.\n");
+        put_file("keep.py", "names = ['notes.txt']\n");
+        host h = new_host();
+        const bool both = cases[i].goes && cases[i].goes_too, none = !cases[i].goes && !cases[i].goes_too;
+        agent_session *s = open_session(&h,
+            none   ? NO NO NO
+            : both ? "opens 1\nanswer }}</tools>\nopens 1\nanswer }}</tools>\n" NO NO NO
+                   : "opens 1\nanswer }}</tools>\n" NO NO NO,
+            AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        char *shop = get_file("shop.py"), *notes = get_file("notes.txt");
+        if (!strcmp(shop, "(missing)") != cases[i].goes || !strcmp(notes, "(missing)") != cases[i].goes_too)
+            fail_msg("%s\n%s", cases[i].request, h.json.data);
+        free(shop);
+        free(notes);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +387,7 @@ int main(void)
         TEST_CASE(test_opening_operations__several_operations_are_all_begun),
         TEST_CASE(test_opening_operations__a_qualifier_is_not_what_goes),
         TEST_CASE(test_opening_operations__what_is_called_there_keeps_its_name),
+        TEST_CASE(test_opening_operations__files_are_deleted),
     };
     find_grammars();
     return RUN_ON_BOTH(tests);

@@ -293,6 +293,35 @@ static void test_refactor_delete__puts_one_value_instead(void **state)
     tree_remove(&t);
 }
 
+/* A whole file goes, and who names it or imports from it is said; undo brings it back. A definition of its name is meant before it. */
+static void test_refactor_delete__takes_a_file(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, ".ci.yml", "script: true\n");
+    tree_put(&t, "old.py", "def f():\n    return 1\n");
+    tree_put(&t, "use.py", "import os\nfrom old import f\n");
+    tree_put(&t, "fold.py", "hold = 1  # old.pyc, bold.py\n");
+    tree_put(&t, "MANIFEST.in", "include a.txt\ninclude .ci.yml old.py\n");
+    tree_put(&t, "picture.dat", "");
+    tree_put_bytes(&t, "picture.dat", "a\0b", 3);
+    tree_open(&t);
+    char *said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\".ci.yml\"}", TOOL_OK);
+    assert_string_equal(said, "deleted the file .ci.yml.\n1 file still names it: MANIFEST.in:2\n");
+    free(said);
+    assert_false(tree_has(&t, ".ci.yml"));
+    said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"old.py\"}", TOOL_OK);
+    assert_contains(said, "2 files still name it: MANIFEST.in:2, use.py:2\n");
+    free(said);
+    char *undone = NULL;
+    assert_int_equal(tool_undo_apply(t.w, &undone, NULL), 0);
+    free(undone);
+    expect(&t, "old.py", "def f():\n    return 1\n");
+    refuses(&t, "{\"operation\":\"delete\",\"name\":\"picture.dat\"}", TOOL_REFUSED, "is no text");
+    assert_true(tree_has(&t, "picture.dat"));
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_refactor_delete__writes_what_callers_use_instead),
         cmocka_unit_test(test_refactor_delete__an_alias_leaves_the_name_it_stood_for),
         cmocka_unit_test(test_refactor_delete__takes_its_line_of_a_list),
+        cmocka_unit_test(test_refactor_delete__takes_a_file),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "refactor_delete");
 }

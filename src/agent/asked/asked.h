@@ -84,6 +84,11 @@ void agent__put_refusal(const agent_refusal *x, base_buf *out);
 /* "rename of a to b", "delete of a" */
 void agent__put_operation(const agent_refusal *x, base_buf *out);
 
+/* --- files.c --- */
+/* "Delete .travis.yml and a.py": the files of the tree that are to go, up to `most` (heap); how many. */
+uint32_t agent__list_files(const agent *a, const char *request, agent_listed *ret, uint32_t most);
+bool agent__deletes_files(const agent *a, const char *request);
+
 /* --- twins.c --- */
 typedef struct agent_standing {
     char *path, *name, *parent; /* path NULL: it is no definition of the tree */

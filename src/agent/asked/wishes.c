@@ -119,3 +119,11 @@ void agent__name_went(agent *a, const char *name)
     }
     x->n_wishes = n;
 }
+
+void agent__listed_free(agent_listed *l)
+{
+    free(l->name);
+    free(l->to);
+    free(l->path);
+    *l = (agent_listed){0};
+}

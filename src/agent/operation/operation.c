@@ -240,7 +240,7 @@ static bool is_told(const agent *a, const char *request, const char *behind)
 static const struct operation *asked_operation(const agent *a, const char *request, const char **ret_behind)
 {
     if (a->settings.mode == AGENT_MODE_PLAN || a->fix.wanted || !a->asked.change || a->asked.test_alone ||
-        a->read_as)
+        a->read_as || agent__deletes_files(a, request))
         return NULL;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (const char *const *verb = operations[i].verbs; *verb; verb++) {

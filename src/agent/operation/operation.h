@@ -45,7 +45,7 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 /* --- whole.c --- */
 /* The call of an operation that the request says whole: an inlining, a group that moves, a parameter for keywords alone. */
 bool agent__open_whole(const agent *a, const char *request, base_buf *json);
-/* "Remove the deprecated functions from a.py", "delete all the parse_* macros of a.h": what goes, up to `most` (heap); how many. */
+/* "Remove the deprecated functions from a.py", "delete all the parse_* macros of a.h", or files: what goes, up to `most` (heap); how many. */
 uint32_t agent__list_group(const agent *a, const char *request, agent_listed *ret, uint32_t most);
 /* Of asked.listed, where all go from one file to one: their call, and one is left of the list. false: they do not. */
 bool agent__open_moved_together(agent *a, const char *request, base_buf *json);

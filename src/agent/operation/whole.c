@@ -319,7 +319,8 @@ uint32_t agent__list_group(const agent *a, const char *request, agent_listed *re
     static const char *const verbs[] = {"delete", "remove", "drop", "get rid of"};
     static const char *const leads[] = {"from", "in", "of", NULL};
     size_t verb = 0, behind = 0;
-    uint32_t n = 0;
+    uint32_t n = agent__list_files(a, request, ret, most);
+    if (n) return n;
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs && !verb; i++)
         verb = agent__find_phrase(request, 0, verbs[i]);
     char *path = verb ? read_source(a, request, verb, &behind) : NULL;

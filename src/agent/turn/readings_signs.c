@@ -284,6 +284,7 @@ bool agent__is_doubtful_wording(const agent *a, const char *request)
 {
     read_names n;
     read_words w;
+    if (agent__deletes_files(a, request)) return false;
     agent__find_names(a, request, &n);
     agent__read_topics(request, &n, &w);
     const bool is_order =

@@ -339,6 +339,14 @@ bool refactor__call_extent(
 bool refactor__delete_inlined(
     refactor *x, const char *lead, const char *value, tool_changes *ret, base_buf *headline);
 
+/* ---- delete_file.c ---- */
+
+/* A file of the tree, and no definition of that name. */
+bool refactor__is_file(tool_workspace *w, const char *name);
+/* The file goes; who names it or imports from it is said. false: *result says why not. */
+bool refactor__delete_file(
+    tool_workspace *w, const char *path, tool_changes *ret, base_buf *headline, tool_result *result);
+
 /* ---- tests.c ---- */
 
 /* What of the tests goes with the target: an assertion ("what" is ""), or a whole test, which "what" names. */
