@@ -53,6 +53,18 @@ static bool is_in_any(const char *place, size_t n, char *const *files, size_t n_
     return false;
 }
 
+/* "Write a test of f in test_f.py": a file of tests that the tree has not is one to be written, and no place of f. */
+static bool is_test_to_come(const code_index *x, const char *place, size_t n)
+{
+    char *path = base_xstrndup(place, n), *known = NULL;
+    path[strcspn(path, ":`")] = 0;
+    const bool is_test = code_path_is_test(path);
+    if (is_test) known = code_index_path(x, path);
+    free(path);
+    free(known);
+    return is_test && !known;
+}
+
 static void put_place(edits *e, const code_checked *c, const char *answer)
 {
     base_buf instead = {0}, what = {0};
@@ -130,6 +142,7 @@ uint32_t code_correct_answer(const code_index *x, const char *answer, size_t n, 
         const bool is_cited =
             c->state == CODE_PLACE_DEFINED && c->cited_to > c->cited_from && c->cited_to <= n;
         if (is_cited && code_index_is_sole(x, c->name, NULL) &&
+            !is_test_to_come(x, answer + c->cited_from, c->cited_to - c->cited_from) &&
             !is_in_any(answer + c->cited_from, c->cited_to - c->cited_from, changed, n_changed))
             put_place(&e, c, answer);
         if (is_whole && c->meant != NULL) put_name(&e, c, answer, n);

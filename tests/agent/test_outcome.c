@@ -105,6 +105,41 @@ static void test_outcome__what_does_not_use_what_it_is_to_use_is_refused(void **
     free_host(&h);
 }
 
+/* What the request writes between the brackets is what its caller counts on, whatever would compile. */
+static void test_outcome__other_parameters_than_the_request_s_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *request, *text, *why; /* NULL: nothing against it */
+    } cases[] = {
+        {"add a function f(int fd, void* user) to f.c",
+            "int f(void *fd, void *user)\n{\n    return g(fd);\n}\n",
+            "the request gives f the parameters (int fd, void* user), and this text gives it (void *fd, void *user)"},
+        {"add a function f(int fd, void* user) to f.c",
+            "int f(int fd, void *user)\n{\n    return g(fd);\n}\n", NULL},
+        {"add a method f(a, b) to C", "def f(self, a: int, b: str = ''):\n    return f(b, a)\n", NULL},
+        {"add a method f(a, b) to C", "def f(self, b):\n    return b\n",
+            "the request gives f the parameters (a, b), and this text gives it (self, b)"},
+        {"add a function f(\"x\") to f.py", "def f(text):\n    return text\n", NULL},
+        {"add a function f to f.py", "def f(text):\n    return text\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        bool is_whole;
+        agent_session *s = open_session(&h, NO NO NO NO NO, AGENT_MODE_ALL, NULL, false);
+        base_json_doc *arguments = base_json_parse_begun("{\"name\":\"f\"}", &is_whole);
+        submit(s, &h, cases[i].request);
+        char *why = agent__why_other_parameters(agent_session_agent(s), base_json_root(arguments),
+            (base_str){cases[i].text, strlen(cases[i].text)});
+        if (!cases[i].why != !why || (why && strcmp(why, cases[i].why) != 0))
+            fail_msg("%s: %s", cases[i].request, why ? why : "nothing against it");
+        free(why);
+        base_json_free(arguments);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 static void test_outcome__what_is_missing_is_asked_for_and_told(void **state)
 {
     put_program();
@@ -612,6 +647,7 @@ int main(void)
         TEST_CASE(test_outcome__hunks_are_headed_with_what_they_change),
         TEST_CASE(test_outcome__a_lie_is_followed_by_the_truth),
         TEST_CASE(test_outcome__what_does_not_use_what_it_is_to_use_is_refused),
+        TEST_CASE(test_outcome__other_parameters_than_the_request_s_are_refused),
         TEST_CASE(test_outcome__what_is_missing_is_asked_for_and_told),
         TEST_CASE(test_outcome__what_is_missing_is_named_where_nothing_was_changed),
         TEST_CASE(test_outcome__a_file_that_has_an_order_is_to_change),

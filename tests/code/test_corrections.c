@@ -128,6 +128,7 @@ static void test_corrections__what_a_part_of_the_tree_cannot_say(void **state)
     static const correction cases[] = {
         {"`text_free_split` is called by `text_split`.", NULL, NULL},
         {"`text_fre_split`", NULL, NULL},
+        {"Write a test of `text_sort` in test_text.c.", NULL, NULL},
         {"`text_sort` is in src/main.c.", "`text_sort` is in src/text.c:22 [corrected from src/main.c].",
             NULL},
     };

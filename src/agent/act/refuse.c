@@ -114,6 +114,19 @@ static bool refuse_not_used(agent_running *r)
     return true;
 }
 
+static bool refuse_other_parameters(agent_running *r)
+{
+    const char *path = base_json_str(r->call.arguments, "path", NULL),
+               *name = base_json_str(r->call.arguments, "name", NULL);
+    char *why = agent__why_other_parameters(r->a, r->call.arguments, r->call.payload);
+    if (!why) return false;
+    if (path && name) agent__aim_at(r->a, path, name);
+    agent__running_say(r, TOOL_REFUSED,
+        "Refused: %s. Nothing was changed. Next: write it with the parameters of the request.\n", why);
+    free(why);
+    return true;
+}
+
 static bool refuse_by_hand(agent_running *r)
 {
     const agent_refusal *x = &r->a->asked.refusal;
@@ -148,7 +161,8 @@ static bool refuse_other_rename(agent_running *r)
 bool agent__is_refused(agent_running *r)
 {
     static bool (*const refusals[])(agent_running *) = {refuse_forbidden, refuse_example,
-        refuse_other_language, refuse_no_test, refuse_not_used, refuse_by_hand, refuse_other_rename};
+        refuse_other_language, refuse_no_test, refuse_not_used, refuse_other_parameters, refuse_by_hand,
+        refuse_other_rename};
     if (!r->tool || r->tool->power != TOOL_WRITES) return false;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (refusals[i](r)) return true;

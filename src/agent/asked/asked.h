@@ -127,6 +127,13 @@ void agent__wish_files(agent *a, const char *request);
  */
 char *agent__why_not_used(const agent *a, const base_json *arguments, base_str text);
 
+/* --- parameters.c --- */
+/*
+ * Why a text is none that was asked for: the request writes the new function's parameters, and the text has others. The
+ * caller frees; NULL: nothing against it.
+ */
+char *agent__why_other_parameters(const agent *a, const base_json *arguments, base_str text);
+
 /* --- mended_test.c --- */
 /* The one test that a request names which says that the test is wrong, into a->asked.meant. Behind agent__find_meant. */
 void agent__find_mended_test(agent *a, const char *request);
