@@ -287,6 +287,35 @@ static void test_turn__tests_of_unittest_need_no_pytest(void **state)
     free_host(&h);
 }
 
+/* A test that the model runs itself and that is not there, or without its runner, judges nothing: no attempt follows. */
+static void test_turn__a_test_that_is_not_there_is_no_failing_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says;
+        bool is_judge;
+    } cases[] = {{"ERROR: file or directory not found: tests/test_ini.py", false},
+        {"No module named pytest", false}, {"1 failed", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf fake = {0};
+        put_file("add.py", "def add(a, b):\n    return a - b\n");
+        base_buf_printf(&fake, "import sys\nsys.exit('%s')\n", cases[i].says);
+        put_file("pytest.py", fake.data);
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "answer <tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"python3 -m pytest -q "
+            "tests/test_ini.py\"}}</tools>\n" NO NO NO NO NO NO NO NO,
+            AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, "Which of the tests pass?");
+        const agent *a = agent_session_agent(s);
+        if (!a->test.command == cases[i].is_judge || a->fix.failing != cases[i].is_judge)
+            fail_msg("%s: %s", cases[i].says, h.json.data);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&fake);
+    }
+}
+
 /* The scripted engine's tokens have four letters at most: the stop string begins and ends inside of one. */
 static void test_turn__an_answer_ends_in_front_of_a_stop_string(void **state)
 {
@@ -574,6 +603,7 @@ int main(void)
         TEST_CASE(test_turn__an_answer_ends_in_front_of_a_stop_string),
         TEST_CASE(test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
         TEST_CASE(test_turn__a_test_without_its_runner_judges_nothing),
+        TEST_CASE(test_turn__a_test_that_is_not_there_is_no_failing_one),
         TEST_CASE(test_turn__tests_of_unittest_need_no_pytest),
         TEST_CASE(test_turn__an_answer_that_names_nothing_is_asked_for_the_name),
         TEST_CASE(test_turn__names_of_the_excerpts_stand_next_to_a_question),

@@ -216,6 +216,17 @@ static bool lacks_runner(const tool_result *t)
     return is_so;
 }
 
+/* A file of tests that the model only thought of: pytest, node and python say so in these words. */
+static bool lacks_test_file(const tool_result *t)
+{
+    static const char *const words[] = {
+        "file or directory not found: ", "Could not find '", "can't open file '"};
+    bool is_so = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words && t->status == TOOL_FAILED && t->text.len; i++)
+        is_so = is_so || memmem(t->text.data, t->text.len, words[i], strlen(words[i]));
+    return is_so;
+}
+
 /* The request's values hold, and what would run the tree's tests is missing: the values have judged, the others have not. */
 static bool is_judged_by_values(agent *a, const tool_result *t)
 {
@@ -562,7 +573,7 @@ static int act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     if (!rc) after_change(a, &r, key);
     const char *command = !rc && r.tool ? agent__running_command(&r) : NULL;
     base_buf told = {0};
-    if (command && agent__runs_tests(command)) {
+    if (command && agent__runs_tests(command) && !lacks_runner(&r.result) && !lacks_test_file(&r.result)) {
         judge(a, &r);
         if (r.result.exit_code >= 0) agent__set_test(a, command);
         a->fix.failing = r.result.exit_code > 0;
