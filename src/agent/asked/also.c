@@ -77,11 +77,7 @@ static const char *find_used(const agent *a, const char *request, size_t at)
     return is_so ? code_last_name(added->name) : NULL;
 }
 
-/*
- * The file of the tree that is meant: by its name, or a document that everybody calls without its ending ("the README"). The
- * caller frees; NULL: none.
- */
-static char *find_meant_file(const agent *a, const char *said)
+char *agent__find_meant_file(const agent *a, const char *said)
 {
     static const char *const documents[] = {
         "README", "CHANGELOG", "ChangeLog", "CHANGES", "NEWS", "HISTORY", NULL};
@@ -110,7 +106,7 @@ void agent__wish_files(agent *a, const char *request)
     if (!x->change || x->is_operation || x->test_alone || a->fix.wanted) return;
     for (size_t at = 0; agent__next_mention(request, at, &m); at = m.to > at ? m.to : at + 1) {
         char *said = agent__copy_word(request, m);
-        char *path = find_meant_file(a, said);
+        char *path = agent__find_meant_file(a, said);
         size_t from, to;
         find_part(request, m.from, &from, &to);
         if (path && x->n_wishes < AGENT_MAX_WISHES &&

@@ -110,6 +110,13 @@ uint32_t agent__list_unread(const agent *a, base_buf *out);
 /* Is that a fault? Not where the request is for the field itself. */
 bool agent__should_be_read(const agent *a);
 
+/* --- unused.c --- */
+/*
+ * Functions that are new in this turn's text, for which the request does not ask by name or of which it says that they are to
+ * be used, and that nothing in the tree uses: "a, b"; the number of them.
+ */
+uint32_t agent__list_unused(const agent *a, base_buf *out);
+
 /* --- each.c --- */
 /* Several functions that the request lists as what is to change: each of them has to. Behind agent__ask. */
 void agent__wish_each(agent *a, const char *request);
@@ -121,6 +128,11 @@ void agent__wish_users(agent *a, const char *request);
 /* --- also.c --- */
 /* Files of which the request says that they change too ("and declare it in a.d.ts as well"). Behind agent__find_meant. */
 void agent__wish_files(agent *a, const char *request);
+/*
+ * The file of the tree that a word means: by its name, or a document that everybody calls without its ending ("the README").
+ * The caller frees; NULL: none.
+ */
+char *agent__find_meant_file(const agent *a, const char *said);
 /*
  * Why a text is none that was asked for in its file: "use f in F" wants f to be said there. The caller frees; NULL: nothing
  * against it. arguments: of the call that would write it.

@@ -395,6 +395,16 @@ static bool tell_unread(const agent *a, base_buf *out)
     return n && agent__should_be_read(a);
 }
 
+/* Says whether a function that was written for this change is used by nothing. */
+static bool tell_unused(const agent *a, base_buf *out)
+{
+    base_buf names = {0};
+    const uint32_t n = agent__list_unused(a, &names);
+    if (n) base_buf_printf(out, " Nothing in the tree uses what is new: %s.", names.data);
+    base_buf_free(&names);
+    return n > 0;
+}
+
 void agent__tell_outcome(agent *a)
 {
     const agent_asked *x = &a->asked;
@@ -410,6 +420,7 @@ void agent__tell_outcome(agent *a)
         bool is_partial = tell_changed(a, &text);
         state = tell_judged(a, &text);
         is_partial |= tell_unread(a, &text);
+        is_partial |= tell_unused(a, &text);
         const size_t plain = text.len;
         agent__put_unfounded(a, &text);
         is_partial |= text.len > plain;

@@ -6,26 +6,12 @@
 #include <string.h>
 
 #include "agent/asked/asked.h"
+#include "agent/asked/turn_files.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "code/code.h"
-#include "tools/edit/undo.h"
 
 enum { MOST_FIELDS = 8, MOST_FILES = 4000, MAX_FILE = 1 << 20 };
-
-/* A file that the turn changed, without comments, as it was and as it is. */
-typedef struct changed_file {
-    char *path;
-    const char *language; /* static */
-    char *before, *now;
-    size_t n_before, n_now;
-} changed_file;
-
-typedef struct changed_files {
-    const agent *a;
-    changed_file *files;
-    size_t n;
-} changed_files;
 
 /* Languages in which a field is read behind its object's name and nowhere else: what stands alone is another name. */
 static bool is_dotted_language(const char *language)
@@ -34,38 +20,6 @@ static bool is_dotted_language(const char *language)
     bool is = false;
     for (size_t i = 0; language && i < sizeof all / sizeof *all; i++) is |= !strcmp(language, all[i]);
     return is;
-}
-
-static int add_file(void *user, const char *path, const base_buf *before, base_err *err)
-{
-    changed_files *all = user;
-    const char *language = code_language(path, "", 0);
-    base_buf now = {0};
-    if (!is_dotted_language(language) || !agent__is_changed(all->a, path) ||
-        tool_workspace_read(all->a->workspace, path, MAX_FILE, &now, NULL) || !now.data) {
-        base_buf_free(&now);
-        return 0;
-    }
-    const char *old = before && before->data ? before->data : "";
-    all->files = base_xrealloc(all->files, (all->n + 1) * sizeof *all->files);
-    all->files[all->n++] = (changed_file){.path = base_xstrdup(path),
-        .language = language,
-        .before = code_blank_comments(language, old, strlen(old)),
-        .now = code_blank_comments(language, now.data, now.len),
-        .n_before = strlen(old),
-        .n_now = now.len};
-    base_buf_free(&now);
-    return 0;
-}
-
-static void changed_files_free(changed_files *all)
-{
-    for (size_t i = 0; i < all->n; i++) {
-        free(all->files[i].path);
-        free(all->files[i].before);
-        free(all->files[i].now);
-    }
-    free(all->files);
 }
 
 /* Does the name at text[from] stand behind an object's: "x.name", "x->name"? */
@@ -111,7 +65,8 @@ static bool begins_word(const char *text, const char *word)
 }
 
 /* Is a name of the class's head no definition of the tree? What sets a field of that class may be read by its base. */
-static bool has_foreign_base(const agent *a, const changed_file *f, const code_file *parsed, const char *type)
+static bool has_foreign_base(
+    const agent *a, const agent_turn_file *f, const code_file *parsed, const char *type)
 {
     static const char *const plain[] = {
         "object", "ABC", "Generic", "Protocol", "extends", "implements", NULL};
@@ -121,8 +76,8 @@ static bool has_foreign_base(const agent *a, const changed_file *f, const code_f
     const code_definition *d = &parsed->definitions[at];
     size_t pos = d->name_from + strlen(d->name), from, to;
     const size_t end = d->body_from < f->n_now ? d->body_from : f->n_now;
-    while (!is && code_next_identifier(f->now, end, &pos, &from, &to)) {
-        char *base = base_xstrndup(f->now + from, to - from);
+    while (!is && code_next_identifier(f->code_now, end, &pos, &from, &to)) {
+        char *base = base_xstrndup(f->code_now + from, to - from);
         bool is_known = code_index_is_defined(tool_workspace_index(a->workspace), base);
         for (size_t i = 0; plain[i]; i++) is_known |= !strcmp(plain[i], base);
         is = !is_known;
@@ -144,17 +99,17 @@ static bool is_declared(const char *text, size_t n, const char *name)
 
 /* Is text[from, to), the last of a chain of names, a field of an object of the tree's own type? */
 static bool is_own_field(
-    const agent *a, const changed_file *f, const code_file *parsed, size_t from, const char *name)
+    const agent *a, const agent_turn_file *f, const code_file *parsed, size_t from, const char *name)
 {
     const uint32_t k = code_definition_at(parsed, (uint32_t)from);
     const code_definition *d = k < parsed->n_definitions ? &parsed->definitions[k] : NULL;
-    const char *first = f->now + begin_of_chain(f->now, from);
+    const char *first = f->code_now + begin_of_chain(f->code_now, from);
     if (!d) return false;
-    if (!strcmp(f->language, "c")) return is_declared(f->now, f->n_now, name);
+    if (!strcmp(f->language, "c")) return is_declared(f->code_now, f->n_now, name);
     if (!strcmp(f->language, "go")) {
         static const char head[] = "func (";
-        const char *receiver = f->now + d->from + sizeof head - 1;
-        const size_t n = strncmp(f->now + d->from, head, sizeof head - 1) ? 0 : strcspn(receiver, " )");
+        const char *receiver = f->code_now + d->from + sizeof head - 1;
+        const size_t n = strncmp(f->code_now + d->from, head, sizeof head - 1) ? 0 : strcspn(receiver, " )");
         return n && !strncmp(first, receiver, n) && first[n] == '.';
     }
     const bool is_script = strcmp(f->language, "python") != 0 && strcmp(f->language, "rust") != 0;
@@ -207,38 +162,39 @@ static bool is_elsewhere(const agent *a, const char *name)
 }
 
 /* What looks at all of an object's fields reads each. */
-static bool is_reflected(const changed_file *f)
+static bool is_reflected(const agent_turn_file *f)
 {
     static const char *const words[] = {"__dict__", "vars", "asdict", "serde"};
     bool is = false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        is |= code_has_identifier(f->now, f->n_now, words[i]);
+        is |= code_has_identifier(f->code_now, f->n_now, words[i]);
     return is;
 }
 
-static bool is_new_and_unread(const changed_files *all, const char *name)
+static bool is_new_and_unread(const agent *a, const agent_turn_files *all, const char *name)
 {
     bool is = true;
     for (size_t i = 0; i < all->n && is; i++) {
-        const changed_file *f = &all->files[i];
-        is = !code_has_identifier(f->before, f->n_before, name) && !reads(f->now, f->n_now, name) &&
-             !is_reflected(f);
+        const agent_turn_file *f = &all->files[i];
+        is = !is_dotted_language(f->language) || (!code_has_identifier(f->code_before, f->n_before, name) &&
+                                                     !reads(f->code_now, f->n_now, name) && !is_reflected(f));
     }
-    return is && !is_elsewhere(all->a, name);
+    return is && !is_elsewhere(a, name);
 }
 
 /* Those of one file, up to MOST_FIELDS of all. */
-static void list_file(const changed_files *all, const changed_file *f, uint32_t *n, base_buf *out)
+static void list_file(
+    const agent *a, const agent_turn_files *all, const agent_turn_file *f, uint32_t *n, base_buf *out)
 {
     size_t pos = 0, from, to;
-    code_file *parsed = code_parse(tool_workspace_grammars(all->a->workspace), f->path, f->now, f->n_now);
-    while (*n < MOST_FIELDS && code_next_identifier(f->now, f->n_now, &pos, &from, &to)) {
-        if (!is_dotted(f->now, from) || !is_set(f->now, f->n_now, to) ||
-            is_given_function(f->now, f->n_now, to))
+    code_file *parsed = code_parse(tool_workspace_grammars(a->workspace), f->path, f->code_now, f->n_now);
+    while (*n < MOST_FIELDS && code_next_identifier(f->code_now, f->n_now, &pos, &from, &to)) {
+        if (!is_dotted(f->code_now, from) || !is_set(f->code_now, f->n_now, to) ||
+            is_given_function(f->code_now, f->n_now, to))
             continue;
-        char *name = base_xstrndup(f->now + from, to - from);
+        char *name = base_xstrndup(f->code_now + from, to - from);
         const bool is_listed = out->data && code_has_identifier(out->data, out->len, name);
-        if (!is_listed && is_own_field(all->a, f, parsed, from, name) && is_new_and_unread(all, name)) {
+        if (!is_listed && is_own_field(a, f, parsed, from, name) && is_new_and_unread(a, all, name)) {
             base_buf_printf(out, "%s%s", out->len ? ", " : "", name);
             ++*n;
         }
@@ -249,13 +205,14 @@ static void list_file(const changed_files *all, const changed_file *f, uint32_t 
 
 uint32_t agent__list_unread(const agent *a, base_buf *out)
 {
-    changed_files all = {.a = a};
+    agent_turn_files all;
     uint32_t n = 0;
     if (!a->asked.change || !a->asked.n_changed || a->asked.is_operation) return 0;
-    if (!tool__undo_each(a->workspace, add_file, &all, NULL))
-        for (size_t i = 0; i < all.n; i++)
-            if (!code_path_is_test(all.files[i].path)) list_file(&all, &all.files[i], &n, out);
-    changed_files_free(&all);
+    agent__turn_files(a, &all);
+    for (size_t i = 0; i < all.n; i++)
+        if (is_dotted_language(all.files[i].language) && !code_path_is_test(all.files[i].path))
+            list_file(a, &all, &all.files[i], &n, out);
+    agent__turn_files_free(&all);
     return n;
 }
 
