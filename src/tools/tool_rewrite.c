@@ -14,6 +14,7 @@
 #include "tools/edit/fixtures.h"
 #include "tools/edit/head.h"
 #include "tools/edit/import_used.h"
+#include "tools/edit/new_imports.h"
 #include "tools/edit/prototype.h"
 #include "tools/edit/refused.h"
 #include "tools/edit/replace.h"
@@ -319,6 +320,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     }
     is_good = is_good && replace_definition(&r) && tool__is_only_one(w, path, old, &r.new.text, result);
     if (is_good) {
+        tool__settle_imports(w, path, old, &r.new.text, &r.new.note);
         tool__keep_head(w->grammars, path, old, &r.new.text, r.name, call->request);
         tool__keep_order(w->grammars, path, old, &r.new.text, r.name, call->request, &r.new.note);
         find_lines(&r);

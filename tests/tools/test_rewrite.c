@@ -368,11 +368,61 @@ static void test_rewrite__imports_as_elsewhere(void **state)
     }
 }
 
+/* As seen on thefuzz: modules that the tree has not, in the middle of the file, and the name without its underline. */
+static void test_rewrite__settles_new_imports(void **state)
+{
+    static const rewriting calls[] = {
+        {"pkg/a.py", "f",
+            "from pkg._config import logger, seen\nfrom pkg.b import g\nimport json\n\ndef f(a):\n"
+            "    logger.warning(\"no\")\n    return json.dumps(g(a))\n",
+            "f should warn", TOOL_OK,
+            "Left out: \"from pkg._config import logger, seen\", of a module that the tree has not. "
+            "Wrote _logger for logger, which nothing here defines.",
+            "import os\nfrom pkg.b import g\nimport json\n\n_logger = os.log\n\n\ndef f(a):\n"
+            "    _logger.warning(\"no\")\n    return json.dumps(g(a))\n"},
+        {"pkg/a.py", "f", "from ._choices import (\n    one,\n    two,\n)\ndef f(a):\n    return [a]\n",
+            "f gives a list", TOOL_OK, "Left out: \"from ._choices import (\"",
+            "_logger = os.log\n\n\ndef f(a):\n    return [a]\n"},
+        {"pkg/a.py", "f",
+            "from .b import g\nfrom numpy.linalg import norm\n\ndef f(a):\n    return norm(g(a))\n",
+            "f gives a norm", TOOL_OK, "rewrote f",
+            "import os\nfrom .b import g\nfrom numpy.linalg import norm\n"},
+        {"a.js", "f",
+            "const x = require('./lib/gone');\nconst g = require('./lib/b');\nfunction f(a) {\n  return g(a);\n}\n",
+            "f should call g", TOOL_OK, "Left out: \"const x = require('./lib/gone');\"",
+            "const fs = require('fs');\nconst g = require('./lib/b');\n\nfunction f(a) {\n  return g(a);\n}\n"},
+        {"a.c", "f",
+            "#include \"gone.h\"\n#include <math.h>\n#include \"b.h\"\nint f(int a)\n{\n    return abs(a);\n}\n",
+            "f is never less than 0", TOOL_OK, "Left out: \"#include \"gone.h\"\"",
+            "#include <stdlib.h>\n#include <math.h>\n#include \"b.h\"\n\nint f(int a)\n{\n    return abs(a);"},
+        {"a.go", "F", "import \"fmt\"\n\nfunc F(a int) string {\n\treturn fmt.Sprint(a)\n}\n",
+            "F gives a string", TOOL_OK, "rewrote F",
+            "import (\n\t\"os\"\n\t\"fmt\"\n)\n\nfunc F(a int) string {\n"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "pkg/__init__.py", "");
+        tree_put(&t, "pkg/b.py", "def g(a):\n    return a\n");
+        tree_put(&t, "pkg/a.py", "import os\n\n_logger = os.log\n\n\ndef f(a):\n    return a\n");
+        tree_put(&t, "lib/b.js", "module.exports = function g(a) {\n  return a;\n};\n");
+        tree_put(&t, "a.js", "const fs = require('fs');\n\nfunction f(a) {\n  return fs.statSync(a);\n}\n");
+        tree_put(&t, "b.h", "int g(int a);\n");
+        tree_put(&t, "a.c", "#include <stdlib.h>\n\nint f(int a)\n{\n    return a;\n}\n");
+        tree_put(&t, "a.go",
+            "package a\n\nimport (\n\t\"os\"\n)\n\nfunc F(a int) string {\n\treturn os.Args[a]\n}\n");
+        tree_open(&t);
+        check(&t, &calls[i]);
+        tree_remove(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
         cmocka_unit_test(test_rewrite__keeps_old_parameters_in_their_places),
         cmocka_unit_test(test_rewrite__imports_as_elsewhere),
+        cmocka_unit_test(test_rewrite__settles_new_imports),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
         cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function),
         cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "code/free_names.h"
 #include "code/unbound.h"
 #include "code/uses.h"
 #include "tools/edit/import_used.h"
@@ -180,6 +181,61 @@ static void import_as_elsewhere(
     for (uint32_t i = 0; i < u.n; i++) free(names[i]);
 }
 
+/* The name with one underline more or less in front, where the file's top binds just one such; the caller frees. NULL: none. */
+static char *find_underlined(tool_workspace *w, const char *path, const base_buf *text, const char *name)
+{
+    char *ret = NULL;
+    for (int with = 0; with < 2; with++) {
+        base_buf other = {0};
+        base_buf_printf(&other, "%s%s", with ? "_" : "", with ? name : name + (*name == '_'));
+        if (strcmp(other.data, name) != 0 && !ret &&
+            code_binds_top(w->grammars, path, text->data, text->len, other.data))
+            ret = base_xstrdup(other.data);
+        base_buf_free(&other);
+    }
+    return ret;
+}
+
+/* Each use of a name that the old text has not, but for members, is one of `to`. */
+static void call_otherwise(base_buf *text, const char *name, const char *to)
+{
+    base_buf out = {0};
+    size_t done = 0;
+    for (size_t pos = 0, from, end; code_next_identifier(text->data, text->len, &pos, &from, &end);) {
+        const bool is_member = from && text->data[from - 1] == '.';
+        if (end - from != strlen(name) || memcmp(text->data + from, name, end - from) != 0 || is_member)
+            continue;
+        base_buf_add(&out, text->data + done, from - done);
+        base_buf_puts(&out, to);
+        done = end;
+    }
+    base_buf_add(&out, text->data + done, text->len - done);
+    base_buf_free(text);
+    *text = out;
+}
+
+/* "logger" where the file has _logger: a small model writes the name that most files have. */
+static void underline(
+    tool_workspace *w, const char *path, const unbound *before, base_buf *text, base_buf *note)
+{
+    char *names[CODE_MAX_UNBOUND];
+    const unbound u = is_c(path) ? (unbound){0} : find_new(w, path, text, before, NULL);
+    for (uint32_t i = 0; i < u.n; i++) names[i] = name_at(&u, i); /* before the text moves */
+    for (uint32_t i = 0; i < u.n; i++) {
+        const base_buf *old = before->text;
+        char *to = code_has_identifier(old->data, old->len, names[i]) ||
+                           !code_has_identifier(text->data, text->len, names[i])
+                       ? NULL
+                       : find_underlined(w, path, text, names[i]);
+        if (to) {
+            call_otherwise(text, names[i], to);
+            base_buf_printf(note, "Wrote %s for %s, which nothing here defines. ", to, names[i]);
+        }
+        free(to);
+        free(names[i]);
+    }
+}
+
 static uint32_t line_of(const base_buf *text, uint32_t at)
 {
     uint32_t line = 1;
@@ -264,6 +320,7 @@ bool tool__bind(
     const base_buf *old_text = b->old_text;
     if (gives_names(b->path) || !old_text->len) return true;
     const unbound before = is_c(b->path) ? (unbound){.text = old_text} : find(w, b->path, old_text, old_text);
+    underline(w, b->path, &before, new_text, note);
     import_as_elsewhere(w, b->path, &before, new_text, note);
     const unbound first = find_new(w, b->path, new_text, &before, b->request);
     if (!first.n || before.n == CODE_MAX_UNBOUND)

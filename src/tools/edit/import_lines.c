@@ -16,7 +16,7 @@ static bool begins(const char *line, size_t n, const char *with)
     return n >= m && !memcmp(line, with, m);
 }
 
-static bool is_import(const char *language, const char *line, size_t n)
+bool tool__is_import(const char *language, const char *line, size_t n)
 {
     static const struct {
         const char *language, *with;
@@ -36,7 +36,7 @@ size_t tool__behind_imports(const char *language, const base_buf *text)
     int depth = 0;
     for (size_t at = 0; at < text->len;) {
         size_t end = tool__line_end(text->data, text->len, at);
-        bool is_part = depth > 0 || is_import(language, text->data + at, end - at);
+        bool is_part = depth > 0 || tool__is_import(language, text->data + at, end - at);
         for (size_t i = at; is_part && i < end; i++) {
             if (strchr("({", text->data[i])) depth++;
             if (strchr(")}", text->data[i])) depth--;
@@ -62,7 +62,7 @@ void tool__split_imports(const char *language, base_buf *block, base_buf *import
         while (word < end && (block->data[word] == ' ' || block->data[word] == '\t')) word++;
         /* A line of Go's group of imports, whose brackets the file has already. */
         bool is_quoted = tool__is_language(language, "go") && word < end && block->data[word] == '"';
-        bool is_one = in_front && (is_quoted || is_import(language, block->data + at, end - at));
+        bool is_one = in_front && (is_quoted || tool__is_import(language, block->data + at, end - at));
         if (in_front && !is_one && !tool__is_blank(block->data, at, end)) in_front = false;
         if (is_quoted && is_one) {
             base_buf_putc(imports, '\t');

@@ -7,6 +7,9 @@
 
 #include "base/buf.h"
 
+/* Does the line begin with its language's word for an import? */
+bool tool__is_import(const char *language, const char *line, size_t n);
+
 /* The byte behind the file's last import at column 0; 0: it has none. */
 size_t tool__behind_imports(const char *language, const base_buf *text);
 
