@@ -66,6 +66,16 @@ static char *asked_about(const agent *a, const char *named_before)
     return ret;
 }
 
+/* The definition of which the request asks whether something uses it, as it is in the tree; NULL: none. */
+static char *asked_of_use(const agent *a)
+{
+    char *names[AGENT_MAX_ASKED_USES];
+    const uint32_t n = a->request ? agent__find_asked_uses(a, a->request, names) : 0;
+    char *ret = n ? base_xstrdup(names[0]) : NULL;
+    agent__asked_uses_free(names, n);
+    return ret;
+}
+
 /* Was it renamed or deleted in this turn? What is left of it in the tree is the text of documents and strings. */
 static bool went(const agent *a, const char *name)
 {
@@ -129,8 +139,10 @@ static void check_places(agent *a, const char *text, size_t n)
     char *before = a->answered;
     a->answered = NULL;
     agent__note_answered(a, items, count);
-    char *asked = asked_about(a, before);
-    if (asked) put_callers(a, asked, &texts[count]);
+    char *asked = asked_of_use(a), *said = base_xstrndup(text, n);
+    const bool is_of_use = asked && agent__tell_uses(a, asked, said, &texts[count]);
+    if (!asked) asked = asked_about(a, before);
+    if (asked && !is_of_use) put_callers(a, asked, &texts[count]);
     if (texts[count].len) {
         items[count] = (agent_place_row){.name = asked, .status = "callers", .text = texts[count].data};
         count++;
@@ -141,6 +153,7 @@ static void check_places(agent *a, const char *text, size_t n)
     for (uint32_t i = 0; i < count; i++) base_buf_free(&texts[i]);
     free(before);
     free(asked);
+    free(said);
     code_places_checked_free(checked, n_checked);
 }
 

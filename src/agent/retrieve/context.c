@@ -565,6 +565,38 @@ static void add_callers(gathering *g, const char *name)
     code_places_free(places, n_places);
 }
 
+/* "Can I delete X", "is X still used": who uses it, by the tree. false: the request asks for no such thing. */
+static bool add_asked_uses(gathering *g)
+{
+    char *names[AGENT_MAX_ASKED_USES];
+    const uint32_t n = agent__find_asked_uses(g->a, g->request, names);
+    for (uint32_t i = 0; i < n; i++) {
+        base_buf text = {0}, about = {0};
+        code_place *places = NULL;
+        const uint32_t n_places = code_index_define(tool_workspace_index(g->a->workspace), names[i], &places);
+        if (!n_places || !agent__put_uses(g->a, names[i], &text)) {
+            add_callers(g, names[i]);
+        } else {
+            const uint32_t tokens = agent__count(g->a, text.data, text.len);
+            base_buf_printf(&about, "uses of %s", names[i]);
+            g->lists[g->n_lists++] = (excerpt){.path = base_xstrdup(places[0].path),
+                .name = base_xstrdup(about.data),
+                .why = base_xstrdup("the request asks who uses it"),
+                .line = places[0].line,
+                .line_end = places[0].line_end,
+                .tokens = tokens};
+            base_buf_add(&g->callers, text.data, text.len);
+            base_buf_putc(&g->callers, '\n');
+            g->left -= tokens < g->left ? tokens : g->left;
+        }
+        base_buf_free(&text);
+        base_buf_free(&about);
+        code_places_free(places, n_places);
+    }
+    agent__asked_uses_free(names, n);
+    return n > 0;
+}
+
 /* Who calls the functions that a description fits: the model says which of them is meant. */
 static void add_callers_of_described(gathering *g)
 {
@@ -719,7 +751,8 @@ int agent__append_context(agent *a, const char *request, base_err *err)
         rc = append_plain(a, a->notes.skill.data, "skill", err);
         base_buf_clear(&a->notes.skill);
     }
-    if (budget && !a->fix.wanted && !speaks_of_change(request)) add_asked_callers(&g);
+    const bool is_of_use = budget && !a->fix.wanted && add_asked_uses(&g);
+    if (budget && !a->fix.wanted && !is_of_use && !speaks_of_change(request)) add_asked_callers(&g);
     if (!a->asked.is_operation) add_mentions(&g);
     /* A failing test with its program in view needs nothing else; more only distracts a small model. */
     bool complete = a->fix.wanted && g.n_files >= 2;

@@ -64,6 +64,16 @@ int agent__append_changes(agent *a, const char *request, bool *ret_has, base_buf
 /* Appends a diff whose hunks are headed with the definitions that they change, as the tree has them now. */
 void agent__put_headed(const agent *a, const char *diff, size_t n, base_buf *out);
 
+/* --- used.c --- */
+enum { AGENT_MAX_ASKED_USES = 2 };
+/* The definitions of the tree whose uses the request asks for ("can I delete f?"); agent__asked_uses_free. */
+uint32_t agent__find_asked_uses(const agent *a, const char *request, char *ret[AGENT_MAX_ASKED_USES]);
+void agent__asked_uses_free(char **names, uint32_t n);
+/* Their uses, a line each, for the model. false: it is defined several times, or it was cancelled. */
+bool agent__put_uses(const agent *a, const char *name, base_buf *out);
+/* The same in one line, below an answer; where that says otherwise the line says so. */
+bool agent__tell_uses(const agent *a, const char *name, const char *answer, base_buf *out);
+
 /* --- answer_places.c --- */
 /* Below an answer in words: its places as the index has them, and who calls what it was asked for. */
 enum { AGENT_MAX_PLACES = 8 };
