@@ -48,6 +48,7 @@ void agent__wish_changed(agent *a, const char *path, const char *name);
 bool agent__is_met(const agent *a, const agent_wish *w);
 /* Names of that kind whose wish is not met: "a, b"; the number of them. */
 uint32_t agent__list_wishes(const agent *a, agent_wish_kind kind, base_buf *out);
+void agent__listed_free(agent_listed *l);
 /* A renaming or deletion of that name was done: what still has it is another thing. */
 void agent__name_went(agent *a, const char *name);
 
@@ -77,7 +78,6 @@ void agent__aim_at(agent *a, const char *path, const char *name);
 bool agent__asks_for_behaviour(const agent *a);
 /* The last line of a turn that was asked for a change. */
 void agent__tell_outcome(agent *a);
-void agent__listed_free(agent_listed *l);
 void agent__refusal_free(agent_refusal *x);
 /* "The rename of a to b was refused: ...": the tool's words. */
 void agent__put_refusal(const agent_refusal *x, base_buf *out);

@@ -37,7 +37,8 @@ bool agent__is_type(const char *text, agent_word w);
 enum { AGENT_MAX_PARAMETERS = 64 };
 typedef struct agent_order_words {
     size_t order[AGENT_MAX_PARAMETERS], n; /* the old places in their new order */
-    size_t moved, to; /* the one that goes to place `to` (0-based); moved is n where two are exchanged */
+    size_t moved,
+        to; /* the one that goes to place `to` (0-based); moved is n where two are exchanged, or several go there */
 } agent_order_words;
 /* names: the function's parameters, as callers see them. false: the request says nothing of their order. */
 bool agent_read_order_words(const char *request, const char *const *names, size_t n, agent_order_words *ret);

@@ -69,19 +69,52 @@ static bool read_swap(const char *request, const char *const *names, size_t n, s
     return *b < n;
 }
 
-/* The parameter in front of bytes [at, end) that stands there last, else the first behind them; n: none but `other`. */
-static size_t parameter_near(
+/* The parameter in front of bytes [at, end) that stands there last, else the first behind them; empty: none but `other`. */
+static agent_word parameter_near(
     const char *request, size_t at, size_t end, size_t other, const char *const *names, size_t n)
 {
-    agent_word w = {0};
-    size_t before = n, after = n;
+    agent_word w = {0}, before = {0}, after = {0};
     while (agent__next_word(request, w.to, &w)) {
         const size_t k = find_parameter(request, w, names, n);
         if (k == n || k == other) continue;
-        if (w.from < at) before = k;
-        if (w.from >= end && after == n) after = k;
+        if (w.from < at) before = w;
+        if (w.from >= end && !after.to) after = w;
     }
-    return before < n ? before : after;
+    return before.to ? before : after;
+}
+
+/* The word beside one of a list, "a, b and c": false: none of the list stands there. */
+static bool next_of_list(const char *request, bool is_before, agent_word *w)
+{
+    static const char *const and[] = {"and", NULL};
+    bool is_parted = false;
+    for (bool is_word = false; !is_word;) {
+        const agent_word last = *w;
+        if (!(is_before ? agent__word_before(request, w->from, w) : agent__next_word(request, w->to, w)))
+            return false;
+        const size_t gap = is_before ? w->to : last.to, end = is_before ? last.from : w->from;
+        if (strspn(request + gap, " ,`'\"*&") < end - gap) return false; /* "f(a, b), b" */
+        is_word = !agent__is_any_word(request, *w, and);
+        is_parted |= !is_word || memchr(request + gap, ',', end - gap);
+    }
+    return is_parted;
+}
+
+/* That word's parameter, with the others of a list that it ends (in front of the place) or begins, as the request orders them; how many. */
+static size_t read_list(const char *request, agent_word w, bool is_before, size_t other,
+    const char *const *names, size_t n, size_t *ret)
+{
+    size_t n_list = 0;
+    do {
+        const size_t k = find_parameter(request, w, names, n);
+        bool is_twice = k == other;
+        for (size_t i = 0; i < n_list; i++) is_twice |= ret[i] == k;
+        if (k == n || is_twice) break;
+        if (is_before) memmove(ret + 1, ret, n_list * sizeof *ret);
+        ret[is_before ? 0 : n_list] = k;
+        n_list++;
+    } while (next_of_list(request, is_before, &w));
+    return n_list;
 }
 
 /* What the request says of a place: "the first", "behind text". */
@@ -122,20 +155,28 @@ bool agent_read_order_words(const char *request, const char *const *names, size_
                absolute = read_place(request, false, names, n);
     const said *where = relative.place ? &relative : &absolute;
     if (!where->place) return false;
-    ret->moved = parameter_near(request, where->from, where->to, relative.other, names, n);
-    if (ret->moved == n) return false;
-    /* Counted without the one that moves. "The first argument after text" is the first of those behind it. */
-    size_t to = relative.place ? relative.other - (ret->moved < relative.other) : 0;
+    const agent_word w = parameter_near(request, where->from, where->to, relative.other, names, n);
+    size_t moved[AGENT_MAX_PARAMETERS];
+    const size_t n_moved =
+        w.to ? read_list(request, w, w.from < where->from, relative.other, names, n, moved) : 0;
+    if (!n_moved) return false;
+    /* Counted without those that move. "The first argument after text" is the first of those behind it. */
+    size_t to = relative.place ? relative.other : 0, n_to = 0;
+    for (size_t i = 0; i < n_moved && relative.place; i++) to -= moved[i] < relative.other;
     if (relative.place && relative.place->kind == BEHIND) to++;
     if (absolute.place && absolute.place->at < 0)
-        to = n - 1;
+        to = n - n_moved;
     else if (absolute.place && (!relative.place || relative.place->kind == BEHIND))
         to += (size_t)absolute.place->at - 1;
-    if (to >= n) return false;
-    for (size_t k = 0, old = 0; k < n; k++) {
-        old += old == ret->moved;
-        ret->order[k] = k == to ? ret->moved : old++;
+    if (to > n - n_moved) return false;
+    for (size_t old = 0; old <= n; old++) {
+        bool is_moved = false;
+        for (size_t i = 0; i < n_moved; i++) is_moved |= moved[i] == old;
+        if (n_to == to)
+            for (size_t i = 0; i < n_moved; i++) ret->order[n_to++] = moved[i];
+        if (old < n && !is_moved) ret->order[n_to++] = old;
     }
+    ret->moved = n_moved == 1 ? *moved : n;
     ret->to = to;
     return true;
 }
