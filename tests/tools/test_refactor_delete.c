@@ -293,6 +293,26 @@ static void test_refactor_delete__puts_one_value_instead(void **state)
     tree_remove(&t);
 }
 
+/* A function in a function goes too, and `(&a)->b` is written a.b. */
+static void test_refactor_delete__takes_inner_functions_and_members(void **state)
+{
+    static const operation_case cases[] = {
+        {"{\"operation\":\"delete\",\"name\":\"isU\",\"to\":\"num === undefined\"}", "2 calls",
+            {{"s.ts",
+                "export function parse (a: number): string {\n  function isU (num: any): num is undefined {\n"
+                "    return num === undefined\n  }\n  if (isU(a) || !isU(parse)) return 'y'\n  return 'x'\n}\n",
+                "export function parse (a: number): string {\n"
+                "  if ((a === undefined) || !(parse === undefined)) return 'y'\n  return 'x'\n}\n"}}},
+        {"{\"operation\":\"delete\",\"name\":\"value_of\",\"to\":\"b->value\"}", "3 calls",
+            {{"a.c",
+                "struct buf { int value; };\nint value_of(struct buf *b) { return b->value; }\n"
+                "int f(struct buf *x, struct buf y) { return value_of(x) + value_of(&y) + value_of(x + 1); }\n",
+                "struct buf { int value; };\n"
+                "int f(struct buf *x, struct buf y) { return x->value + y.value + (x + 1)->value; }\n"}}},
+    };
+    DONE(cases);
+}
+
 /* A whole file goes, and who names it or imports from it is said; undo brings it back. A definition of its name is meant before it. */
 static void test_refactor_delete__takes_a_file(void **state)
 {
@@ -333,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_refactor_delete__an_alias_leaves_the_name_it_stood_for),
         cmocka_unit_test(test_refactor_delete__takes_its_line_of_a_list),
         cmocka_unit_test(test_refactor_delete__takes_a_file),
+        cmocka_unit_test(test_refactor_delete__takes_inner_functions_and_members),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "refactor_delete");
 }

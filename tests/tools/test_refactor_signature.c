@@ -511,9 +511,26 @@ static void test_refactor_signature__takes_the_parameter_out_of_the_documents(vo
     DONE(done);
 }
 
+/* TypeScript's "b?: T" may be left out: callers stay as they are. */
+static void test_refactor_signature__what_may_be_left_out_needs_no_value(void **state)
+{
+    static const operation_case done[] = {
+        {"{\"operation\":\"signature\",\"name\":\"two\",\"parameter\":\"c?: number\"}", NULL,
+            {{"s.ts", "export function two (a: number, b?: string): number {\n  return a\n}\ntwo(1)\n",
+                "export function two (a: number, b?: string, c?: number): number {\n  return a\n}\ntwo(1)\n"}}},
+    };
+    static const operation_case refused[] = {
+        {"{\"operation\":\"signature\",\"name\":\"two\",\"parameter\":\"c: number\"}", "needs \"value\"",
+            {{"s.ts", "export function two (a: number): number {\n  return a\n}\ntwo(1)\n", NULL}}},
+    };
+    DONE(done);
+    run_cases(refused, 1, TOOL_FAILED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refactor_signature__what_may_be_left_out_needs_no_value),
         cmocka_unit_test(test_refactor_signature__writes_as_its_neighbours_do),
         cmocka_unit_test(test_refactor_signature__changes_every_call),
         cmocka_unit_test(test_refactor_signature__a_value_may_declare_its_parameter_again),

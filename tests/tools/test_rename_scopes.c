@@ -296,6 +296,18 @@ static void test_rename_scopes__c_tells_macros_and_unnamed_structs_apart(void **
     tree_remove(&t);
 }
 
+/* The parameter of a function is meant, where an interface declares a method of its name as well. */
+static void test_rename_scopes__a_parameter_of_what_is_defined(void **state)
+{
+    static const operation_case cases[] = {
+        {"{\"operation\":\"rename\",\"name\":\"trim.sep\",\"to\":\"glue\"}", NULL,
+            {{"t.ts", "export interface Parser {\n  trim(s: string, sep?: string): string;\n}\n", NULL},
+                {"u.ts", "export function trim (s: string, sep?: string): string {\n  return s + sep\n}\n",
+                    "export function trim (s: string, glue?: string): string {\n  return s + glue\n}\n"}}},
+    };
+    DONE(cases);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_rename_scopes__alternatives_are_renamed_together),
         cmocka_unit_test(test_rename_scopes__a_macro_of_a_file_is_not_the_header_s),
         cmocka_unit_test(test_rename_scopes__c_tells_macros_and_unnamed_structs_apart),
+        cmocka_unit_test(test_rename_scopes__a_parameter_of_what_is_defined),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "rename_scopes");
 }

@@ -13,9 +13,10 @@
 
 enum { MAX_LISTED = 12 };
 
-/* Is this place the definition itself, or another line of it (a prototype, an overload)? */
+/* Is this place the definition itself, in a function or not, or another line of it (a prototype, an overload)? */
 static bool is_definition(const refactor *x, const refactor_place *p)
 {
+    if (&x->files[p->file] == x->target.in && p->use->from == x->target.name_from) return true;
     return p->use->definition != UINT32_MAX && p->use->binding == UINT32_MAX && p->use->import == UINT32_MAX;
 }
 

@@ -53,6 +53,8 @@ bool refactor__is_one_piece(const char *s, size_t n)
             depth++;
         } else if (strchr(")]}", s[i])) {
             depth--;
+        } else if (!depth && s[i] == '-' && i + 1 < n && s[i + 1] == '>') {
+            i++; /* a->b */
         } else if (!depth && !isalnum((unsigned char)s[i]) && !strchr("_.$:", s[i]) &&
                    (unsigned char)s[i] < 0x80) {
             return false;
@@ -95,6 +97,13 @@ bool refactor__put_instead(
         if (k < r->n && !is_keyword) {
             const base_str given = refactor__given_for(r, items, n, k);
             if (!given.ptr) return false;
+            /* C: (&a)->b is a.b */
+            if (given.len > 1 && *given.ptr == '&' && !strncmp(to + end, "->", 2) &&
+                refactor__is_one_piece(given.ptr + 1, given.len - 1)) {
+                base_buf_printf(ret, "%.*s.", (int)given.len - 1, given.ptr + 1);
+                i = end + 2;
+                continue;
+            }
             const bool is_bare = refactor__is_one_piece(given.ptr, given.len) || stands_free(to, i, end);
             base_buf_printf(
                 ret, "%s%.*s%s", is_bare ? "" : "(", (int)given.len, given.ptr, is_bare ? "" : ")");

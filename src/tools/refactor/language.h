@@ -48,6 +48,7 @@ typedef struct refactor_language {
     bool has_named_constructors; /* a constructor has the type's name */
     bool has_type_first;         /* "int x" and not "x int" */
     bool has_defaults;           /* a parameter may have one */
+    bool has_optionals;          /* "b?: T": a call may leave it out */
     bool has_keywords;           /* a call may name its arguments */
     bool has_semicolons;         /* a statement ends with one, or may */
     /* As a parameter of an integer, a float, a truth, a string declares it; NULL: by its name alone. */

@@ -406,7 +406,9 @@ static bool read_added(refactor *x, const refactor_request *q, const refactor_li
     if (value && !language->has_defaults) c->declared.len = strcspn(c->declared.data, "=");
     while (c->declared.len && c->declared.data[c->declared.len - 1] == ' ') c->declared.len--;
     c->declared.data[c->declared.len] = '\0';
-    if (!c->value && !value && is_called(x)) {
+    const char *mark = c->declared.data + strlen(c->name);
+    const bool may_be_left = language->has_optionals && mark[strspn(mark, " ")] == '?';
+    if (!c->value && !value && !may_be_left && is_called(x)) {
         tool__say(x->result, TOOL_FAILED,
             "signature needs \"value\" as well: what the callers give for %s. Nothing was changed.\n",
             c->name);
@@ -417,7 +419,10 @@ static bool read_added(refactor *x, const refactor_request *q, const refactor_li
         if (!refactor__declare(language, c->name, c->value, &c->declared)) {
             tool__say(x->result, TOOL_FAILED,
                 "%s has no type in \"parameter\": declare it as %s does (\"%s\"). Nothing was changed.\n",
-                c->name, language->name, language->has_type_first ? "int flags" : "flags int");
+                c->name, language->name,
+                language->has_type_first     ? "int flags"
+                : *language->types[0] == ':' ? "flags: int"
+                                             : "flags int");
             return false;
         }
     }

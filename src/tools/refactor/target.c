@@ -106,6 +106,14 @@ static bool is_override(const refactor *x, const candidate *a, const candidate *
            refactor__are_kin(x, x->name, a->d->parent, b->d->parent);
 }
 
+/* A parameter of what only declares the function: a prototype, a method of an interface. */
+static bool is_of_declaration(const refactor *x, const candidate *c)
+{
+    const code_file *f = x->files[c->file].uses->file;
+    return !c->d && c->use->is_parameter && c->use->inside != UINT32_MAX &&
+           !f->definitions[c->use->inside].body_to;
+}
+
 static size_t collect(const refactor *x, const wanted *want, candidate **ret)
 {
     candidate *all = NULL;
@@ -124,12 +132,13 @@ static size_t collect(const refactor *x, const wanted *want, candidate **ret)
             if (!fits(x, &c, want)) continue;
             base_grow(&all, &cap, n + 1, sizeof *all);
             all[n++] = c;
-            n_real += !c.d || !refactor__is_declaration(&x->files[f], c.d);
+            n_real += c.d ? !refactor__is_declaration(&x->files[f], c.d) : !is_of_declaration(x, &c);
         }
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
-        bool again =
-            n_real && !want->line && all[i].d && refactor__is_declaration(&x->files[all[i].file], all[i].d);
+        bool again = n_real && !want->line &&
+                     (all[i].d ? refactor__is_declaration(&x->files[all[i].file], all[i].d)
+                               : is_of_declaration(x, &all[i]));
         for (size_t k = 0; k < kept && !again; k++) again = is_one_thing(x, &all[k], &all[i]);
         if (!again) all[kept++] = all[i];
     }
@@ -162,7 +171,7 @@ static size_t collect(const refactor *x, const wanted *want, candidate **ret)
         kept = 1;
     }
     /* Only prototypes: they stand for one function. */
-    if (!n_real && kept > 1 && !want->line && !*all[0].d->parent) kept = 1;
+    if (!n_real && kept > 1 && !want->line && all[0].d && !*all[0].d->parent) kept = 1;
     *ret = all;
     return kept;
 }
