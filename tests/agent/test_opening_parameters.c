@@ -59,6 +59,15 @@ static void test_opening_parameters__a_parameter_comes_and_goes_by_words(void **
             "{\n"
             "    return edit_distance(3, 1, 2);\n"
             "}\n"},
+        {before, "Give edit_distance an int flags behind a; callers pass 0", "}}</tools>",
+            "static int edit_distance(int a, int flags, int b)\n"
+            "{\n"
+            "    return a - b;\n"
+            "}\n\n"
+            "int main(void)\n"
+            "{\n"
+            "    return edit_distance(3, 0, 2);\n"
+            "}\n"},
         /* What callers pass is not said: the model says it. */
         {before, "Add a parameter flags to edit_distance.", "7\"}}</tools>",
             "static int edit_distance(int a, int b, int flags)\n"
@@ -127,6 +136,13 @@ static void test_opening_parameters__a_request_about_parameters_is_a_call(void *
         {"add a parameter quiet to join, default false", "def join(words, sep, quote, quiet=False):"},
         {"Give join an optional fourth parameter limit: how many it takes.",
             "def join(words, sep, quote, limit=None):"},
+        {"Give join an encoding=\"utf-8\"", "def join(words, sep, quote, encoding=\"utf-8\"):"},
+        {"Add `limit=None` to join", "def join(words, sep, quote, limit=None):"},
+        {"join should take end='\\n' too", "def join(words, sep, quote, end='\\n'):"},
+        {"Add a parameter n: int = 3 to join, behind quote", "def join(words, sep, quote, n: int = 3):"},
+        /* that is no parameter of join */
+        {"Add end='' to the call of print in use.py, as join does", "def join(words, sep, quote):"},
+        {"sep and quote should come before words in join", "def join(sep, quote, words):"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         host h = new_host();

@@ -392,10 +392,11 @@ bool agent__is_sure_operation(const agent *a, const char *request)
     const char *behind = NULL;
     base_buf json = {0};
     const struct operation *o = asked_operation(a, request, &behind);
-    const bool is_sure = o ? names_symbol(a, behind) && lists_names(a, o, request, behind)
-                           : agent__open_parameter(a, request, &json) ||
-                                 agent__open_parameter_name(a, request, &json) ||
-                                 agent__open_order(a, request, &json);
+    const bool has_symbol = o && names_symbol(a, behind);
+    const bool is_sure = (has_symbol && lists_names(a, o, request, behind)) ||
+                         agent__open_parameter(a, request, &json) ||
+                         agent__open_parameter_name(a, request, &json) ||
+                         (!has_symbol && agent__open_order(a, request, &json));
     base_buf_free(&json);
     return is_sure || orders_deletion(a, request) || names_group(a, request) || has_two_clauses(a, request);
 }
@@ -438,11 +439,13 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out)
 
 /* --- the call ------------------------------------------------------------------------------------------- */
 
-/* "Use .value where it was called", "use node.value ...": text of the only parameter, or of one that it names; empty: neither. */
+/*
+ * "Use .value where it was called", "use node->value ...": text of the only parameter, or of one that it names; empty: neither.
+ */
 static void put_member_of_parameter(const agent_function *old, const agent_instead_words *w, base_buf *to)
 {
     const char *text = w->call ? w->call : w->name;
-    const size_t n = strcspn(text, ".");
+    const size_t n = strcspn(text, ".-");
     if (!n && old->n == 1) base_buf_printf(to, "%s%s", old->parameters[0], text);
     for (size_t i = 0; i < old->n && n && text[n] && !to->len; i++)
         if (strlen(old->parameters[i]) == n && !memcmp(old->parameters[i], text, n)) base_buf_puts(to, text);
@@ -457,7 +460,7 @@ static void put_instead(const agent *a, const char *request, const char *gone, b
     const bool has_old = is_said && agent__look_up_function(a, gone, &old);
     base_buf to = {0};
     if (has_old) put_member_of_parameter(&old, &w, &to);
-    const bool is_whole = to.len || (is_said && *w.name == '.');
+    const bool is_whole = to.len || (is_said && strchr(".-", *w.name));
     const bool is_known = has_old && !is_whole && agent__look_up_function(a, code_last_name(w.name), &next);
     const size_t n_given = old.n + (w.with != NULL);
     if (is_said && !is_whole && w.call)

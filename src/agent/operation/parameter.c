@@ -194,6 +194,13 @@ static const char *literal_of(const char *language, const char *value)
     return value;
 }
 
+/* TypeScript: callers need not give it. */
+static bool is_left_out(const agent_parameter_words *w, const char *language)
+{
+    return w->is_optional && w->name && w->type &&
+           (!strcmp(language, "typescript") || !strcmp(language, "tsx"));
+}
+
 /* As the function's language declares it, without a default; empty: the request does not say enough. */
 static void put_declared(const agent_parameter_words *w, const char *language, base_buf *out)
 {
@@ -205,14 +212,59 @@ static void put_declared(const agent_parameter_words *w, const char *language, b
     else if (is_first)
         base_buf_printf(out, "%s%s%s", w->type, w->type[strlen(w->type) - 1] == '*' ? "" : " ", w->name);
     else
-        base_buf_printf(out, strcmp(language, "go") ? "%s: %s" : "%s %s", w->name, w->type);
+        base_buf_printf(out, strcmp(language, "go") ? "%s%s: %s" : "%s%s %s", w->name,
+            is_left_out(w, language) ? "?" : "", w->type);
 }
+
+/* "Behind text", "in front of the mode": the 1-based place of one that comes; 0: the request does not say it of a parameter that there is. */
+static size_t place_beside(const char *request, const agent_function *f)
+{
+    enum { NEAR = 2 }; /* "behind the text" */
+    static const struct {
+        const char *words;
+        size_t behind;
+    } places[] = {{"behind", 1}, {"after", 1}, {"before", 0}, {"in front of", 0}, {"ahead of", 0}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        agent_word w;
+        size_t at = agent__find_phrase(request, 0, places[i].words);
+        for (int n = 0; at && n < NEAR && agent__next_word(request, at, &w); n++, at = w.to)
+            for (size_t k = 0; k < f->n; k++)
+                if (strlen(f->parameters[k]) == w.to - w.from &&
+                    !memcmp(f->parameters[k], request + w.from, w.to - w.from))
+                    return k + 1 + places[i].behind;
+    }
+    return 0;
+}
+
+/* "Give f encoding='utf-8'", "add x=1 to f", where Python or JavaScript declares one so: is it said of this function? */
+static bool is_assigned_to(const char *request, const agent_parameter_words *w, const agent_function *f)
+{
+    static const char *const languages[] = {"python", "javascript", "typescript", "tsx"};
+    static const char *const to[] = {"to", NULL}, *const fillers[] = {"the", "function", "method",
+                                                      "parameters", "of", "signature", "arguments", NULL};
+    const char *language = code_language(f->path, "", 0), *name = code_last_name(f->name);
+    agent_word link, word;
+    bool has_such = false;
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
+        has_such |= language && !strcmp(language, languages[i]);
+    const bool is_behind = agent__next_word(request, w->to, &link) && agent__is_any_word(request, link, to);
+    for (word = link; is_behind && agent__next_word(request, word.to, &word) &&
+                      agent__is_any_word(request, word, fillers);)
+        ;
+    char *said = is_behind ? agent__copy_word(request, word) : NULL,
+         *before = base_xstrndup(request, w->from);
+    const bool is_it = has_such && (is_behind ? !strcmp(said, name) : agent__names_word(before, name));
+    free(said);
+    free(before);
+    return is_it;
+}
+
+static const char *const optional[] = {"optional", "optionally", NULL};
 
 /* Python: "an optional second parameter", where the request names no default: callers stay as they are. */
 static bool is_optional(const char *request, const char *language)
 {
-    static const char *const words[] = {"optional", "optionally", NULL};
-    return language && !strcmp(language, "python") && agent__has_any_word(request, words);
+    return language && !strcmp(language, "python") && agent__has_any_word(request, optional);
 }
 
 /* "Add a parameter limit to find, default 10": what the request says of it; what it does not say the model writes. */
@@ -222,16 +274,21 @@ bool agent__open_parameter(const agent *a, const char *request, base_buf *json)
     agent_function f = {0};
     bool is_open = !a->asked.test && agent_read_parameter_words(request, &w);
     if (!is_open) return false;
-    is_open = find_function(a, request, gets_or_loses, &w, &f);
+    is_open = find_function(a, request, gets_or_loses, &w, &f) &&
+              (!w.is_assigned || is_assigned_to(request, &w, &f));
     if (is_open) begin_signature(&f, json);
     if (is_open && w.change == AGENT_PARAMETER_GOES) {
         agent__put_member(json, "parameter", w.name ? w.name : f.parameters[w.at ? w.at - 1 : 0]);
     } else if (is_open) {
         const char *language = code_language(f.path, "", 0);
+        const size_t at = w.at ? (size_t)w.at : place_beside(request, &f);
         base_buf declared = {0};
+        w.is_optional |= !w.value && !w.callers && agent__has_any_word(request, optional);
         put_declared(&w, language ? language : "", &declared);
+        const bool is_free = is_left_out(&w, language ? language : "");
         if (declared.len && w.value && !strchr(declared.data, '='))
-            base_buf_printf(&declared, "=%s", literal_of(language ? language : "", w.value));
+            base_buf_printf(&declared, strchr(declared.data, ':') ? " = %s" : "=%s",
+                literal_of(language ? language : "", w.value));
         else if (declared.len && !w.callers && !strchr(declared.data, '=') && is_optional(request, language))
             base_buf_puts(&declared, "=None");
         if (!declared.len) {
@@ -240,10 +297,10 @@ bool agent__open_parameter(const agent *a, const char *request, base_buf *json)
             agent__put_member(json, "parameter", declared.data);
             if (w.callers)
                 agent__put_member(json, "value", literal_of(language ? language : "", w.callers));
-            else if (!strchr(declared.data, '='))
+            else if (!is_free && !strchr(declared.data, '='))
                 base_buf_puts(json, ", \"value\": \"");
-            if (w.at && (w.callers || strchr(declared.data, '=')))
-                base_buf_printf(json, ", \"at\": %d", w.at);
+            if (at && (w.callers || is_free || strchr(declared.data, '=')))
+                base_buf_printf(json, ", \"at\": %zu", at);
         }
         base_buf_free(&declared);
     }

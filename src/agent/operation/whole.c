@@ -34,7 +34,32 @@ static char *function_at(const agent *a, const char *request, agent_word w)
     return NULL;
 }
 
-/* "inline f", "fold f into its caller"; "f has one caller. Delete it and do that there." */
+/* "Get rid of f and compare directly where it's used": the function behind the verb; the caller frees; NULL: it is said otherwise. */
+static char *find_undone(const agent *a, const char *request)
+{
+    static const char *const phrases[] = {"directly where it", "directly where it's", "directly at its calls",
+        "directly in its callers", "directly in its caller"};
+    static const char *const verbs[] = {"get rid of", "delete", "remove", "drop"};
+    size_t said = 0, verb = 0;
+    char *name = NULL;
+    agent_instead_words instead; /* "use .value directly where it was called" says itself what stands there */
+    const bool has_text = agent_read_instead_words(request, &instead);
+    agent_instead_words_free(&instead);
+    if (has_text) return NULL;
+    for (size_t i = 0; i < sizeof phrases / sizeof *phrases && !said; i++)
+        said = agent__find_phrase(request, 0, phrases[i]);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs && said && !verb; i++)
+        verb = agent__find_phrase(request, 0, verbs[i]);
+    agent_word w = {0, verb};
+    for (int n = 0; verb && verb < said && !name && n < 4 && agent__next_word(request, w.to, &w); n++)
+        name = function_at(a, request, w);
+    return name;
+}
+
+/*
+ * "inline f", "fold f into its caller"; "f has one caller. Delete it and do that there.", "get rid of f and do it directly where it's
+ * used".
+ */
 static bool open_inline(const agent *a, const char *request, base_buf *json)
 {
     static const char *const verbs[] = {"inline", "inlined", "fold", NULL};
@@ -60,6 +85,7 @@ static bool open_inline(const agent *a, const char *request, base_buf *json)
         said && agent__has_any_word(request + said, going) && agent__has_word(request + said, "there");
     for (w = (agent_word){0}; goes && !name && agent__next_word(request, w.to, &w) && w.to <= said;)
         name = function_at(a, request, w);
+    if (!name) name = find_undone(a, request);
     if (!name) return false;
     agent__begin_refactor(json, "inline", name);
     free(name);

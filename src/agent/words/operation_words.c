@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "agent/words/request_words.h"
+#include "base/buf.h"
 #include "base/mem.h"
 
 /* The end of the sentence, or of the part of one in front of a semicolon, that holds byte `at`. */
@@ -127,11 +128,13 @@ static bool read_typed(const char *s, agent_word first, agent_parameter_words *w
         w->to = name.to;
         return true;
     }
-    const size_t behind = first.to + (s[first.to] == ':');
+    const size_t mark = s[first.to] == '?' && s[first.to + 1] == ':'; /* "limit?: number" */
+    const size_t behind = first.to + mark + (s[first.to + mark] == ':');
     if (is_type || !read_bare(s, behind, &name)) return false;
     const bool is_qualified = s[name.to] == '.' && agent__is_in_word(s, name.to + 1);
     if (!is_qualified && !is_type_word(s, name)) return false;
     w->name = agent__copy_word(s, first);
+    w->is_optional = mark;
     w->to = name.to;
     while (s[w->to] == '.' && agent__is_in_word(s, w->to + 1)) /* time.Duration */
         for (w->to++; agent__is_in_word(s, w->to); w->to++)
@@ -182,7 +185,7 @@ static void read_type(const char *s, agent_word parameter, agent_parameter_words
             end++;
         if (!w->type && end > at) w->type = base_xstrndup(s + at, end - at);
     } else if (s[w->to] == ' ' && s[w->to + 1] == '(' && strchr(s + w->to, ')')) {
-        const size_t n = strcspn(s + w->to + 2, ")");
+        const size_t n = strcspn(s + w->to + 2, ",)");
         agent_word inner = {w->to + 2, w->to + 2 + n};
         if (agent__is_type(s, inner)) w->type = agent__copy_word(s, inner);
     } else if (agent__word_before(s, parameter.from, &before) && agent__is_type(s, before)) {
@@ -385,6 +388,99 @@ static bool find_named_type(const char *s, agent_word *ret)
     return false;
 }
 
+/* "f gets an int order behind text; callers pass 3": a type with a name, and what is said of it is said of a parameter. */
+static bool find_typed(const char *s, agent_word *ret)
+{
+    static const char *const nouns[] = {"field", "member", "variable", "constant", "function", "method",
+        "column", "property", "value", "values", "type", "array", "list", "key", "option", "result", NULL};
+    static const char *const english[] = {
+        "string", "const", "long", "short", "list", "byte", "char", "number", "void", NULL};
+    static const char *const said[] = {"callers", "caller", "default", "defaults", "defaulting", NULL};
+    static const char *const places[] = {"behind", "after", "before", NULL};
+    agent_word w, next, place;
+    for (size_t at = 0; agent__next_word(s, at, &w); at = w.to) {
+        if (!agent__is_type(s, w) || change_of(s, w) != AGENT_PARAMETER_COMES) continue;
+        while (read_bare(s, w.to, &next) && agent__is_type(s, next)) w.to = next.to; /* "unsigned int" */
+        if (agent__is_any_word(s, w, english) || !read_bare(s, w.to, &next) ||
+            agent__is_any_word(s, next, nouns))
+            continue;
+        if (!agent__has_any_word(s, said) &&
+            !(agent__next_word(s, next.to, &place) && agent__is_any_word(s, place, places)))
+            continue;
+        *ret = w;
+        return true;
+    }
+    return false;
+}
+
+/* Does a bracket that is open stand in front of byte `at`: "f(x=3"? */
+static bool is_in_brackets(const char *s, size_t at)
+{
+    int depth = 0;
+    while (at && s[at - 1] != '\n' && depth <= 0) depth += (s[at - 1] == '(') - (s[at - 1] == ')'), at--;
+    return depth > 0;
+}
+
+/* Do the words in front of byte `at` give something to a function: "add", "f takes an optional", "give f a"? */
+static bool is_given_to(const char *s, size_t at)
+{
+    enum { NEAR = 5 };
+    static const char *const verbs[] = {"add", "adds", "take", "takes", "accept", "accepts", "gets", "gain",
+        "gains", "introduce", "need", "needs", "want", "wants", NULL};
+    static const char *const fillers[] = {
+        "a", "an", "the", "also", "optional", "new", "extra", "another", "keyword", "additional", NULL};
+    static const char *const give[] = {"give", NULL};
+    agent_word w;
+    size_t n_names = 0;
+    for (int i = 0; i < NEAR && agent__word_before(s, at, &w); i++, at = w.from) {
+        if (agent__is_any_word(s, w, verbs)) return !n_names;
+        if (agent__is_any_word(s, w, give)) return n_names == 1;
+        if (!agent__is_any_word(s, w, fillers)) n_names++;
+    }
+    return false;
+}
+
+/* "f should take encoding='utf-8'": as Python and JavaScript declare one, where nothing calls it a parameter. */
+static bool read_assigned(const char *s, agent_parameter_words *ret)
+{
+    static const char *const calls[] = {
+        "call", "calls", "called", "calling", "invocation", "invocations", "pass", "passes", NULL};
+    agent_word w;
+    for (size_t at = 0; agent__next_word(s, at, &w); at = w.to) {
+        if (s[w.to] != '=' || !s[w.to + 1] || strchr("= ", s[w.to + 1]) ||
+            !(isalpha((unsigned char)s[w.from]) || s[w.from] == '_'))
+            continue;
+        if ((w.from && strchr("-.", s[w.from - 1])) || is_in_brackets(s, w.from) || !is_given_to(s, w.from) ||
+            agent__has_any_word(s, calls))
+            continue;
+        char *value = read_value(s, w.to + 1);
+        if (value) value[strcspn(value, "`")] = '\0';
+        if (value && *value) {
+            base_buf declared = {0};
+            base_buf_printf(&declared, "%.*s=%s", (int)(w.to - w.from), s + w.from, value);
+            ret->to = w.to + 1 + strlen(value);
+            ret->from = w.from;
+            ret->declared = base_buf_take(&declared);
+            ret->name = agent__copy_word(s, w);
+            ret->change = AGENT_PARAMETER_COMES;
+            ret->is_assigned = true;
+        }
+        free(value);
+        return ret->is_assigned;
+    }
+    return false;
+}
+
+/* "step: number = 1", "mode='r'": the default right behind what declares one. */
+static char *read_assigned_value(const char *s, size_t at)
+{
+    at += strspn(s + at, " ");
+    if (s[at] != '=' || s[at + 1] == '=' || s[at + 1] == '>') return NULL;
+    char *value = read_value(s, at + 1);
+    if (value) value[strcspn(value, "`")] = '\0';
+    return value;
+}
+
 bool agent_read_parameter_words(const char *request, agent_parameter_words *ret)
 {
     agent_word w, parameter = {0};
@@ -394,16 +490,18 @@ bool agent_read_parameter_words(const char *request, agent_parameter_words *ret)
         ret->change = change_of(request, w);
         if (ret->change) parameter = w;
     }
-    const bool is_typed = !parameter.to && find_named_type(request, &parameter);
+    const bool is_typed =
+        !parameter.to && (find_named_type(request, &parameter) || find_typed(request, &parameter));
     if (is_typed) ret->change = AGENT_PARAMETER_COMES;
-    if (!parameter.to) return false;
+    if (!parameter.to) return read_assigned(request, ret);
     read_name(request, parameter, ret);
     if (is_typed) ret->type = agent__copy_word(request, parameter);
     read_place(request, parameter, ret);
     if (ret->change == AGENT_PARAMETER_COMES) {
         read_type(request, parameter, ret);
         if (ret->name && !ret->type && !ret->declared) read_type_behind(request, ret);
-        ret->value = agent_read_default_words(request);
+        ret->value = read_assigned_value(request, ret->to);
+        if (!ret->value) ret->value = agent_read_default_words(request);
         read_callers(request, ret);
         const char *c = ret->callers;
         /* "take the limit as a third parameter; pass maxDistance": it is called what it gets. */
@@ -445,7 +543,8 @@ bool agent_read_instead_words(const char *request, agent_instead_words *ret)
         agent_word w;
         for (size_t at = 0; !ret->name && (at = agent__find_phrase(request, at, *p));) {
             const size_t begin = at + strspn(request + at, " `");
-            const size_t dot = request[begin] == '.'; /* ".value": of what the call gives */
+            /* ".value", "->value": of what the call gives */
+            const size_t dot = !strncmp(request + begin, "->", 2) ? 2 : request[begin] == '.';
             if (!agent__next_word(request, begin + dot, &w) || w.from != begin + dot ||
                 agent__is_any_word(request, w, no_function))
                 continue;

@@ -24,7 +24,10 @@ typedef struct agent_parameter_words {
     char *name, *type, *value; /* value: its default */
     char *callers;             /* what they pass */
     int at;                    /* 1-based place; 0: not said */
-    size_t to;                 /* byte of the request behind all that names the parameter */
+    size_t from,
+        to; /* bytes of the request around all that names the parameter; from: where it is `is_assigned` */
+    bool is_optional; /* "c?: number" */
+    bool is_assigned; /* "encoding='utf-8'": nothing calls it a parameter */
 } agent_parameter_words;
 /* false: the request is not about a parameter that comes or goes. */
 bool agent_read_parameter_words(const char *request, agent_parameter_words *ret);
@@ -48,7 +51,7 @@ char *agent_read_default_words(const char *request);
 /* "let its callers use most with -1 instead": the function, and what it gets; agent_instead_words_free. */
 typedef struct agent_instead_words {
     char *call; /* "most(n, -1)" where it is written as a call; else NULL */
-    char *name; /* "most"; "node.value"; ".value": a member of what the function that goes gets */
+    char *name; /* "most"; "node.value"; ".value", "->value": a member of what the function that goes gets */
     char *with; /* "-1"; NULL */
 } agent_instead_words;
 bool agent_read_instead_words(const char *request, agent_instead_words *ret);
