@@ -144,6 +144,7 @@ static void test_operation_words__say_an_order(void **state)
         {"put text and `lower` behind sep in f", "2134", NULL},
         {"make text, lower the last arguments of f", "2413", NULL},
         {"in f(text, lower, sep, ascii), lower should come first", "3124", NULL},
+        {"f takes text, sep, lower. Lower should come first", "3124", NULL},
         {"f should return the first text", "", NULL},
         {"Add a parameter first to f behind text", "", NULL},
         {"rename sep to last in f", "", NULL},

@@ -124,6 +124,21 @@ static void test_reading__what_is_said_besides_stays(void **state)
     }
 }
 
+/* A parameter that is called as a word of such requests ("default") is the one that goes. */
+static void test_reading__a_parameter_may_be_called_default(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("page.py", "def pick(all, at, default=None):\n    return all[at] if all else default\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "opens 1\nlikely drop_parameter(pick, default)\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+        AGENT_MODE_ALL, NULL, false);
+    submit(s, &h, "pick could do without its default, nobody passes it");
+    assert_file("page.py", "def pick(all, at):\n    return all[at] if all else None\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* An operation that leads other work by little is left: the model works on the request. */
 static void test_reading__an_operation_has_to_lead(void **state)
 {
@@ -471,6 +486,7 @@ int main(void)
         TEST_CASE(test_reading__a_member_goes_and_its_type_stays),
         TEST_CASE(test_reading__a_name_that_is_praised_is_the_new_one),
         TEST_CASE(test_reading__a_package_file_is_no_method),
+        TEST_CASE(test_reading__a_parameter_may_be_called_default),
         TEST_CASE(test_reading__an_order_to_delete_is_one),
     };
     return RUN_ON_BOTH(tests);

@@ -100,10 +100,28 @@ static bool next_of_list(const char *request, bool is_before, agent_word *w)
     return is_parted;
 }
 
+/* What the request says of a place: "the first", "behind text". */
+typedef struct said {
+    const struct place *place; /* NULL: nothing */
+    size_t from, to;           /* its words */
+    size_t other;              /* the parameter that it is in front of or behind */
+} said;
+
+/* "f takes a, b. B first": a list of another sentence is not what moves. */
+static bool is_one_sentence(const char *request, size_t from, size_t to)
+{
+    for (; from < to; from++)
+        if (strchr(".;!?\n", request[from]) && request[from + 1] == ' ') return false;
+    return true;
+}
+
 /* That word's parameter, with the others of a list that it ends (in front of the place) or begins, as the request orders them; how many. */
-static size_t read_list(const char *request, agent_word w, bool is_before, size_t other,
+static size_t read_list(const char *request, agent_word w, const said *where, size_t other,
     const char *const *names, size_t n, size_t *ret)
 {
+    const bool is_before = w.from < where->from;
+    const bool is_list =
+        is_before ? is_one_sentence(request, w.to, where->from) : is_one_sentence(request, where->to, w.from);
     size_t n_list = 0;
     do {
         const size_t k = find_parameter(request, w, names, n);
@@ -113,16 +131,9 @@ static size_t read_list(const char *request, agent_word w, bool is_before, size_
         if (is_before) memmove(ret + 1, ret, n_list * sizeof *ret);
         ret[is_before ? 0 : n_list] = k;
         n_list++;
-    } while (next_of_list(request, is_before, &w));
+    } while (is_list && next_of_list(request, is_before, &w));
     return n_list;
 }
-
-/* What the request says of a place: "the first", "behind text". */
-typedef struct said {
-    const struct place *place; /* NULL: nothing */
-    size_t from, to;           /* its words */
-    size_t other;              /* the parameter that it is in front of or behind */
-} said;
 
 static said read_place(const char *request, bool is_relative, const char *const *names, size_t n)
 {
@@ -157,8 +168,7 @@ bool agent_read_order_words(const char *request, const char *const *names, size_
     if (!where->place) return false;
     const agent_word w = parameter_near(request, where->from, where->to, relative.other, names, n);
     size_t moved[AGENT_MAX_PARAMETERS];
-    const size_t n_moved =
-        w.to ? read_list(request, w, w.from < where->from, relative.other, names, n, moved) : 0;
+    const size_t n_moved = w.to ? read_list(request, w, where, relative.other, names, n, moved) : 0;
     if (!n_moved) return false;
     /* Counted without those that move. "The first argument after text" is the first of those behind it. */
     size_t to = relative.place ? relative.other : 0, n_to = 0;
