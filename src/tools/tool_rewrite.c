@@ -14,6 +14,7 @@
 #include "tools/edit/fixtures.h"
 #include "tools/edit/head.h"
 #include "tools/edit/import_used.h"
+#include "tools/edit/keep_comments.h"
 #include "tools/edit/new_imports.h"
 #include "tools/edit/prototype.h"
 #include "tools/edit/refused.h"
@@ -171,6 +172,36 @@ static void find_lines(rewriting *r)
     base_buf_free(&why);
 }
 
+/* Comments and blank lines that the block left out between lines that stay. */
+static void keep_comments(rewriting *r)
+{
+    const base_buf *old = &r->file.text;
+    base_buf why = {0}, lines = {0}, text = {0};
+    uint32_t at;
+    code_file *c = tool__parse_for(r->w->grammars, r->path, old->data, old->len, r->name);
+    const bool is_found = tool__find_definition(c, r->path, old, r->name, &at, &why);
+    const code_definition *d = is_found ? &c->definitions[at] : NULL;
+    const tool_lines before = {old->data, old->len, d ? d->line : 1, d ? d->line_end : 0};
+    const tool_lines now = {r->new.text.data, r->new.text.len, r->new.line, r->new.line_end};
+    if (d && tool__keep_comments(r->path, &before, &now, r->call->request, &lines)) {
+        const size_t from = tool__line_start(now.text, now.n, now.from),
+                     to = tool__line_start(now.text, now.n, now.to + 1);
+        base_buf_add(&text, now.text, from);
+        tool__line_ends(&text, lines.data, lines.len, tool__text_style(now.text, now.n).crlf);
+        base_buf_add(&text, now.text + to, now.n - to);
+        if (tool__syntax_holds(r->w->grammars, r->path, old, &text, &why)) {
+            base_buf_free(&r->new.text);
+            r->new.text = text;
+            text = (base_buf){0};
+            base_buf_puts(&r->new.note, "Comments between lines that stay were put back. ");
+        }
+    }
+    code_file_free(c);
+    base_buf_free(&why);
+    base_buf_free(&lines);
+    base_buf_free(&text);
+}
+
 /* The signature of the file's only function of that name; nothing: it has none, or several. */
 static void put_only_signature(
     tool_workspace *w, const char *path, const base_buf *text, const char *name, base_buf *out)
@@ -323,6 +354,8 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         tool__settle_imports(w, path, old, &r.new.text, &r.new.note);
         tool__keep_head(w->grammars, path, old, &r.new.text, r.name, call->request);
         tool__keep_order(w->grammars, path, old, &r.new.text, r.name, call->request, &r.new.note);
+        find_lines(&r);
+        keep_comments(&r);
         find_lines(&r);
         is_good = is_a_change(&r);
     }

@@ -417,12 +417,54 @@ static void test_rewrite__settles_new_imports(void **state)
     }
 }
 
+/* What a small model leaves out of the lines that it keeps: comments, a docstring, blank lines. */
+static void test_rewrite__keeps_comments(void **state)
+{
+#define PY                                                                                                           \
+    "def f(a, b):\n    \"\"\"Adds.\n\n    Twice.\n    \"\"\"\n    # first a\n    a = g(a)  # once\n\n    # then b\n" \
+    "    # (a list)\n    for x in b:\n        # each\n        a += x\n    return a\n"
+    static const rewriting calls[] = {
+        {"a.py", "f", "def f(a, b):\n    a = g(a)\n    for x in b:\n        a += 2 * x\n    return a\n",
+            "f should count each twice", TOOL_OK, "Comments between lines that stay were put back.",
+            "def f(a, b):\n    \"\"\"Adds.\n\n    Twice.\n    \"\"\"\n    # first a\n    a = g(a)  # once\n\n    # then b\n"
+            "    # (a list)\n    for x in b:\n        # each\n        a += 2 * x\n    return a\n"},
+        /* a line between, and an other indentation */
+        {"a.py", "f",
+            "def f(a, b):\n    if b is None:\n        return a\n    a = g(a)\n    if b:\n        for x in b:\n"
+            "            a += x\n    return a\n",
+            "f should take None", TOOL_OK, "put back",
+            "def f(a, b):\n    \"\"\"Adds.\n\n    Twice.\n    \"\"\"\n    if b is None:\n        return a\n    # first a\n    a = g(a)  # once\n    if b:\n"
+            "        # then b\n        # (a list)\n        for x in b:\n            # each\n            a += x\n    return a\n"},
+        /* its own comments stay, and where the request speaks of them nothing comes back */
+        {"a.py", "f",
+            "def f(a, b):\n    # at first\n    a = g(a)\n    for x in b:\n        a += x\n    return a + 1\n",
+            "f gives one more", TOOL_OK, "rewrote f",
+            "def f(a, b):\n    \"\"\"Adds.\n\n    Twice.\n    \"\"\"\n    # at first\n    a = g(a)  # once\n\n    # then b\n"},
+        {"a.py", "f", "def f(a, b):\n    a = g(a)\n    for x in b:\n        a += 2 * x\n    return a\n",
+            "drop the comments of f, and count twice", TOOL_OK, "rewrote f",
+            "def f(a, b):\n    a = g(a)\n    for x in b:\n"},
+        {"a.c", "f", "int f(int a) {\n  a++;\n  return a + 1;\n}\n", "f gives one more", TOOL_OK, "put back",
+            "int f(int a) {\r\n  /* first,\r\n   * one */\r\n  a++; // up\r\n\r\n  return a + 1;\r\n}\r\n"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "a.py", PY "\n\ndef g(a):\n    return a\n");
+        tree_put(&t, "a.c",
+            "int f(int a) {\r\n  /* first,\r\n   * one */\r\n  a++; // up\r\n\r\n  return a;\r\n}\r\n");
+        tree_open(&t);
+        check(&t, &calls[i]);
+        tree_remove(&t);
+    }
+#undef PY
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
         cmocka_unit_test(test_rewrite__keeps_old_parameters_in_their_places),
         cmocka_unit_test(test_rewrite__imports_as_elsewhere),
-        cmocka_unit_test(test_rewrite__settles_new_imports),
+        cmocka_unit_test(test_rewrite__settles_new_imports), cmocka_unit_test(test_rewrite__keeps_comments),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
         cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function),
         cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures),
