@@ -355,6 +355,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         tool__keep_head(w->grammars, path, old, &r.new.text, r.name, call->request);
         tool__keep_order(w->grammars, path, old, &r.new.text, r.name, call->request, &r.new.note);
         find_lines(&r);
+        tool__comment_as_file(path, old, &r.new.text);
         keep_comments(&r);
         find_lines(&r);
         is_good = is_a_change(&r);

@@ -286,7 +286,7 @@ static void test_rewrite__takes_comments_alone(void **state)
             "\n/* Puts a. */\nint f(int a)\n{\n    /* twice */\n    a += a;\n    return put(a);\n}\n"},
         {"a.c", "g", "int g(int a)\n{\n    // Nothing more to do.\n    return put(a);\n}\n",
             "write a comment in g", TOOL_OK, "rewrote g",
-            "int g(int a)\n{\n    // Nothing more to do.\n    return put(a);\n}\n"},
+            "int g(int a)\n{\n    /* Nothing more to do. */\n    return put(a);\n}\n"},
         {"a.c", "f", "int f(int a)\n{\n    /* twice */\n    return 1;\n}\n", "Add a comment to f",
             TOOL_FAILED, "brings none that is not there. Nothing was changed.", "return put(a);"},
         {"a.py", "A.f", "def f(self, a):\n    \"\"\"Give a.\n\n    Or not.\n    \"\"\"\n    return b\n",
@@ -459,12 +459,36 @@ static void test_rewrite__keeps_comments(void **state)
 #undef PY
 }
 
+/* As seen on parson, which is compiled as C90. */
+static void test_rewrite__comments_as_its_file(void **state)
+{
+    static const rewriting calls[] = {
+        {"a.c", "f", "int f(int a)\n{\n    // one more\n    return a + 1; // of \"//\"\n}\n",
+            "f gives one more", TOOL_OK, "rewrote f",
+            "    /* one more */\n    return a + 1; /* of \"//\" */\n"},
+        {"a.c", "f",
+            "int f(int a)\n{\n    puts(\"// \\\"\"); /* // */\n    return '\"' + a; // no */ end\n}\n",
+            "f says it", TOOL_OK, "rewrote f",
+            "    puts(\"// \\\"\"); /* // */\n    return '\"' + a; // no */ end\n"},
+        {"b.c", "f", "int f(int a)\n{\n    // one more\n    return a + 1;\n}\n", "f gives one more", TOOL_OK,
+            "rewrote f", "    // one more\n"},
+    };
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "a.c", "/* A file. */\nint f(int a)\n{\n    return a;\n}\n");
+    tree_put(&t, "b.c", "// A file.\nint f(int a)\n{\n    return a;\n}\n");
+    tree_open(&t);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) check(&t, &calls[i]);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
         cmocka_unit_test(test_rewrite__keeps_old_parameters_in_their_places),
         cmocka_unit_test(test_rewrite__imports_as_elsewhere),
         cmocka_unit_test(test_rewrite__settles_new_imports), cmocka_unit_test(test_rewrite__keeps_comments),
+        cmocka_unit_test(test_rewrite__comments_as_its_file),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
         cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function),
         cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures),

@@ -5,6 +5,7 @@
 #ifndef KVIST_TOOLS_EDIT_KEEP_COMMENTS_H
 #define KVIST_TOOLS_EDIT_KEEP_COMMENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -23,5 +24,11 @@ typedef struct tool_lines {
  */
 uint32_t tool__keep_comments(
     const char *path, const tool_lines *before, const tool_lines *now, const char *request, base_buf *ret);
+
+/*
+ * C: comments of lines ("// x") as blocks, where the file's old text has blocks alone: it may be compiled as C90, which has no other.
+ * false: there is nothing to be written otherwise.
+ */
+bool tool__comment_as_file(const char *path, const base_buf *old_text, base_buf *text);
 
 #endif
