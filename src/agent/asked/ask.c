@@ -102,7 +102,10 @@ void agent__ask(agent *a, const char *request)
         bool is_path = (from && strchr("/.-", request[from - 1])) || request[to] == '/' ||
                        (request[to] == '.' && is_letter(request[to + 1]));
         const bool is_qualifier = !strncmp(request + to, "::", 2); /* "Guard::into": it is about into */
-        if ((is_path && request[to] != '(') || is_qualifier) continue;
+        /* "format_*", "*_ratio": what each.c reads */
+        const bool is_pattern =
+            request[to] == '*' || (from && request[from - 1] == '*' && request[from] == '_');
+        if ((is_path && request[to] != '(') || is_qualifier || is_pattern) continue;
         const bool is_text = from && strchr("\"'", request[from - 1]) && request[to] == request[from - 1];
         if (is_text && !is_addition) continue; /* "it gives 'foo_bar'" */
         char *name = base_xstrndup(request + from, to - from);

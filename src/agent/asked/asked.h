@@ -150,6 +150,13 @@ char *agent__why_other_parameters(const agent *a, const base_json *arguments, ba
 /* The one test that a request names which says that the test is wrong, into a->asked.meant. Behind agent__find_meant. */
 void agent__find_mended_test(agent *a, const char *request);
 
+/* --- acting.c --- */
+/*
+ * The one function that the request says should behave otherwise, by a name that several have and its place, or by one that reads as an
+ * order ("Add in lru.go should ..."), into a->asked.meant, and as what has to change. Behind agent__wish_each; the others keep it.
+ */
+void agent__find_acting(agent *a, const char *request);
+
 /* --- meant.c --- */
 /* The functions that a request for other behaviour may mean where it names none, into a->asked.meant. */
 void agent__find_meant(agent *a, const char *request);

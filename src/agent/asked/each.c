@@ -7,6 +7,7 @@
 
 #include "agent/asked/asked.h"
 #include "agent/words/request_words.h"
+#include "base/mem.h"
 
 /* Is the word a function or method of the tree, outside of its tests? */
 static bool is_function(const agent *a, const char *request, agent_word w)
@@ -52,6 +53,44 @@ static bool are_joined(const char *request, agent_word a, agent_word b)
     return has_link;
 }
 
+/* "format*", "get*Priority", "*_ratio": a name with a star, as the request writes it. The caller frees; NULL: there is none. */
+static char *find_pattern(const char *request)
+{
+    enum { LEAST = 3 }; /* letters beside the star: less is a sign of arithmetic */
+    for (const char *star = strchr(request, '*'); star; star = strchr(star + 1, '*')) {
+        size_t from = (size_t)(star - request), to = from + 1;
+        while (from && agent__is_in_word(request, from - 1)) from--;
+        while (agent__is_in_word(request, to)) to++;
+        if (to - from > LEAST && star[1] != '*' && (from == 0 || request[from - 1] != '*'))
+            return base_xstrndup(request + from, to - from);
+    }
+    return NULL;
+}
+
+static bool fits(const char *pattern, const char *name)
+{
+    const size_t n_head = strcspn(pattern, "*"), n_tail = strlen(pattern) - n_head - 1, n = strlen(name);
+    return n > n_head + n_tail && !strncmp(name, pattern, n_head) &&
+           !strcmp(name + n - n_tail, pattern + n_head + 1);
+}
+
+/* All functions outside of tests whose names fit; not where they are more than a turn can follow. */
+static void wish_pattern(agent *a, const char *pattern)
+{
+    enum { MOST_NAMES = 20000 };
+    code_index *index = tool_workspace_index(a->workspace);
+    char **names = code_index_symbols(index, MOST_NAMES), *found[AGENT_MAX_WISHES];
+    uint32_t n = 0;
+    for (size_t i = 0; names && names[i]; i++) {
+        if (!fits(pattern, names[i]) || !is_function(a, names[i], (agent_word){0, strlen(names[i])}))
+            continue;
+        if (n < AGENT_MAX_WISHES) found[n] = names[i];
+        n++;
+    }
+    for (uint32_t i = 0; n > 1 && n <= AGENT_MAX_WISHES && i < n; i++) agent__wish_changed(a, NULL, found[i]);
+    code_index_paths_free(names);
+}
+
 void agent__wish_each(agent *a, const char *request)
 {
     static const char *const orders[] = {"should", "must", NULL};
@@ -66,6 +105,10 @@ void agent__wish_each(agent *a, const char *request)
     if (!a->asked.change || a->fix.wanted || a->asked.test || a->asked.n_wishes || is_addition ||
         is_wording || !agent__has_any_word(request, ordering))
         return;
+    char *pattern = find_pattern(request);
+    if (pattern) wish_pattern(a, pattern);
+    free(pattern);
+    if (a->asked.n_wishes) return;
     agent_word list[AGENT_MAX_WISHES], w = {0};
     uint32_t n = 0;
     bool has_name = false;

@@ -1,7 +1,7 @@
 /*
  * "Refuse it, for options and for arguments alike": such a request means two definitions that have one name and nearly
  * one text, and a small model changes one of them. So what was rewritten is looked for in the other places that the
- * request names, or in the only other one where it says "both", and is then to be changed there too.
+ * request names, in the only other one where it says "both", or in all others where it says "all", and is then to be changed there too.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -94,6 +94,13 @@ static bool says_both(const char *request)
     return agent__has_any_word(request, words);
 }
 
+/* "in all styles", "for every writer" */
+static bool says_all(const char *request)
+{
+    static const char *const words[] = {"all", "every", "each", "everywhere", NULL};
+    return agent__has_any_word(request, words);
+}
+
 /* The next line without the blanks around it; lines of one character ("}") say nothing. false: there is none. */
 static bool next_line(const char **at, const char *end, base_str *ret)
 {
@@ -178,7 +185,7 @@ void agent__wish_twins(agent *a, const agent_standing *old)
     const bool is_named = says_place(a->request, old->parent, old->path);
     for (uint32_t i = 0; i < n_twins; i++) {
         const bool is_meant = is_named ? says_place(a->request, all[i].parent, all[i].path)
-                                       : n_twins == 1 && says_both(a->request);
+                                       : (n_twins == 1 && says_both(a->request)) || says_all(a->request);
         base_buf whole = {0};
         put_whole_name(&whole, all[i].parent, old->name);
         if (is_meant) agent__wish_changed(a, all[i].path, whole.data);

@@ -54,7 +54,8 @@ static void find_wishes(agent *a, const char *request)
     agent__wish_each(a, request);
     agent__wish_users(a, request);
     a->asked.is_operation = agent__is_operation_alone(a, request);
-    if (agent__can_begin_calls(a)) agent__find_meant(a, request);
+    if (agent__can_begin_calls(a)) agent__find_acting(a, request);
+    if (agent__can_begin_calls(a) && !a->asked.n_meant) agent__find_meant(a, request);
     if (agent__can_begin_calls(a)) agent__find_mended_test(a, request);
     agent__wish_files(a, request);
 }

@@ -101,6 +101,19 @@ static bool has_order_behind(const char *from)
     return false;
 }
 
+bool agent__orders_behaviour(const char *request)
+{
+    /* These may want another signature, or another text. */
+    static const char *const others[] = {
+        "accept", "append", "expose", "include", "permit", "set", "swap", "use", NULL};
+    agent_word m, w;
+    if (!agent__next_mention(request, 0, &m) || m.to == m.from) return false;
+    size_t at = m.to;
+    while (request[at] && strchr("`()", request[at])) at++;
+    return request[at] == ':' && request[at + 1] == ' ' && agent__next_word(request, at, &w) &&
+           agent__is_any_word(request, w, orders) && !agent__is_any_word(request, w, others);
+}
+
 /* "I'd like encode to skip it", "have encode skip it", "could encode please skip it?": asked for as one asks a person. */
 static bool is_wanted(const char *from)
 {

@@ -58,6 +58,8 @@ bool agent__asks_for_error(const char *request);
 /* --- change_words.c, test_words.c --- */
 /* Does a request in plain words ask for a change of the tree, or for words? */
 bool agent_asks_for_change(const char *request);
+/* "dedupe: skip empty names": one name, and what it shall do. No renaming, deletion or other signature is meant so. */
+bool agent__orders_behaviour(const char *request);
 /* Is it a question, whatever it names: "is f used anywhere?", "why does f ..."? Not "could you delete f?", not "why not f?" */
 bool agent__asks_question(const char *request);
 /* "Cover f with a test", "there is no test for f", "unit test for f please": a new test is wanted, in words that order none. */
