@@ -23,7 +23,7 @@ static void test_reading__the_likeliest_operation_is_done(void **state)
         /* whose name is the reason stays, whatever is likely: only total can be meant */
         {"nobody would miss total, clamp does the same", "delete(total)", "read as: delete(total) ",
             "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n"},
-        {"nobody would miss total, clamp does the same", "delete(total); delete(clamp)",
+        {"nobody would miss total, clamp does the same", "delete(total); delete(clamp)\nlikely delete(total)",
             "read as: delete(total) ", "static int clamp(int x, int step)\n{\n    return x + 1;\n}\n"},
         {"clamp could do without its step", "drop_parameter(clamp, step)",
             "read as: drop_parameter(clamp, step)",
@@ -139,25 +139,35 @@ static void test_reading__a_parameter_may_be_called_default(void **state)
     free_host(&h);
 }
 
-/* An operation that leads other work by little is left: the model works on the request. */
+/* An operation that leads other work by little, or another one, or that fits badly, is left: the model works on the request. */
 static void test_reading__an_operation_has_to_lead(void **state)
 {
     NEEDS_GRAMMAR;
     static const struct {
-        const char *request, *read;
-    } cases[] = {{"nobody would miss total", "read as: delete(total)"},
+        const char *request, *likely, *read;
+    } cases[] = {{"nobody would miss total", "change(total)\nlikely delete(total)", "read as: delete(total)"},
         {"nobody would miss total, tested or not, without an argument and with nothing new that it returns",
-            "read as: change(total)"}};
+            "change(total)\nlikely delete(total)", "not clear enough to be read as: delete(total)"},
+        {"clamp, total: sum_all says it better", "rename(clamp, sum_all)\nlikely rename(total, sum_all)",
+            "not clear enough"},
+        /* far likelier than anything else, and badly fitting */
+        {"total: what a test of README.md returns isn't needed", "delete(total)",
+            "not clear enough to be read as: delete(total)"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_file("a.c", before);
         host h = new_host();
-        agent_session *s = open_session(&h,
-            "opens 1\nlikely change(total)\nlikely delete(total)\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
-            AGENT_MODE_ALL, NULL, false);
+        base_buf script = {0};
+        base_buf_printf(&script,
+            "opens 1\nlikely %s\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            cases[i].likely);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
         submit(s, &h, cases[i].request);
-        if (!told(&h, cases[i].read)) fail_msg("%.120s", strstr(h.json.data, "read as: "));
+        const char *read = strstr(h.json.data, "read as: ");
+        if (!told(&h, cases[i].read)) fail_msg("%zu: %.120s", i, read ? read : "nothing");
+        if (i) assert_file("a.c", before);
         agent_session_close(s);
         free_host(&h);
+        base_buf_free(&script);
     }
 }
 
@@ -407,9 +417,11 @@ static void test_reading__a_package_file_is_no_method(void **state)
         const char *request, *likely, *read, *boxes, *init;
     } cases[] = {
         {"The package's __init__ still has an alias for the old name of Box. Take it out please.",
-            "delete(__init__)", "read as: delete(Case)", boxes, "from .boxes import Box\n"},
+            "delete(__init__)\nlikely delete(Case)", "read as: delete(Case)", boxes,
+            "from .boxes import Box\n"},
         {"the alias in __init__ that keeps an old name alive isn't needed by anybody any more",
-            "delete(__init__)", "read as: delete(Case)", boxes, "from .boxes import Box\n"},
+            "delete(__init__)\nlikely delete(Case)", "read as: delete(Case)", boxes,
+            "from .boxes import Box\n"},
         {"nobody would miss Box.__init__ in the package", "delete(Box.__init__)",
             "read as: delete(Box.__init__)", NULL, NULL},
     };

@@ -178,22 +178,28 @@ static const agent_reading *find_best(const agent_readings *r, const agent_readi
 }
 
 /*
- * An operation only where it is clearly likelier than all other work: a wrong one does harm in many places, and where it was meant
- * after all the model still has the request.
+ * An operation only where it fits the request, and clearly better than anything else (where what has the new name is there: than another
+ * operation): a wrong one does harm in many places, and where it was meant after all the model still has the request. NULL: none is clear.
  */
-static const agent_reading *choose(const agent_readings *r, double lead)
+static const agent_reading *choose(const agent_readings *r)
 {
-    const agent_reading *best = find_best(r, NULL), *work = NULL;
-    for (uint32_t i = 0; i < r->n; i++)
-        if (!r->all[i].meaning && (!work || r->all[i].weight > work->weight)) work = &r->all[i];
-    return best->meaning && work && best->weight - work->weight < lead ? work : best;
+    const agent_reading *best = find_best(r, NULL), *next = NULL;
+    for (uint32_t i = 0; i < r->n; i++) {
+        const agent_reading *one = &r->all[i];
+        if (one != best && (one->meaning || !r->names_it) && (!next || one->weight > next->weight))
+            next = one;
+    }
+    const bool fits = r->names_it || best->weight >= agent__least_weight();
+    const bool leads = !next || best->weight - next->weight >= agent__least_lead();
+    return !best->meaning || (fits && leads) ? best : NULL;
 }
 
+/* best NULL: nothing that is clear. */
 static void tell(agent *a, const agent_readings *r, const agent_reading *best)
 {
-    const agent_reading *other = find_best(r, best);
-    agent__notice(a, "read as: %s (%.2f; %s %.2f)", best->call, best->weight, other ? other->call : "",
-        other ? other->weight : 0);
+    const agent_reading *first = best ? best : find_best(r, NULL), *other = find_best(r, first);
+    agent__notice(a, "%s: %s (%.2f; %s %.2f)", best ? "read as" : "not clear enough to be read as",
+        first->call, first->weight, other ? other->call : "", other ? other->weight : 0);
 }
 
 static bool may_read(const agent *a, const char *request)
@@ -246,14 +252,13 @@ int agent__read_meaning(agent *a, const char *request, char **ret, base_err *err
     base_buf said = {0};
     *ret = NULL;
     if (agent__read_signs(a, request, &r, &said)) a->read_as = AGENT_READ_AS_CHANGE;
-    const double lead = agent__least_lead();
-    const int rc = r.n ? agent__weigh_readings(a, request, lead, &r, err) : 0;
-    const agent_reading *best = !rc && r.n ? choose(&r, r.names_it ? 0 : lead) : NULL;
-    if (best) tell(a, &r, best);
+    const int rc = r.n ? agent__weigh_readings(a, request, agent__least_lead(), &r, err) : 0;
+    const agent_reading *best = !rc && r.n ? choose(&r) : NULL;
+    if (!rc && r.n) tell(a, &r, best);
     if (best && best->meaning)
         *ret = agent__say_besides(request, best->meaning);
-    else if (best)
-        a->read_as = best->kind == AGENT_READ_ANSWER ? AGENT_READ_AS_ANSWER : AGENT_READ_AS_CHANGE;
+    else if (!rc && r.n)
+        a->read_as = best && best->kind == AGENT_READ_ANSWER ? AGENT_READ_AS_ANSWER : AGENT_READ_AS_CHANGE;
     agent__readings_free(&r);
     base_buf_free(&said);
     return rc;

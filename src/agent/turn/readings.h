@@ -120,7 +120,8 @@ int agent__weigh_readings(agent *a, const char *request, double margin, agent_re
 double agent__weigh_signs(const agent_reading *r);
 /* How much a nat of the model's counts. */
 double agent__weight_of_model(const agent_reading *r);
-/* By how many nats an operation has to be likelier than whatever is none. */
+/* What an operation has to weigh at least, and by how many nats it has to be likelier than anything else. */
+double agent__least_weight(void);
 double agent__least_lead(void);
 
 #endif
