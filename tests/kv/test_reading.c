@@ -488,6 +488,19 @@ static void test_reading__generated_sequences_leave_no_trace(void **state)
     }
 }
 
+/* Looking at the last token again changes nothing (the caller goes on comparing). Returns whether it had a choice. */
+static bool check_found(kv_session *s)
+{
+    kv_found found;
+    base_err err;
+    const int rc = kv_session_found(s, &found, &err);
+    if (rc == BASE_E_STATE) return false;
+    if (rc) fail_msg("%s", err.msg);
+    assert_true(found.n_lanes && found.rows > .5 && found.rows <= 1);
+    assert_true(found.worst > .5 && found.worst <= found.mass && found.mass <= 1.0001);
+    return true;
+}
+
 /* Drafts, right and wrong, against token by token; logits of the last token again are its logits. */
 static void test_reading__drafts_read_what_single_tokens_read(void **state)
 {
@@ -505,6 +518,7 @@ static void test_reading__drafts_read_what_single_tokens_read(void **state)
         kit_make_ids(ids, 500 + TOKENS, TINY_GGUF_VOCAB, 4);
         kit_append(plain, KV_ORIGIN_USER, 1, ids, 500, NULL);
         kit_append(ahead, KV_ORIGIN_USER, 1, ids, 500, NULL);
+        uint32_t n_found = 0;
         for (uint32_t i = 500, row = 0; i < 500 + TOKENS; i++, row++) {
             kit_append(plain, r->written, 1, ids + i, 1, want);
             const int32_t *next;
@@ -519,6 +533,7 @@ static void test_reading__drafts_read_what_single_tokens_read(void **state)
             assert_memory_equal(logits[row], want, sizeof want);
             if (kv_session_accept(ahead, &g, NULL, NULL, &err)) fail_msg("%s", err.msg);
             assert_true(kv_session_schedule_hash(plain) == kv_session_schedule_hash(ahead));
+            if (!(i % 50) && r->budget) n_found += check_found(plain);
             if (i % 50 || r->budget) continue; /* a pass behind the token changes what it would read again */
             assert_int_equal(
                 kv_session_logits(ahead, got, NULL, &err), 0); /* computed again, forgets the draft or not */
@@ -532,6 +547,7 @@ static void test_reading__drafts_read_what_single_tokens_read(void **state)
                 assert_memory_equal(got, want, sizeof want);
             }
         }
+        assert_true(!r->budget || n_found);
         kv_session_free(plain);
         kv_session_free(ahead);
         model_close(m);

@@ -3,7 +3,8 @@
  * round by round; of each the same is measured: opening it, its first token, the tokens of a result, of a call and of an
  * answer, and an eviction pass behind them. Nothing is saved, so every round finds what the first one found. Tokens and
  * passes are given in processor time of the engine's thread, so give --threads 1; opening and first token as they took,
- * and in such time too.
+ * and in such time too. With --found, tokens of an answer are looked at again before they are timed: of the 256 evicted
+ * rows that fit each of them best by their exact keys, which did it visit?
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "bench/bench.h"
 #include "bench/common/peak_memory.h"
 #include "bench/common/result_file.h"
+#include "kv/lab/lab.h"
 #include "kv/repair/heads.h"
 #include "kv/session.h"
 
@@ -23,6 +25,7 @@ static const char usage[] =
     "  --rows FILE,...   row files of saved sessions, as kvist-bench endless leaves them\n"
     "  --rounds N        how often each is opened and measured (5)\n"
     "  --out FILE        results as JSON lines, one a session and round\n"
+    "  --found N         N tokens (up to 256) are looked at again: which of the best rows did they visit? (0)\n"
     "  --idle            between opening and first token the shell's idle work is done (\"ready_ms\")\n"
     "\n";
 
@@ -32,7 +35,7 @@ typedef struct bench {
     common_options common;
     const char *rows, *out;
     bool idles;
-    int64_t rounds;
+    int64_t rounds, found;
     kv_limit limit;
     model *model;
     const model_info *info;
@@ -46,6 +49,7 @@ typedef struct bench {
 /* Milliseconds of one session. */
 typedef struct measured {
     double resume, resume_cpu, ready, first, first_cpu, message, call, prose, pass;
+    kv_found found; /* means over tokens; the worst lane of any */
 } measured;
 
 static double ms_since(uint64_t start)
@@ -70,6 +74,25 @@ static int say(
     return r;
 }
 
+/* Tokens one by one, each looked at again behind it. */
+static int find(bench *b, kv_session *s, const int32_t *ids, kv_found *ret, base_err *err)
+{
+    const kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = 2};
+    const double n = (double)b->found;
+    int r = 0;
+    *ret = (kv_found){.worst = 1};
+    for (int64_t i = 0; i < b->found && !r; i++) {
+        kv_found one = {0};
+        r = kv_session_append(s, &g, &ids[i], 1, NULL, NULL, err);
+        if (!r) r = kv_session_found(s, &one, err);
+        ret->rows += one.rows / n;
+        ret->mass += one.mass / n;
+        ret->worst = one.worst < ret->worst ? one.worst : ret->worst;
+        ret->n_lanes = one.n_lanes;
+    }
+    return r;
+}
+
 /* Passes wait until they are asked for, so that tokens cost what tokens cost. */
 static int measure(bench *b, kv_session *s, measured *ret, base_err *err)
 {
@@ -87,6 +110,7 @@ static int measure(bench *b, kv_session *s, measured *ret, base_err *err)
     wall = base_clock_ns();
     int r = say(b, s, KV_ORIGIN_ANSWER, ids, 1, &ret->first_cpu, err);
     ret->first = ms_since(wall);
+    if (!r && b->found) r = find(b, s, ids, &ret->found, err);
     if (!r) r = say(b, s, KV_ORIGIN_ANSWER, ids, WRITTEN, &ret->prose, err);
     if (!r) r = say(b, s, KV_ORIGIN_CALL, ids, WRITTEN, &ret->call, err);
     uint64_t start = base_clock_cpu_ns();
@@ -120,19 +144,27 @@ static int open_and_measure(bench *b, const char *path, int64_t round, base_err 
     }
     kv_session_free(s);
     if (r) return r;
+    const kv_found *f = &m.found;
     fprintf(b->results,
         "{\"bench\":\"growth\",\"model\":\"%.12s\",\"round\":%lld,\"tokens\":%u,\"folded_to\":%u,\"active\":%u,"
         "\"resume_ms\":%.1f,\"resume_cpu_ms\":%.1f,\"ready_ms\":%.1f,\"first_ms\":%.1f,\"first_cpu_ms\":%.1f,"
         "\"message_ms\":%.2f,\"call_ms\":%.2f,\"prose_ms\":%.2f,"
-        "\"pass_ms\":%.1f,\"peak_mb\":%.0f}\n",
+        "\"pass_ms\":%.1f,\"peak_mb\":%.0f",
         b->info->hash, (long long)round, stats.n_tokens, stats.folded_to, stats.active, m.resume,
         m.resume_cpu, m.ready, m.first, m.first_cpu, m.message, m.call, m.prose, m.pass, bench_peak_mb());
+    if (b->found)
+        fprintf(b->results,
+            ",\"found_tokens\":%lld,\"found_lanes\":%u,\"found_rows\":%.4f,\"found_mass\":%.4f,\"found_worst\":%.4f",
+            (long long)b->found, f->n_lanes, f->rows, f->mass, f->worst);
+    fprintf(b->results, "}\n");
     fflush(b->results);
     return 0;
 }
 
 static int read_files(bench *b, base_err *err)
 {
+    if (b->found < 0 || b->found > MESSAGE)
+        return base_fail(err, BASE_E_USAGE, "--found is from 0 to %d", MESSAGE);
     if (!b->rows || b->rounds < 1)
         return base_fail(err, BASE_E_USAGE, "--rows is needed, and one round at least");
     b->files = strdup(b->rows);
@@ -164,8 +196,9 @@ static int run(bench *b, base_err *err)
 int bench_growth(int argc, char **argv)
 {
     bench b = {.common = COMMON_OPTIONS_DEFAULTS, .rounds = 5};
-    const option_row own[] = {{"--idle", OPTION_FLAG, &b.idles}, {"--rows", OPTION_TEXT, &b.rows},
-        {"--rounds", OPTION_INTEGER, &b.rounds}, {"--out", OPTION_TEXT, &b.out}, {.name = NULL}};
+    const option_row own[] = {{"--idle", OPTION_FLAG, &b.idles}, {"--found", OPTION_INTEGER, &b.found},
+        {"--rows", OPTION_TEXT, &b.rows}, {"--rounds", OPTION_INTEGER, &b.rounds},
+        {"--out", OPTION_TEXT, &b.out}, {.name = NULL}};
     base_err err = {0};
     int r;
     if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;

@@ -106,4 +106,15 @@ int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32
  */
 int kv_session_recovered(kv_session *s, double *ret, base_err *err);
 
+/*
+ * Of the evicted rows that the last token would have visited by their exact keys (as many as it may visit, the heaviest
+ * by mean share of its heads): how many it visited, how much of their mass that is, mean over the lanes that chose; the least
+ * share of mass of a lane. BASE_E_STATE when it had nobody to choose from.
+ */
+typedef struct kv_found {
+    double rows, mass, worst;
+    uint32_t n_lanes;
+} kv_found;
+int kv_session_found(kv_session *s, kv_found *ret, base_err *err);
+
 #endif
