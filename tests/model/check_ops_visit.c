@@ -397,6 +397,30 @@ static visited run_gaps(check *c, model_ops *ops, const scene *s, uint32_t n_hea
     return v;
 }
 
+/* Where gaps differ within a block, sketches choose mostly whom keys choose. */
+static void check_mixed_gaps(
+    check *c, scene *s, uint32_t n_head, const uint32_t *gaps, uint32_t n_gaps, const float *q)
+{
+    const uint8_t *kept[COUNT(s->sketches)];
+    uint32_t n_alike = 0, n = 0;
+    visited by_sketch = run_gaps(c, c->b, s, n_head, gaps, n_gaps, q);
+    memcpy(kept, s->sketches, sizeof kept);
+    memset(s->sketches, 0, sizeof s->sketches);
+    visited by_key = run_gaps(c, c->b, s, n_head, gaps, n_gaps, q);
+    memcpy(s->sketches, kept, sizeof kept);
+    for (uint32_t i = 0; i < N_KV * FOLDED; i++)
+        for (uint32_t a = 0, b = 0; a < by_sketch.n_chosen[i] && b < by_key.n_chosen[i];) {
+            const uint32_t x = by_sketch.chosen[i * FOLDED_MOST + a], y = by_key.chosen[i * FOLDED_MOST + b];
+            n_alike += x == y;
+            a += x <= y;
+            b += y <= x;
+        }
+    for (uint32_t i = 0; i < N_KV * FOLDED; i++) n += by_key.n_chosen[i];
+    if (n_alike < n / 4 * 3) fail(c, "%g of %g rows are chosen by keys too", "visit", n_alike, n, 0);
+    free_visited(by_sketch);
+    free_visited(by_key);
+}
+
 /* Folded rows: everything of one gap is what a query so much nearer reads, whoever is asked by sketch or key. */
 static void case_visit_folded(check *c, uint32_t n_head, uint32_t d)
 {
@@ -425,6 +449,7 @@ static void case_visit_folded(check *c, uint32_t n_head, uint32_t d)
     expect_near(c, "visit (folded)", one.out, truth, FOLDED * width, 1e-3);
     free_visited(one);
     for (uint32_t i = 0; i < n_gaps; i++) gaps[i] = i % 5 < 2 ? 0 : 7000 - i / 3 * 100;
+    check_mixed_gaps(c, &s, n_head, gaps, n_gaps, q);
     s.open = 5;
     visited a = run_gaps(c, c->a, &s, n_head, gaps, n_gaps, q),
             b = run_gaps(c, c->b, &s, n_head, gaps, n_gaps, q);

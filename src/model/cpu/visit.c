@@ -17,6 +17,7 @@
 enum {
     GROUP = MODEL_SKETCH_ROWS,
     BLOCK_GROUPS = MODEL_ROWS_BLOCK / GROUP,
+    BLOCK_TURNS = MODEL_ROWS_BLOCK / MODEL_ROWS_GROUP,
     WORD = 64, /* slots of a mean */
     MOST = MODEL_ROWS_TILE,
     MOST_STRIDE = MOST + GROUP, /* a kernel writes some scores more than it has rows */
@@ -187,6 +188,31 @@ static void tell_opened(const model_visit *visit, uint32_t kv_head, uint32_t blo
     if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit)) __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
 
+/* The first group of tokens of that one's block with the same gap: its angles are theirs, and more likely in a cache. */
+static uint32_t first_alike(const ops_turns *turns, uint32_t group)
+{
+    uint32_t first = group / BLOCK_TURNS * BLOCK_TURNS;
+    while (cpu_gap_of(turns, first) != cpu_gap_of(turns, group)) first++;
+    return first;
+}
+
+/* Asks memory for the middles and steps of the next block behind column i, and for its angles. */
+static void ask_for_scales(
+    const visit_job *j, const ops_turns *turns, uint32_t part, const columns *c, uint32_t i)
+{
+    enum { LINE = 64 / sizeof(float) };
+    const uint32_t block = c->at[i] / BLOCK_GROUPS, d = j->args->visit->rows->shape.head_dim;
+    while (i < c->n && c->at[i] / BLOCK_GROUPS == block) i++;
+    const uint8_t *sketch = i < c->n ? j->args->visit->sketches[c->at[i] / BLOCK_GROUPS] : NULL;
+    if (!sketch) return;
+    const float *scales = model_sketch_of(sketch, d, part).middle;
+    for (uint32_t k = 0; k < 2 * d; k += LINE) __builtin_prefetch(scales + k, 0, 3);
+    const uint32_t group = c->at[i] * GROUP / MODEL_ROWS_GROUP;
+    if (!turns || !cpu_gap_of(turns, group)) return;
+    const float *angles = cpu_floats(turns->table) + (size_t)first_alike(turns, group) * turns->n_rot;
+    for (uint32_t k = 0; k < turns->n_rot; k += LINE) __builtin_prefetch(angles + k, 0, 3);
+}
+
 /* Of the n_q queries in w->q with columns [from, to). */
 static void score_columns(const visit_job *j, uint32_t kv_head, const columns *c, const space *w,
     uint32_t n_q, uint32_t from, uint32_t to, float *s, size_t stride)
@@ -212,7 +238,8 @@ static void score_columns(const visit_job *j, uint32_t kv_head, const columns *c
         const model_sketch of = model_sketch_of(sketch, d, lane - visit->n_unsketched);
         if (is_other) {
             tell_opened(visit, kv_head, own_block);
-            sketch_queries(j, &of, group, w, n_q);
+            ask_for_scales(j, turns, lane - visit->n_unsketched, c, i);
+            sketch_queries(j, &of, turns ? first_alike(turns, group) : group, w, n_q);
         }
         k->sketch_scores(codes_of(j, kv_head, c, i), codes_of(j, kv_head, c, i + SOON), d, c->rows[i],
             w->queries, n_q, s + (size_t)i * GROUP, stride);
