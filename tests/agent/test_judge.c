@@ -300,6 +300,30 @@ static void test_judge__the_old_text_is_no_candidate(void **state)
     free_host(&h);
 }
 
+/* What was asked for is right, and a line that nobody spoke of is not: the change without that is tried first. */
+static void test_judge__a_change_is_tried_in_parts(void **state)
+{
+    NEEDS("branches");
+    static const char file[] =
+        "static int twice(int x)\n{\n    const int more = 1;\n    int y = x + more;\n    return 2 * y - 2 * more;\n}\n\n"
+        "int main(void)\n{\n    return twice(2);\n}\n";
+    host h = new_host();
+    agent_session *s = open_in(&h, file,
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": \"twice\"}}</tools>\n"
+        "```c\nstatic int twice(int x)\n{\n    const int more = 1;\n    if (x < 0) {\n        return 0;\n    }\n"
+        "    int y = x + moreover;\n    return 2 * y - 2 * more;\n}\n```\nX\n"
+        "answer Done.\nanswer Done.\n",
+        AGENT_MODE_ALL, false);
+    agent_session_agent(s)->settings.tries = 6;
+    assert_int_equal(submit(s, &h, "twice should give 0 for what is less than 0"), 0);
+    assert_true(told(&h, "candidate 1 of 6: rewrite twice in twice.c (+1 -1): passed (0 tokens of its own"));
+    assert_file("twice.c",
+        "static int twice(int x)\n{\n    const int more = 1;\n    if (x < 0) {\n        return 0;\n    }\n    int y = x + more;\n"
+        "    return 2 * y - 2 * more;\n}\n\nint main(void)\n{\n    return twice(2);\n}\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_judge__what_is_as_before_is_told_as_nothing(void **state)
 {
     host h = new_host();
@@ -749,6 +773,7 @@ int main(void)
         TEST_CASE(test_judge__tests_of_another_file_go_before_a_linter),
         TEST_CASE(test_judge__asks_as_the_mode_says),
         TEST_CASE(test_judge__the_old_text_is_no_candidate),
+        TEST_CASE(test_judge__a_change_is_tried_in_parts),
         TEST_CASE(test_judge__what_is_as_before_is_told_as_nothing),
     };
     return RUN_ON_BOTH(tests);

@@ -50,6 +50,10 @@ typedef struct agent_definition {
 /* The call that rewrites it, up to the first line of its new text. */
 void agent__put_call(const agent *a, const agent_definition *t, base_buf *out);
 
+/* --- parts.c --- */
+/* A test fails behind this turn's change: the change in parts becomes the first answers that candidates try (fix.kept). */
+void agent__keep_parts(agent *a);
+
 /* --- doubt.c --- */
 /*
  * The next attempt at a definition: what stands before the next doubted token, and the other token, into out;

@@ -285,6 +285,7 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
     candidate *all = base_xcalloc(n, sizeof *all), *testing = NULL, *best = NULL;
     int rc = 0;
     a->fix.tried = true;
+    agent__keep_parts(a);
     const uint64_t began = base_clock_ns();
     for (uint32_t i = 0; !rc && !best && i < n; i++) {
         candidate *c = &all[i];
