@@ -350,6 +350,24 @@ static void test_addition__a_function_of_a_type_is_begun(void **state)
             "func MustSplit(s string)", " []string {\n\treturn Split(s)\n}\n```",
             "package q\n\nfunc Split(s string) []string {\n\treturn nil\n}\n\n"
             "func MustSplit(s string) []string {\n\treturn Split(s)\n}\n"},
+        /* JavaScript before it had classes: methods stand on the prototype. */
+        {"accepts.js",
+            "function Accepts(r) {\n  this.r = r\n}\n\nAccepts.prototype.types = function types(x) {\n  return this.r\n}\n",
+            "Add a method first(x) to Accepts that returns the first of the types",
+            "Accepts.prototype.first = function first", "(x) {\n  return this.types(x)[0]\n}\n```",
+            "function Accepts(r) {\n  this.r = r\n}\n\nAccepts.prototype.first = function first(x) {\n"
+            "  return this.types(x)[0]\n}\n\nAccepts.prototype.types = function types(x) {\n  return this.r\n}\n"},
+        /* Go: names alone get the types that the file's other functions give them; where one is unknown the model writes the list. */
+        {"sum.go", "package q\n\nfunc Sum(in Data, window, most int) (int, error) {\n\treturn 0, nil\n}\n",
+            "Add a function Range(in, window) to sum.go that gives the widest window",
+            "func Range(in Data, window int)", " int {\n\treturn 1\n}\n```",
+            "package q\n\nfunc Sum(in Data, window, most int) (int, error) {\n\treturn 0, nil\n}\n\n"
+            "func Range(in Data, window int) int {\n\treturn 1\n}\n"},
+        {"sum.go", "package q\n\nfunc Sum(in Data) int {\n\treturn 0\n}\n",
+            "Add a function Range(in, window) to sum.go that gives the widest window", "func Range",
+            "(in Data, window int) int {\n\treturn 1\n}\n```",
+            "package q\n\nfunc Sum(in Data) int {\n\treturn 0\n}\n\n"
+            "func Range(in Data, window int) int {\n\treturn 1\n}\n"},
         {"sum.c", "static int twice(int a)\n{\n    return 2 * a;\n}\n",
             "Add a function int half(int a) to sum.c", "int half(int a)", "\n{\n    return a / 2;\n}\n```",
             "static int twice(int a)\n{\n    return 2 * a;\n}\n\nint half(int a)\n{\n    return a / 2;\n}\n"},

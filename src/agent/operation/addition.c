@@ -22,6 +22,25 @@ static bool is_stub(const char *path)
     return base_ends_with(path, ".pyi") || base_ends_with(path, ".d.ts");
 }
 
+/* JavaScript: a function whose prototype the file gives methods, "Accepts.prototype.types = function types(...)". */
+static bool is_constructor(const agent *a, const code_place *p, const char *name)
+{
+    enum { MAX_FILE = 1 << 20 };
+    base_buf text = {0};
+    const char *language = code_language(p->path, "", 0);
+    if (strcmp(p->what, "function") != 0 || *p->parent || !language || strcmp(language, "javascript") != 0 ||
+        tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) || !text.len) {
+        base_buf_free(&text);
+        return false;
+    }
+    base_buf prototype = {0};
+    base_buf_printf(&prototype, "\n%s.prototype.", name);
+    const bool is_so = memmem(text.data, text.len, prototype.data, prototype.len) != NULL;
+    base_buf_free(&prototype);
+    base_buf_free(&text);
+    return is_so;
+}
+
 /* The tree's only type of that name that has members; NULL: none, or several. */
 static char *holder_path(const agent *a, const char *name)
 {
@@ -34,6 +53,7 @@ static char *holder_path(const agent *a, const char *name)
         bool is_type = false;
         for (size_t k = 0; k < sizeof types / sizeof *types; k++)
             is_type |= !strcmp(places[i].what, types[k]);
+        is_type |= is_constructor(a, &places[i], name);
         if (!is_type || places[i].is_declaration || code_path_is_test(places[i].path) ||
             is_stub(places[i].path))
             continue;
@@ -401,12 +421,57 @@ static void put_usual_head(const code_file *f, const base_buf *text, const char 
     if (best.ptr) base_buf_add(out, best.ptr, best.len);
 }
 
-/* Go, Rust: are the parameters that the request writes all that stands between the brackets, with types and receiver? */
+/*
+ * Go, Rust: are the parameters that the request writes all that stands between the brackets, with types and receiver? "a, b int" has
+ * its type at the end.
+ */
 static bool is_whole_list(const agent_addition_words *w, const char *language)
 {
     const bool is_rust = !strcmp(language, "rust");
     if ((!is_rust && strcmp(language, "go") != 0) || !w->parameters) return false;
-    return strpbrk(w->parameters, " :") && (!is_rust || !w->holder || strstr(w->parameters, "self"));
+    if (is_rust) return strpbrk(w->parameters, " :") && (!w->holder || strstr(w->parameters, "self"));
+    const char *comma = strrchr(w->parameters, ','), *last = comma ? comma + 1 : w->parameters;
+    return strchr(last + strspn(last, " "), ' ') != NULL;
+}
+
+/* Go: the type that a function of the file gives to a parameter of that name, "int" of "(a, window int)"; empty: none does. */
+static base_str go_type(const code_file *f, const base_buf *text, const char *name, size_t n)
+{
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (!is_function(d) || d->body_from > text->len) continue;
+        size_t at = d->name_from, from, to;
+        while (code_next_identifier(text->data, d->body_from, &at, &from, &to)) {
+            if (to - from != n || memcmp(text->data + from, name, n) != 0) continue;
+            while (text->data[to] == ',' && code_next_identifier(text->data, d->body_from, &at, &from, &to)) {
+            }
+            const size_t begin = to + strspn(text->data + to, " ");
+            const size_t type = begin > to ? strcspn(text->data + begin, ",)\n") : 0;
+            if (type && begin + type < d->body_from && !strpbrk(" (", (char[]){text->data[begin], 0}))
+                return (base_str){text->data + begin, type};
+        }
+    }
+    return (base_str){0};
+}
+
+/* "(input Float64Data, window int" of "input, window", as the file's other functions say them; nothing where one is not known. */
+static void put_go_list(const code_file *f, const base_buf *text, const char *list, base_buf *out)
+{
+    const size_t n_before = out->len;
+    for (const char *p = list; *p; p += *p == ',') {
+        p += strspn(p, " ");
+        const size_t n = strcspn(p, ", ");
+        const base_str type = n && (!p[n] || p[n] == ',') ? go_type(f, text, p, n) : (base_str){0};
+        if (!type.len) {
+            out->len = n_before;
+            if (out->data) out->data[n_before] = '\0';
+            return;
+        }
+        base_buf_printf(
+            out, "%s%.*s %.*s", out->len > n_before ? ", " : "(", (int)n, p, (int)type.len, type.ptr);
+        p += n;
+    }
+    if (out->len > n_before) base_buf_putc(out, ')');
 }
 
 /* Most neighbours are public, and the request does not say what this one is. */
@@ -442,6 +507,8 @@ static void put_like_neighbours(
         base_buf_printf(out, "%s%s", type ? usual : "func ", w->name);
     else if (!strcmp(language, "rust"))
         base_buf_printf(out, "%s%s", is_public || !strncmp(usual, "pub fn", 6) ? "pub fn " : "fn ", w->name);
+    else if (is_script && type && strstr(usual, ".prototype."))
+        base_buf_printf(out, "%s.prototype.%s = function %s", type, w->name, w->name);
     else if (is_script && type && !*usual)
         base_buf_puts(out, w->name);
     else if (is_script && !type && (!*usual || strstr(usual, "function ")))
@@ -452,6 +519,7 @@ static void put_like_neighbours(
     const bool may_close = out->len && !w->declared && is_whole_list(w, language);
     if (may_close) base_buf_printf(out, "(%s)", w->parameters);
     if (may_close && w->returns) base_buf_printf(out, " %s", w->returns);
+    if (!may_close && !strcmp(language, "go") && w->parameters) put_go_list(f, &text, w->parameters, out);
     code_file_free(f);
     base_buf_free(&text);
     base_buf_free(&head);
