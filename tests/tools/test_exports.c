@@ -165,6 +165,34 @@ static void test_register__behind_the_neighbour(void **state)
     }
 }
 
+/* One that is declared before it is called is declared like its neighbour. */
+static void test_register__declared_as_the_neighbour_is(void **state)
+{
+    static const struct {
+        const char *text, *result; /* result NULL: as it was */
+    } cases[] = {
+        {"void test_has(void); /* has */\nint main(void);\n",
+            "void test_has(void); /* has */\nvoid test_new(void);\nint main(void);\n"},
+        {"static void test_has();\n", "static void test_has();\nstatic void test_new();\n"},
+        {"static int test_has(void);", "static int test_has(void);\nstatic int test_new(void);"},
+        {"void test_has(int n);\n", NULL}, /* nobody would give it one */
+        {"  test_has();\n", NULL},         /* a call */
+        {"void test_has(void)\n{\n}\n", NULL},
+        {"void test_has(void);\nvoid test_new(void);\n", NULL},
+        {"void test_new(void);\nvoid test_has(void);\n", NULL},
+        {"void test_has(", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf text = {0};
+        base_buf_puts(&text, cases[i].text);
+        const bool is_done = tool__declare_test(&text, "test_has", "test_new");
+        assert_string_equal(text.data ? text.data : "", cases[i].result ? cases[i].result : cases[i].text);
+        assert_int_equal(is_done, cases[i].result != NULL);
+        base_buf_free(&text);
+    }
+}
+
 /* A file of nothing but lists: each costs a walk through all of it, so that a hundred thousand would never end. */
 static void test_exports__go_into_some_lists(void **state)
 {
@@ -229,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_exports__behind_the_last_on_request),
         cmocka_unit_test(test_exports__a_line_of_its_own),
         cmocka_unit_test(test_register__behind_the_neighbour),
+        cmocka_unit_test(test_register__declared_as_the_neighbour_is),
         cmocka_unit_test(test_exports__go_into_some_lists), cmocka_unit_test(test_exports)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

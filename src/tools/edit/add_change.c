@@ -158,8 +158,9 @@ static void run_test_too(
 {
     const char *language = code_language(path, "", 0);
     const bool is_c = language && (!strcmp(language, "c") || !strcmp(language, "cpp"));
-    if (is_c && added->behind && tool__register_test(new_text, added->behind, name))
-        base_buf_printf(notes, "%s runs behind %s. ", name, added->behind);
+    if (!is_c || !added->behind || !tool__register_test(new_text, added->behind, name)) return;
+    base_buf_printf(notes, "%s runs behind %s. ", name, added->behind);
+    tool__declare_test(new_text, added->behind, name);
 }
 
 /* The text's structs, or another file's, get the fields that the new method sets. The method may have moved down by that. */

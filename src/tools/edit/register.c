@@ -106,3 +106,43 @@ bool tool__register_test(base_buf *text, const char *neighbour, const char *name
     *text = out;
     return true;
 }
+
+/* The end of "void test_find(void);" in text[from, to), which stands at the line's beginning; 0: it is no declaration of it. */
+static size_t declaration_end(const char *text, size_t from, size_t to, const char *name)
+{
+    const size_t n = strlen(name);
+    if (from == to || tool__is_space(text[from])) return 0;
+    for (size_t at = from + 1; at + n < to; at++) {
+        if (memcmp(text + at, name, n) != 0 || code_is_name_byte(text[at - 1]) || text[at + n] != '(')
+            continue;
+        const char *close = memchr(text + at + n, ')', to - at - n);
+        const size_t list = close ? (size_t)(close - text) - at - n - 1 : 0;
+        const bool is_empty = close && (!list || (list == 4 && !memcmp(close - 4, "void", 4)));
+        return is_empty && (size_t)(close - text) + 1 < to && close[1] == ';' ? (size_t)(close - text) + 2
+                                                                              : 0;
+    }
+    return 0;
+}
+
+bool tool__declare_test(base_buf *text, const char *neighbour, const char *name)
+{
+    size_t line = 0, end = 0, line_end = 0;
+    for (size_t at = 0; at < text->len; at = tool__line_end(text->data, text->len, at) + 1) {
+        const size_t to = tool__line_end(text->data, text->len, at),
+                     own = declaration_end(text->data, at, to, neighbour);
+        if (declaration_end(text->data, at, to, name)) return false;
+        if (!own) continue;
+        line = at;
+        end = own;
+        line_end = to;
+    }
+    if (!end) return false;
+    base_buf out = {0};
+    base_buf_add(&out, text->data, line_end);
+    base_buf_putc(&out, '\n');
+    put_renamed(text->data, line, end, neighbour, name, &out);
+    base_buf_add(&out, text->data + line_end, text->len - line_end);
+    base_buf_free(text);
+    *text = out;
+    return true;
+}

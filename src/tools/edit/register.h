@@ -12,5 +12,10 @@
  * "test_"; a macro may leave that out. false: the text has no such line, or names the new one already.
  */
 bool tool__register_test(base_buf *text, const char *neighbour, const char *name);
+/*
+ * "void test_find(void);" in front of where it is called: behind its neighbour's declaration, one for the new test. false: there is
+ * none that has no parameters, or the new one is declared already.
+ */
+bool tool__declare_test(base_buf *text, const char *neighbour, const char *name);
 
 #endif
