@@ -58,6 +58,41 @@ static bool read_python(const char *output, pair *ret)
     return false;
 }
 
+/* Behind "<itertools.islice object at 0x7f...>" at p; NULL: no object without a literal is printed there. */
+static const char *behind_object(const char *p)
+{
+    static const char place[] = " at 0x";
+    const size_t n = *p == '<' ? strcspn(p, ">\n") : 0;
+    return n && p[n] == '>' && memmem(p, n, place, sizeof place - 1) ? p + n + 1 : NULL;
+}
+
+/* What Python printed of a value that has no literal: an iterator; a tuple of a literal and of such a thing. */
+typedef struct opaque {
+    char *head;     /* the literal that the tuple begins with; NULL: it is no tuple */
+    char *expected; /* what the test compares it with */
+} opaque;
+
+/* "assert <islice object at 0x7f...> == [1, 2]", "assert ((1, 2), <chain object at 0x7f...>) == (1, 2)" */
+static bool read_opaque(const char *output, opaque *ret)
+{
+    static const char *const marks[] = {
+        "AssertionError: assert ", "AssertionError: ", "E   assert ", "E       assert "};
+    *ret = (opaque){0};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        for (const char *at = output; (at = strstr(at, marks[i])); at++) {
+            const char *p = at + strlen(marks[i]), *end = behind_object(p);
+            if (!end && *p == '(' && (end = take_value(p + 1, NULL, &ret->head)) != NULL)
+                end = !strncmp(end, ", ", 2) ? behind_object(end + 2) : NULL;
+            if (end && ret->head) end = *end == ')' ? end + 1 : NULL;
+            if (end && (!strncmp(end, " == ", 4) || !strncmp(end, " != ", 4)) &&
+                take_value(end + 4, NULL, &ret->expected))
+                return true;
+            free(ret->head);
+            *ret = (opaque){0};
+        }
+    return false;
+}
+
 /* Two lines that begin with words: "left: 1" and "right: 2" of Rust, "actual: 1," and "expected: 2," of node. */
 static bool read_lines(const char *output, pair *ret)
 {
@@ -205,13 +240,68 @@ static void put_line(
         old, actual);
 }
 
+/* What is compared with the literal at `at`, in its line: "f(x)" of "assert f(x) == [1]". false: it is written otherwise. */
+static bool find_compared(const base_buf *text, size_t at, size_t *ret_from, size_t *ret_to)
+{
+    static const struct {
+        const char *begins, *between;
+    } forms[] = {{"assert ", " == "}, {"self.assertEqual(", ", "}, {"self.assertListEqual(", ", "}};
+    size_t from = at;
+    while (from && text->data[from - 1] != '\n') from--;
+    from += strspn(text->data + from, " ");
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const size_t n = strlen(forms[i].begins), m = strlen(forms[i].between);
+        if (at < from + n + m || memcmp(text->data + from, forms[i].begins, n) != 0 ||
+            memcmp(text->data + at - m, forms[i].between, m) != 0)
+            continue;
+        *ret_from = from + n;
+        *ret_to = at - m;
+        return true;
+    }
+    return false;
+}
+
+/* An iterator is compared as the list or tuple that it gives, a tuple that ends in one by what it begins with. */
+static void put_opaque(const base_buf *text, size_t at, size_t n, const opaque *o, agent_expectation *ret)
+{
+    size_t from, to;
+    base_buf line = {0};
+    char *old = base_xstrndup(text->data + at, n);
+    const char *made = o->head ? "" : *old == '[' ? "list" : *old == '(' ? "tuple" : NULL;
+    if (made && find_compared(text, at, &from, &to)) {
+        base_buf_add(&line, text->data, from);
+        if (!o->head) base_buf_printf(&line, "%s(", made);
+        base_buf_add(&line, text->data + from, to - from);
+        base_buf_puts(&line, o->head ? "[0]" : ")");
+        const size_t literal = line.len + at - to;
+        base_buf_add(&line, text->data + to, text->len - to);
+        put_line(&line, literal, n, old, o->head ? o->head : old, ret);
+        base_buf_clear(&ret->told);
+        if (o->head)
+            base_buf_printf(
+                &ret->told, "the new test compared a tuple with what it begins with: it compares that now");
+        else
+            base_buf_printf(&ret->told,
+                "the new test compared an iterator with %s: it compares what that gives now", old);
+    }
+    base_buf_free(&line);
+    free(old);
+}
+
 bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const char *request,
     const char *output, agent_expectation *ret)
 {
     pair p = {0};
     size_t at = 0, n = 0;
     *ret = (agent_expectation){0};
-    if (!read_python(output, &p) && !read_lines(output, &p) && !read_words(output, &p)) return false;
+    if (!read_python(output, &p) && !read_lines(output, &p) && !read_words(output, &p)) {
+        opaque o;
+        if (read_opaque(output, &o) && find_literal(text, from, to, o.expected, &at, &n))
+            put_opaque(text, at, n, &o, ret);
+        free(o.head);
+        free(o.expected);
+        return ret->text.len > 0;
+    }
     const char *actual = p.first;
     bool found = find_literal(text, from, to, p.second, &at, &n);
     if (!found) { /* the order was the other one */
