@@ -89,7 +89,7 @@ void agent__ask(agent *a, const char *request)
         a->settings.mode != AGENT_MODE_PLAN &&
         (a->fix.wanted || is_wording || a->read_as == AGENT_READ_AS_CHANGE ||
             agent_asks_for_change(request) || ((is_addition || is_parameter) && !strchr(request, '?')) ||
-            agent_says_test_is_wanted(request) ||
+            agent__wants_new_test(a, request) ||
             (!agent__asks_question(request) && agent__deletes_files(a, request)));
     if (x->change && is_wording && (!strcmp(words.operation, "rename") || !strcmp(words.operation, "delete")))
         agent__wish(x, base_xstrdup(words.name), AGENT_WISH_GOES, 0);

@@ -23,6 +23,8 @@ bool agent__stands_in(const agent *a, const char *name, const char *file);
 char *agent__with_its_type(const agent *a, const char *request, char *name);
 
 /* --- wanted_test.c --- */
+/* A new test is wanted in words that order none: agent_says_test_is_wanted, and "test f with ..." of a name that the tree has. */
+bool agent__wants_new_test(const agent *a, const char *request);
 /*
  * Sets what the request wants of tests, once its change is known. addition: what it wants added, or NULL; first: the first
  * definition that it names, or NULL.

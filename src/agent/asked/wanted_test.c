@@ -13,6 +13,43 @@
 static const char *const verbs[] = {"add", "write", "create", NULL};
 static const char *const tests[] = {"test", "tests", NULL};
 
+/* A definition outside of tests has the name. */
+static bool is_of_code(const agent *a, const char *name)
+{
+    code_place *places = NULL;
+    bool is_so = false;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    for (uint32_t i = 0; i < n; i++) is_so |= !code_path_is_test(places[i].path);
+    code_places_free(places, n);
+    return is_so;
+}
+
+/* "Test f with an empty list", "test Pool.close when it is closed": no "test the build", and no "test f" that may mean a run. */
+static bool orders_test_of_name(const agent *a, const char *request)
+{
+    static const char *const verb[] = {"test", NULL};
+    static const char *const fillers[] = {"the", "function", "method", "class", "that", "how", NULL};
+    static const char *const how[] = {"with", "on", "for", "of", "when", "where", "if", "given", "against",
+        "raises", "returns", "gives", "throws", "fails", NULL};
+    const char *from = agent__first_word(request);
+    agent_word w, name;
+    if (!agent__next_word(from, 0, &w) || !agent__is_any_word(from, w, verb) || strchr(request, '?'))
+        return false;
+    bool goes_on = agent__next_mention(from, w.to, &name);
+    while (goes_on && agent__is_any_word(from, name, fillers))
+        goes_on = agent__next_mention(from, name.to, &name);
+    if (!goes_on || !agent__next_word(from, name.to, &w) || !agent__is_any_word(from, w, how)) return false;
+    char *copy = agent__copy_word(from, name);
+    const bool is_so = is_of_code(a, copy);
+    free(copy);
+    return is_so;
+}
+
+bool agent__wants_new_test(const agent *a, const char *request)
+{
+    return agent_says_test_is_wanted(request) || orders_test_of_name(a, request);
+}
+
 /* "Add a test that ...", "Write two more unit tests for ...": no code is to change for it. */
 static bool begins_with_test(const char *request)
 {
@@ -91,7 +128,7 @@ void agent__want_test(agent *a, const char *request, const agent_addition_words 
 {
     static const char *const present[] = {"its", "expectation", "expectations", NULL};
     agent_asked *x = &a->asked;
-    const bool is_cover = agent_says_test_is_wanted(request);
+    const bool is_cover = agent__wants_new_test(a, request);
     if (!x->change || a->fix.wanted || (!is_cover && !agent__has_any_word(request, tests))) return;
     if (agent__says_test_is_wrong(request)) {
         x->test_alone = true; /* no code is to change for it */

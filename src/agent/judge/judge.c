@@ -25,9 +25,22 @@ static char *stem_of(const char *path)
     return base_xstrndup(name, strcspn(name, "."));
 }
 
+/* "bench/test_first.py" measures, whatever it is called. */
+static bool is_of_benches(const char *path)
+{
+    static const char *const folders[] = {"bench/", "benches/", "benchmark/", "benchmarks/"};
+    bool is_so = false;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        const char *at = strstr(path, folders[i]);
+        is_so |= at && (at == path || at[-1] == '/');
+    }
+    return is_so;
+}
+
 bool agent__is_test_file(const char *path)
 {
-    return code_path_is_test(path) && (strcasestr(path, "test") || strcasestr(path, "spec"));
+    return code_path_is_test(path) && (strcasestr(path, "test") || strcasestr(path, "spec")) &&
+           !is_of_benches(path);
 }
 
 /* Is the stem a whole part of the test file's name: "test_main.py", "main_test.go", "MainTest.java"? */

@@ -7,6 +7,7 @@
 #include "agent/asked/asked.h"
 #include "agent/judge/judge.h"
 #include "agent/newtest/newtest.h"
+#include "agent/words/request_words.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -50,7 +51,7 @@ static bool find_example(const agent *a, const char *request, neighbour *ret)
     ret->subject = agent__find_told_rows(a, request, &ret->path, &ret->test, &ret->subject_path);
     if (!ret->subject) ret->subject = agent__find_subject(a, request, &ret->subject_path);
     if (ret->subject && !ret->path)
-        ret->path = agent__find_test_file(a, request, plain_subject(ret), ret->subject_path, &ret->test);
+        ret->path = agent__find_test_file(a, request, ret->subject, ret->subject_path, &ret->test);
     return ret->path && !tool_workspace_read(a->workspace, ret->path, NEWTEST_MAX_FILE, &ret->text, NULL) &&
            ret->text.len;
 }
@@ -120,11 +121,59 @@ static char *rows_of(const base_buf *text, const code_definition *d, const char 
     return out.len ? base_buf_take(&out) : NULL;
 }
 
+/* Rows of values cannot say that an error is given, unless they have a place for it: "wantErr", "err error". */
+static bool has_no_place_for_error(const char *rows)
+{
+    static const char *const words[] = {"err", "fail", "panic", "invalid", "throw", "raise", "ok "};
+    bool has = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) has |= strcasestr(rows, words[i]) != NULL;
+    return !has;
+}
+
+/* The list of parameters behind the name at text[from, brace), without its brackets; empty: none, or "void". */
+static base_str list_of(const char *from, const char *brace)
+{
+    const char *open = memchr(from, '(', (size_t)(brace - from)), *close = brace;
+    while (open && close > open && *close != ')') close--;
+    if (!open || close == open) return (base_str){0};
+    const base_str list = {open + 1, (size_t)(close - open - 1)};
+    return list.len == 4 && !memcmp(list.ptr, "void", 4) ? (base_str){0} : list;
+}
+
+/* C: has the file a test without parameters? Then one that has some is called with them by another function. */
+static bool has_plain_test(const code_file *f, const char *path, const base_buf *text)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < f->n_definitions && !has; i++) {
+        const code_definition *d = &f->definitions[i];
+        const char *brace = d->body_from < text->len && d->name_from < d->body_from && !d->is_declaration
+                                ? memchr(text->data + d->name_from, '{', text->len - d->name_from)
+                                : NULL;
+        has = brace && agent__is_test_definition(d, path, text) &&
+              !list_of(text->data + d->name_from, brace).len;
+    }
+    return has;
+}
+
+/* From behind the name up to the bracket. What such a neighbour is given, the new test is not. */
+static void put_parameters(
+    const code_file *f, const char *path, const base_buf *text, size_t end, const char *brace, base_buf *out)
+{
+    const char *from = text->data + end;
+    const base_str list = list_of(from, brace);
+    if (list.len && base_ends_with(path, ".c") && has_plain_test(f, path, text))
+        base_buf_printf(
+            out, "(void)%.*s", (int)(brace - list.ptr - (ptrdiff_t)list.len), list.ptr + list.len + 1);
+    else
+        base_buf_add(out, from, (size_t)(brace + 1 - from));
+}
+
 /*
  * C and Java: the test's lines up to its body's bracket, under the new name: "static void\ntest_list_at() {". The caller frees; NULL:
  * it is no function of theirs with that bracket.
  */
-static char *head_of(const char *path, const base_buf *text, const code_definition *d, const char *name)
+static char *head_of(
+    const code_file *f, const char *path, const base_buf *text, const code_definition *d, const char *name)
 {
     const size_t end = d->name_from + strlen(d->name), to = d->to < text->len ? d->to : text->len;
     const bool has_head = base_ends_with(path, ".c") || base_ends_with(path, ".java");
@@ -144,7 +193,7 @@ static char *head_of(const char *path, const base_buf *text, const code_definiti
         skipped = c == '\n' ? 0 : column;
     }
     base_buf_puts(&out, name);
-    base_buf_add(&out, text->data + end, (size_t)(brace + 1 - text->data) - end);
+    put_parameters(f, path, text, end, brace, &out);
     base_buf_putc(&out, '\n');
     return base_buf_take(&out);
 }
@@ -174,7 +223,8 @@ static int show_example(agent *a, const neighbour *e, const code_definition *d, 
 }
 
 /* The new test stands beside d, a test of the file. */
-static int append_beside(agent *a, neighbour *e, const code_definition *d, const char *request, base_err *err)
+static int append_beside(
+    agent *a, neighbour *e, const code_file *f, const code_definition *d, const char *request, base_err *err)
 {
     agent_new_test *t = &a->asked.new_test;
     base_buf raises = {0};
@@ -184,6 +234,10 @@ static int append_beside(agent *a, neighbour *e, const code_definition *d, const
     /* An error that is raised is no row of values. */
     const bool is_raised = base_ends_with(e->path, ".py") && agent__put_raises(request, shown, &raises);
     char *rows = is_raised ? NULL : rows_of(&e->text, d, plain_subject(e));
+    if (rows && agent__asks_for_error(request) && has_no_place_for_error(rows)) {
+        free(rows);
+        rows = NULL;
+    }
     const int rc = show_example(a, e, d, rows, request, err);
     base_sha256_hex(e->text.data, e->text.len, version);
     tool_workspace_mark_shown(a->workspace, e->path, version);
@@ -198,7 +252,7 @@ static int append_beside(agent *a, neighbour *e, const code_definition *d, const
     if (!rows) {
         t->begins = e->begins;
         e->begins = NULL;
-        t->head = head_of(e->path, &e->text, d, t->name);
+        t->head = head_of(f, e->path, &e->text, d, t->name);
         t->setup = e->setup;
         e->setup = NULL;
     }
@@ -220,7 +274,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
         const bool is_test = d && agent__is_test_definition(d, e.path, &e.text);
         if (is_test) rc = agent__append_call_test(a, e.path, &e.text, d, plain_subject(&e), request, err);
         if (!rc && !t->path && is_test)
-            rc = append_beside(a, &e, d, request, err);
+            rc = append_beside(a, &e, f, d, request, err);
         else if (!rc && !t->path && agent__is_script(e.path))
             rc = agent__append_script_test(a, e.path, &e.text, plain_subject(&e), request, err);
         code_file_free(f);

@@ -40,23 +40,40 @@ static bool file_imports(const base_buf *file, const char *name)
     return found;
 }
 
+/* Does a line begin with "import " and these bytes? */
+static bool imports_module(const base_buf *file, const char *name, size_t n)
+{
+    base_buf line = {0};
+    base_buf_printf(&line, "import %.*s", (int)n, name);
+    const char *at = memmem(file->data, file->len, line.data, line.len);
+    const bool is_so = at && (at == file->data || at[-1] == '\n') && !code_is_name_byte(at[line.len]);
+    base_buf_free(&line);
+    return is_so;
+}
+
 /*
  * What a file of Python writes in front of the subject: "dotenv." where it calls it so already, "strutils." where it imports
  * the module and not the function.
  */
 static void put_module(const base_buf *file, const char *subject, const char *subject_path, base_buf *out)
 {
-    base_buf call = {0};
-    base_buf_printf(&call, ".%s(", subject);
-    const char *at = memmem(file->data, file->len, call.data, call.len), *from = at;
-    while (
-        from && from > file->data && (isalnum((unsigned char)from[-1]) || from[-1] == '_' || from[-1] == '.'))
-        from--;
-    base_buf_free(&call);
-    if (at && from < at) {
+    const size_t n_before = out->len;
+    base_buf member = {0};
+    base_buf_printf(&member, ".%s", subject);
+    const char *end = file->data + file->len;
+    for (const char *at = file->data; (at = memmem(at, (size_t)(end - at), member.data, member.len)); at++) {
+        const char *from = at;
+        while (from > file->data && (code_is_name_byte(from[-1]) || from[-1] == '.')) from--;
+        const bool is_whole = at + member.len == end || !code_is_name_byte(at[member.len]);
+        if (!is_whole || from == at || !strncmp(from, "self.", 5)) continue;
+        /* An attribute of that name is no function of a module. */
+        const bool is_called = at + member.len < end && at[member.len] == '(';
+        if (!is_called && !imports_module(file, from, (size_t)(at - from))) continue;
         base_buf_add(out, from, (size_t)(at - from) + 1);
-        return;
+        break;
     }
+    base_buf_free(&member);
+    if (out->len > n_before) return;
     char *module = tool__module_name(subject_path);
     if (base_ends_with(subject_path, ".py") && *module && !file_imports(file, subject) &&
         file_imports(file, module))

@@ -120,11 +120,13 @@ void agent__put_usual_assertion(const base_buf *text, const char *request, base_
 static bool find_error(const char *request, agent_word *ret)
 {
     static const char *const endings[] = {"Error", "Exception"};
+    static const char *const others[] = {
+        "StopIteration", "StopAsyncIteration", "SystemExit", "KeyboardInterrupt", NULL};
     static const char *const denials[] = {"not", "no", "never", "without", "instead", "longer", NULL};
     enum { NEAR = 3 };
     for (size_t at = 0; agent__next_word(request, at, ret); at = ret->to) {
         const size_t n = ret->to - ret->from;
-        bool is_error = false;
+        bool is_error = agent__is_any_word(request, *ret, others);
         for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
             const size_t m = strlen(endings[i]);
             is_error |= n > m && !memcmp(request + ret->to - m, endings[i], m);

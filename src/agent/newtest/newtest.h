@@ -27,8 +27,8 @@ int agent__open_further(agent *a, bool further, agent_opening *opening, base_err
 
 /* --- file.c --- */
 /*
- * The file of tests that a new test of the subject belongs to: the one that the request names; the one that is named after the
- * subject; after its file; one that calls it; one that is named after its type; the one whose text fits the request best. NULL: the tree has none. *ret_example: the test in it
+ * The file of tests that a new test of the subject ("Type.f" where the request says its type) belongs to: the one that the request
+ * names; the one that is named after the subject; after that type, or writes it most often; after its file; one that calls it; one that is named after its type; the one whose text fits the request best. NULL: the tree has none. *ret_example: the test in it
  * that calls the subject; untouched where none does. Both heap.
  */
 char *agent__find_test_file(

@@ -238,9 +238,20 @@ static bool find_nearest(const base_buf *text, const char *request, const char *
     return found;
 }
 
+/* "describe('f', ...)" only groups; "whenAccept('a', ...)" is the file's own, and its tests hold for what it is given. */
+static bool only_groups(const base_buf *text, const block *b)
+{
+    static const char *const words[] = {"describe", "context", "suite", "group"};
+    const char *word = text->data + b->from + b->column;
+    bool is_so = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        is_so |= !strncmp(word, words[i], strlen(words[i]));
+    return is_so;
+}
+
 /*
- * "whenAccept('a', function () { it(...) })": a block around this test alone, inside of another, says what the test is given.
- * Then the new test needs one of its own.
+ * "whenAccept('a', function () { it(...) })": a block around this test, inside of another, that is for it alone or is the file's own
+ * says what the test is given. Then the new test needs one of its own.
  */
 static bool find_around(const base_buf *text, const block *test, block *ret)
 {
@@ -256,7 +267,7 @@ static bool find_around(const base_buf *text, const block *test, block *ret)
     uint32_t n_tests = 0;
     for (size_t at = found ? ret->from : 0; found && at < ret->to; at = line_end(text, at) + 1)
         n_tests += is_test_line(text, at);
-    return found && n_tests == 1;
+    return found && (n_tests == 1 || (!only_groups(text, ret) && ret->to - ret->from <= MAX_EXAMPLE));
 }
 
 /* "... that a number is written as text: {q: 1} gives q=1" says what the test is called. */

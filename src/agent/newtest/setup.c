@@ -2,6 +2,7 @@
  * The lines with which a test of C or Go makes the object that its subject is given: a small model invents a constructor, or uses
  * a variable of the test beside it that its own does not have (contract: newtest.h).
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "agent/newtest/newtest.h"
@@ -90,6 +91,38 @@ static bool makes(const base_buf *text, const line *l, base_str name)
     return is_set || (!is_same(first, name) && writes(text, l, name));
 }
 
+/* The end of the string literal that begins at byte `at` of the line. */
+static size_t skip_string(const base_buf *text, const line *l, size_t at)
+{
+    for (at++; at < l->to && text->data[at] != '"'; at++) at += text->data[at] == '\\';
+    return at;
+}
+
+/* Does what makes the object use a variable of its test besides, which the new one does not have? Names of the file are known. */
+static bool uses_others(const base_buf *text, const line *l, base_str name, const code_file *f)
+{
+    const char *set = memchr(text->data + l->word, '=', l->to - l->word);
+    size_t at = set ? (size_t)(set - text->data) : l->word, from, to;
+    while (at < l->to) {
+        const char *quote = memchr(text->data + at, '"', l->to - at);
+        const size_t part = quote ? (size_t)(quote - text->data) : l->to;
+        while (code_next_identifier(text->data, part, &at, &from, &to)) {
+            bool is_known = text->data[to + strspn(text->data + to, " ")] == '(' ||
+                            is_same((base_str){text->data + from, to - from}, name) ||
+                            (from && (text->data[from - 1] == '.' || text->data[from - 1] == '>')) ||
+                            code_is_keyword(text->data + from, to - from),
+                 has_small = false;
+            for (size_t i = from; i < to; i++) has_small |= islower((unsigned char)text->data[i]) != 0;
+            for (uint32_t i = 0; i < f->n_definitions && !is_known; i++)
+                is_known = strlen(f->definitions[i].name) == to - from &&
+                           !memcmp(f->definitions[i].name, text->data + from, to - from);
+            if (!is_known && has_small) return true;
+        }
+        at = quote ? skip_string(text, l, part) + 1 : l->to;
+    }
+    return false;
+}
+
 static bool asserts(const base_buf *text, const line *l, base_str name)
 {
     static const char *const words[] = {"assert", "Assert", "ASSERT", "CHECK", "REQUIRE"};
@@ -133,8 +166,8 @@ static void put_end(const base_buf *text, size_t from, size_t to, size_t depth, 
     }
 }
 
-static void put_setup_c(const base_buf *text, size_t from, size_t to, const char *types, size_t depth,
-    base_buf *out, base_buf *end)
+static void put_setup_c(const base_buf *text, const code_file *f, size_t from, size_t to, const char *types,
+    size_t depth, base_buf *out, base_buf *end)
 {
     line l, made;
     base_str name;
@@ -145,7 +178,7 @@ static void put_setup_c(const base_buf *text, size_t from, size_t to, const char
         made = l;
         for (next = at; !is_made && next_at_depth(text, &next, to, depth, &made);)
             is_made = makes(text, &made, name);
-        if (!is_made) continue;
+        if (!is_made || uses_others(text, &made, name, f)) continue;
         put_line(text, &l, out);
         if (made.from != l.from) base_buf_putc(out, '\n');
         if (made.from != l.from) put_line(text, &made, out);
@@ -158,8 +191,8 @@ static void put_setup_c(const base_buf *text, size_t from, size_t to, const char
 }
 
 /* "l, err := New(128)" with the check of its error behind it */
-static void put_setup_go(const base_buf *text, size_t from, size_t to, const char *types, size_t depth,
-    base_buf *out, base_buf *end)
+static void put_setup_go(const base_buf *text, const code_file *f, size_t from, size_t to, const char *types,
+    size_t depth, base_buf *out, base_buf *end)
 {
     line l, check;
     size_t at = from;
@@ -198,8 +231,8 @@ static void put_types(const base_buf *text, size_t from, size_t to, base_buf *ou
     }
 }
 
-static void put_from(const base_buf *tests, const code_definition *d, const char *types, bool is_go,
-    base_buf *out, base_buf *end)
+static void put_from(const base_buf *tests, const code_file *f, const code_definition *d, const char *types,
+    bool is_go, base_buf *out, base_buf *end)
 {
     const size_t to = d->to < tests->len ? d->to : tests->len;
     const char *brace = d->name_from < to ? memchr(tests->data + d->name_from, '{', to - d->name_from) : NULL;
@@ -210,7 +243,7 @@ static void put_from(const base_buf *tests, const code_definition *d, const char
     size_t at = from;
     while (read_line(tests, at, to, &first) && first.word == first.to) at = first.to + 1;
     if (at < to)
-        (is_go ? put_setup_go : put_setup_c)(tests, from, to, types, first.word - first.from, out, end);
+        (is_go ? put_setup_go : put_setup_c)(tests, f, from, to, types, first.word - first.from, out, end);
 }
 
 char *agent__find_setup(const base_buf *subject, const code_definition *d, const char *path,
@@ -223,10 +256,10 @@ char *agent__find_setup(const base_buf *subject, const code_definition *d, const
     const size_t head = is_go ? d->from : d->name_from + strlen(d->name),
                  end = d->body_from < subject->len ? d->body_from : 0;
     if (end > head) put_types(subject, head, end, &types);
-    if (types.len) put_from(tests, nearest, types.data, is_go, &out, &ends);
+    if (types.len) put_from(tests, f, nearest, types.data, is_go, &out, &ends);
     for (uint32_t i = 0; i < f->n_definitions && types.len && !out.len; i++)
         if (agent__is_test_definition(&f->definitions[i], path, tests))
-            put_from(tests, &f->definitions[i], types.data, is_go, &out, &ends);
+            put_from(tests, f, &f->definitions[i], types.data, is_go, &out, &ends);
     base_buf_free(&types);
     if (ends.len) *ret_end = base_buf_take(&ends);
     base_buf_free(&ends);

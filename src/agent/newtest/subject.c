@@ -61,6 +61,64 @@ static char *code_path_of(const agent *a, const char *name, bool is_called)
     return path;
 }
 
+/* The definition that a name with a type has, outside of tests. */
+static bool is_member(const agent *a, const char *type, const char *member)
+{
+    code_place *places = NULL;
+    bool is_so = false;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), member, &places);
+    for (uint32_t i = 0; i < n; i++)
+        is_so |= agent__is_code_place(&places[i]) && !strcmp(places[i].parent, type);
+    code_places_free(places, n);
+    return is_so;
+}
+
+/* "Cache.pop" of "pop of an empty Cache": a type soon behind byte `at` has that member. The caller frees; NULL: none has. */
+static char *member_behind(const agent *a, const char *request, size_t at, const char *name)
+{
+    enum { NEAR = 4 };
+    agent_word w = {at, at};
+    base_buf member = {0};
+    for (int i = 0; i < NEAR && !member.len && agent__next_word(request, w.to, &w); i++) {
+        char *type = agent__copy_word(request, w);
+        base_buf_printf(&member, "%s.%s", type, name);
+        if (!is_member(a, type, member.data)) base_buf_clear(&member);
+        free(type);
+    }
+    if (member.len) return base_buf_take(&member);
+    base_buf_free(&member);
+    return NULL;
+}
+
+/*
+ * "... that first raises StopIteration", "that pop of Cache gives the default": what is said of a function begins with its name, be
+ * that a plain word, and what follows says so. With its type where the request names one that has it. NULL: it begins otherwise.
+ */
+static char *said_subject(const agent *a, const char *request, char **ret_path)
+{
+    static const char *const links[] = {"of", "with", "on", "for", "when", "in", NULL};
+    static const char *const plurals[] = {
+        "tests", "cases", "errors", "values", "names", "is", "was", "this", NULL};
+    agent_word claim, w, next;
+    *ret_path = NULL;
+    if (!agent__find_test_claim(request, &claim) || !agent__next_word(request, claim.from, &w) ||
+        !agent__next_word(request, w.to, &next) || request[w.to] != ' ' || next.to > claim.to)
+        return NULL;
+    const bool is_verb = request[next.to - 1] == 's' && !agent__is_any_word(request, next, plurals);
+    if (!is_verb && !agent__is_any_word(request, next, links)) return NULL;
+    char *name = agent__copy_word(request, w),
+         *member = is_verb ? NULL : member_behind(a, request, next.to, name);
+    *ret_path = code_path_of(a, member ? member : name, true);
+    if (*ret_path && member) {
+        free(name);
+        return member;
+    }
+    free(member);
+    if (*ret_path) return name;
+    free(name);
+    return NULL;
+}
+
 /* The definition that the request names or describes, as surely as `least` says; NULL: none. */
 static char *named_subject(const agent *a, const char *request, uint32_t least, char **ret_path)
 {
@@ -227,6 +285,7 @@ char *agent__find_subject(const agent *a, const char *request, char **ret_path)
     *ret_path = NULL;
     char *subject = changed_subject(a, ret_path);
     if (!subject) subject = find_member(a, request, ret_path);
+    if (!subject) subject = said_subject(a, request, ret_path);
     if (!subject) subject = named_subject(a, request, WRITTEN, ret_path);
     if (!subject) subject = error_subject(a, request, ret_path);
     if (!subject) subject = verb_subject(a, request, ret_path);

@@ -72,6 +72,17 @@ static bool is_place(const char *request, size_t from, size_t to)
     return names <= MOST;
 }
 
+/* "Test f with an empty list": what stands behind the verb. */
+static bool take_behind_order(const char *request, agent_word *ret)
+{
+    static const char *const verb[] = {"test", NULL}, *const links[] = {"that", "for", "how", NULL};
+    const char *from = agent__first_word(request);
+    agent_word w, next;
+    if (!agent__next_word(from, 0, &w) || !agent__is_any_word(from, w, verb)) return false;
+    if (agent__next_word(from, w.to, &next) && agent__is_any_word(from, next, links)) w = next;
+    return take_rest(request, (size_t)(from - request) + w.to, ret);
+}
+
 bool agent__find_test_claim(const char *request, agent_word *ret)
 {
     static const char *const that[] = {"that", NULL}, *const about[] = {"about", NULL},
@@ -102,5 +113,5 @@ bool agent__find_test_claim(const char *request, agent_word *ret)
         }
         if (agent__is_any_word(request, w, tests)) test = w;
     }
-    return found;
+    return found || take_behind_order(request, ret);
 }
