@@ -350,6 +350,13 @@ static void test_addition__a_function_of_a_type_is_begun(void **state)
             "func MustSplit(s string)", " []string {\n\treturn Split(s)\n}\n```",
             "package q\n\nfunc Split(s string) []string {\n\treturn nil\n}\n\n"
             "func MustSplit(s string) []string {\n\treturn Split(s)\n}\n"},
+        /* Python: a file that says what it hands out hands the new function out too, whatever its name is like. */
+        {"seqs.py",
+            "__all__ = ('first', 'peek')\n\n\ndef first(s):\n    return s[0]\n\n\ndef peek(s):\n    return s\n",
+            "Add a function third(s) to seqs.py that gives the third element", "def third(s)",
+            ":\n    return s[2]\n```",
+            "__all__ = ('first', 'peek', 'third')\n\n\ndef first(s):\n    return s[0]\n\n\n"
+            "def peek(s):\n    return s\n\n\ndef third(s):\n    return s[2]\n"},
         /* JavaScript before it had classes: methods stand on the prototype. */
         {"accepts.js",
             "function Accepts(r) {\n  this.r = r\n}\n\nAccepts.prototype.types = function types(x) {\n  return this.r\n}\n",

@@ -126,7 +126,9 @@ static tool_change *export_change(tool_workspace *w, const char *path, const too
     const bool can =
         language && !holder && *name != '_' && !code_path_is_test(path) && is_at_column_0(new_text, added);
     const bool may = can && added->behind && added->is_kin, asks = request && strcasestr(request, "export");
-    const bool is_listed = (may && tool__export_name(language, new_text, NULL, added->behind, name)) ||
+    /* Python: a file that says all that it hands out says its neighbours' names, whatever they have in common. */
+    const bool is_told = can && added->behind && (added->is_kin || !strcmp(language, "python"));
+    const bool is_listed = (is_told && tool__export_name(language, new_text, NULL, added->behind, name)) ||
                            (can && asks && tool__export_last(language, new_text, name));
     const bool goes_out = may && is_for_others(language, new_text, added, is_listed);
     tool_change *ret = NULL;
