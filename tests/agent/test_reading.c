@@ -61,6 +61,12 @@ static void test_reading__the_likeliest_operation_is_done(void **state)
         {"the step of clamp -> stride_by please", "rename_parameter(clamp, step, stride_by)",
             "read as: rename_parameter(clamp, step, ",
             "static int clamp(int x, int stride_by)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp(1, 2);\n}\n"},
+        /* "Then" orders no parameters. */
+        {"force clamp arguments as number, from our routes we get step and x as strings and then none is found",
+            "reorder_parameters(clamp, step, x)\nlikely change(clamp)", "read as: change(clamp)", before},
+        {"clamp(step, x) and not clamp(x, step)", "reorder_parameters(clamp, step, x)",
+            "read as: reorder_parameters(clamp, step, x)",
+            "static int clamp(int step, int x)\n{\n    return x + 1;\n}\n\nint total(void)\n{\n    return clamp(2, 1);\n}\n"},
         /* What the program does not do stays a request like any other. */
         {"nobody would miss total", "change(total)", "read as: change(total)", before},
         {"is total used anywhere or can I delete it?", "delete(total)", NULL, before},
@@ -122,6 +128,23 @@ static void test_reading__what_is_said_besides_stays(void **state)
         free_host(&h);
         base_buf_free(&script);
     }
+}
+
+/* "B.c has its own total": it stands there, and does not go there. */
+static void test_reading__what_a_file_has_does_not_go_there(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("a.c", before);
+    put_file("b.c", "int z;\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "opens 1\nlikely move(total, b.c)\nlikely delete(total)\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+        AGENT_MODE_ALL, NULL, false);
+    submit(s, &h, "b.c has its own total, drop it");
+    assert_true(told(&h, "read as: delete(total)"));
+    agent_session_close(s);
+    free_host(&h);
+    remove("b.c");
 }
 
 /* A parameter that is called as a word of such requests ("default") is the one that goes. */
@@ -501,6 +524,7 @@ int main(void)
         TEST_CASE(test_reading__a_name_that_is_praised_is_the_new_one),
         TEST_CASE(test_reading__a_package_file_is_no_method),
         TEST_CASE(test_reading__a_parameter_may_be_called_default),
+        TEST_CASE(test_reading__what_a_file_has_does_not_go_there),
         TEST_CASE(test_reading__an_order_to_delete_is_one),
     };
     return RUN_ON_BOTH(tests);

@@ -281,10 +281,12 @@ static void add_parameter_names(finding *f, const parameters *p)
     }
 }
 
+/* Nobody asks for another order without a word for it, unless the list stands there: "f(b, a) and not f(a, b)". */
 static void add_order(finding *f, const parameters *p, size_t first, size_t second)
 {
     read_slots slots = slots_of(p, first, NULL);
     slots.other = p->g.parameters[second];
+    if (!f->w.has[READ_ORDER] && !agent__is_written_whole(f->request, AGENT_READ_REORDER, &slots)) return;
     slots.left -= slots.left && !p->named[second];
     if (p->named[second] > slots.unnamed) slots.unnamed = p->named[second];
     sign(f, may_mean(f, AGENT_READ_REORDER, p->of->text, slots.parameter, slots.other), slots);

@@ -229,6 +229,17 @@ static bool is_behind_place(const char *s, size_t from)
     return agent__word_before(s, from, &w) && agent__is_any_word(s, w, places);
 }
 
+/* "X has its own f": where something stands, and not where it goes. */
+static bool holds_something(const char *s, size_t to)
+{
+    static const char *const holding[] = {"has", "holds", "contains", "defines", "keeps", NULL},
+                             *const ordered[] = {"to", NULL};
+    agent_word verb, next;
+    to += strspn(s + to, "`\"'");
+    return agent__next_word(s, to, &verb) && verb.from == to + 1 && agent__is_any_word(s, verb, holding) &&
+           !(agent__next_word(s, verb.to, &next) && agent__is_any_word(s, next, ordered));
+}
+
 /* "To X", "into a new file X": where something goes. */
 static bool is_goal(const char *s, size_t from)
 {
@@ -349,8 +360,8 @@ static void find_named(const agent *a, const char *s, read_names *ret)
         const char *language = strchr(mention, '.') ? code_language(mention, "", 0) : NULL;
         if (language && !code_language_is_document(language) && !is_any_of(language, data)) {
             keep(ret->files, &ret->n_files, READ_MOST_FILES,
-                (read_name){mention, .is_place = is_behind_place(s, m.from), .is_goal = is_goal(s, m.from),
-                    .rank = -1, .share = 1});
+                (read_name){mention, .is_place = is_behind_place(s, m.from) || holds_something(s, m.to),
+                    .is_goal = is_goal(s, m.from), .rank = -1, .share = 1});
             continue;
         }
         ret->has_document |= language || agent__is_any_word(s, m, documents) ||

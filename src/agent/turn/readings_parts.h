@@ -83,5 +83,7 @@ void agent__sign_reading(
 /* --- readings_written.c --- */
 /* Does a list that the request writes, "f(a, c, b)" or "c, b", say of the parameters what the reading would make of them? */
 bool agent__is_written(const char *request, agent_reading_kind kind, const read_slots *slots);
+/* The same in the brackets of the function's name alone: "f(a, c, b)". */
+bool agent__is_written_whole(const char *request, agent_reading_kind kind, const read_slots *slots);
 
 #endif

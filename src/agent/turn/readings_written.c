@@ -100,15 +100,21 @@ static bool is_so(const char *s, const written *l, agent_reading_kind kind, cons
            (kind != AGENT_READ_REORDER || is_order(s, l, x));
 }
 
-bool agent__is_written(const char *request, agent_reading_kind kind, const read_slots *x)
+bool agent__is_written_whole(const char *request, agent_reading_kind kind, const read_slots *x)
 {
     const char *name = code_last_name(x->about->text);
     written l;
     if (!effects[kind].is_any) return false;
     for (size_t at = 0; (at = agent__find_phrase(request, at, name));)
         if (request[at] == '(' && read_brackets(request, at, &l) && is_so(request, &l, kind, x)) return true;
-    if (kind != AGENT_READ_REORDER) return false;
-    for (agent_word w = {0}; agent__next_word(request, w.to, &w);) {
+    return false;
+}
+
+bool agent__is_written(const char *request, agent_reading_kind kind, const read_slots *x)
+{
+    written l;
+    if (agent__is_written_whole(request, kind, x)) return true;
+    for (agent_word w = {0}; kind == AGENT_READ_REORDER && agent__next_word(request, w.to, &w);) {
         read_run(request, w, &l);
         if (l.n > 1 && is_order(request, &l, x)) return true;
     }
