@@ -37,6 +37,10 @@ static void test_acting__is_found(void **state)
         {"format_* should give an upper name.", "; format_a, format_b"},
         {"All *_name functions should trim.", "; first_name, last_name"},
         {"f should give 2*x or a*b.", ""},
+        {"dedupe should give a list, and first_name should give None for an empty x.",
+            "; dedupe, first_name"},
+        {"Let dedupe give a list and make `first_name` give None.", "; dedupe, first_name"},
+        {"dedupe should give a list, as first_name does.", ""},
     };
     put_file("lru.py", "class Lru:\n    def Add(self, key):\n        self.items[key] = key\n\n"
                        "    def Resize(self, size):\n        self.size = size\n");

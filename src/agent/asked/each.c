@@ -91,6 +91,35 @@ static void wish_pattern(agent *a, const char *pattern)
     code_index_paths_free(names);
 }
 
+/* "f should ...", "let f ...", "make `f` ...": is something ordered of the function itself? */
+static bool is_subject(const char *request, agent_word w)
+{
+    static const char *const orders[] = {"should", "must", NULL}, *const letting[] = {
+                                                                      "let", "make", "have", NULL};
+    agent_word beside;
+    return (agent__next_word(request, w.to, &beside) && agent__is_any_word(request, beside, orders)) ||
+           (agent__word_before(request, w.from, &beside) && agent__is_any_word(request, beside, letting));
+}
+
+/* "f should give None, and g should warn": each has an order of its own. */
+static void wish_subjects(agent *a, const char *request)
+{
+    agent_word found[AGENT_MAX_WISHES], w = {0};
+    uint32_t n = 0;
+    while (n < AGENT_MAX_WISHES && agent__next_word(request, w.to, &w)) {
+        bool is_new = is_subject(request, w) && is_function(a, request, w);
+        for (uint32_t i = 0; i < n; i++)
+            is_new = is_new && (found[i].to - found[i].from != w.to - w.from ||
+                                   memcmp(request + found[i].from, request + w.from, w.to - w.from) != 0);
+        if (is_new) found[n++] = w;
+    }
+    for (uint32_t i = 0; n > 1 && i < n; i++) {
+        char *name = agent__copy_word(request, found[i]);
+        agent__wish_changed(a, NULL, name);
+        free(name);
+    }
+}
+
 void agent__wish_each(agent *a, const char *request)
 {
     static const char *const orders[] = {"should", "must", NULL};
@@ -108,6 +137,7 @@ void agent__wish_each(agent *a, const char *request)
     char *pattern = find_pattern(request);
     if (pattern) wish_pattern(a, pattern);
     free(pattern);
+    if (!a->asked.n_wishes) wish_subjects(a, request);
     if (a->asked.n_wishes) return;
     agent_word list[AGENT_MAX_WISHES], w = {0};
     uint32_t n = 0;
