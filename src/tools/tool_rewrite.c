@@ -6,6 +6,7 @@
 #include "tools/edit/overload.h"
 #include "tools/edit/add_change.h"
 #include "tools/edit/aim.h"
+#include "tools/edit/assigned_const.h"
 #include "tools/edit/bound.h"
 #include "tools/edit/change.h"
 #include "tools/edit/comments.h"
@@ -356,6 +357,7 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
         tool__keep_order(w->grammars, path, old, &r.new.text, r.name, call->request, &r.new.note);
         find_lines(&r);
         tool__comment_as_file(path, old, &r.new.text);
+        tool__let_assigned(path, old, &r.new.text, &r.new.note);
         keep_comments(&r);
         find_lines(&r);
         is_good = is_a_change(&r);

@@ -482,6 +482,30 @@ static void test_rewrite__comments_as_its_file(void **state)
     tree_remove(&t);
 }
 
+/* As seen on negotiator: it parses, and throws. */
+static void test_rewrite__lets_what_is_assigned(void **state)
+{
+    static const rewriting calls[] = {
+        {"a.js", "f",
+            "function f(a) {\n  const q = a.q;\n  const s = 1;\n  if (q < 0) q = 0;\n  return q === s;\n}\n",
+            "clamp q in f", TOOL_OK, "q is given another value: let instead of const.",
+            "  let q = a.q;\n  const s = 1;\n  if (q < 0) q = 0;\n"},
+        {"a.js", "f", "function f(a) {\n  const n = 0, q = () => n;\n  a.n = 1;\n  return n == q({n});\n}\n",
+            "f gives true", TOOL_OK, "rewrote f", "  const n = 0, q = () => n;\n"},
+        {"a.ts", "f", "function f(a) {\n  const n = 0;\n  for (const x of a) n++;\n  return n;\n}\n",
+            "f counts", TOOL_OK, "let instead of const", "  let n = 0;\n  for (const x of a) n++;\n"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "a.js", "function f(a) {\n  return a;\n}\n");
+        tree_put(&t, "a.ts", "function f(a) {\n  return a;\n}\n");
+        tree_open(&t);
+        check(&t, &calls[i]);
+        tree_remove(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
@@ -489,6 +513,7 @@ int main(void)
         cmocka_unit_test(test_rewrite__imports_as_elsewhere),
         cmocka_unit_test(test_rewrite__settles_new_imports), cmocka_unit_test(test_rewrite__keeps_comments),
         cmocka_unit_test(test_rewrite__comments_as_its_file),
+        cmocka_unit_test(test_rewrite__lets_what_is_assigned),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),
         cmocka_unit_test(test_rewrite__takes_back_locals_of_another_function),
         cmocka_unit_test(test_rewrite__gives_a_test_its_fixtures),
