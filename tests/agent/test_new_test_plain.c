@@ -219,6 +219,68 @@ static void test_new_test_plain__an_iterator_is_compared_by_what_it_gives(void *
     }
 }
 
+/* pytest cuts what is longer than some thirty letters: what it gives in full is what the test expects then. */
+static void test_new_test_plain__what_is_cut_is_read_in_full(void **state)
+{
+    base_buf command = {0};
+    assert_true(
+        agent__is_output_cut("x\nE   AssertionError: assert (('Alice', 'B...a0>) == ('Alice', 'Bob')\n"));
+    assert_false(agent__is_output_cut("x\nE   assert 1 == 2\n...F\n"));
+    assert_false(agent__is_output_cut(NULL));
+    agent__put_verbose("python3 -m pytest -q -x --tb=short test_a.py", "test_f", &command);
+    assert_string_equal(command.data, "python3 -m pytest -vv -x --tb=short test_a.py -k test_f");
+    base_buf_clear(&command);
+    agent__put_verbose("python3 -m unittest -q -f test_a.py", "test_f", &command);
+    assert_int_equal(command.len, 0);
+    base_buf_free(&command);
+    wish w = EVEN;
+    w.code =
+        "def is_even(n):\n    return n % 2 == 0\n\n\ndef is_odd(n):\n    return [n * 1000000000 + i for i in range(6)]\n";
+    w.script = ANSWER("3) == [3000000000, 3000000001, 3000000002, 3]") ADDED;
+    w.tries = 6;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w,
+        "    assert is_odd(3) == [3000000000, 3000000001, 3000000002, 3000000003, 3000000004, 3000000005]\n");
+    free_host(&h);
+}
+
+/* C: a program that ends with 0 all the same says of what failed. */
+static void test_new_test_plain__what_is_printed_of_it_counts(void **state)
+{
+    static const struct {
+        const char *output;
+        bool is_one;
+    } cases[] = {{"Running tests\n12 list_max() == 4    - FAILED\nTests failed: 1\n", true},
+        {"[FAIL] test_list_max\n", true}, {"not ok 3 test_list_max\n", true},
+        {"12 other() == 4 - FAILED\nTests failed: 1\n", false}, /* another test's */
+        {"test_list_max: ok\nTests failed: 0\n", false}, {"list_max() == 4 FAILEDX\n", false}, {"", false},
+        {NULL, false}};
+    static const char body[] = "{\n  CHECK(list_max() == 4);\n  f();\n}\n";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *line = agent__read_printed_failure(body, sizeof body - 1, "test_list_max", cases[i].output);
+        assert_int_equal(line != NULL, cases[i].is_one);
+        free(line);
+    }
+    NEEDS_GRAMMAR;
+    put_file("Makefile", "test: test_list.c list.c\n\tcc -w -o t test_list.c\n\t./t\n");
+    put_file("list.c", "int list_max(void) {\n  return 3;\n}\n");
+    put_file("test_list.c",
+        "#include <stdio.h>\n#include \"list.c\"\n\n"
+        "#define CHECK(x) printf(\"%d %s - %s\\n\", __LINE__, #x, (x) ? \"ok\" : \"FAILED\")\n\n"
+        "void test_all(void) {\n  CHECK(1);\n}\n\nint main(void) {\n  test_all();\n  return 0;\n}\n");
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "answer <<X\n  CHECK(list_max() == 4);\n}\n```\nX\n" ADDED ADDED ADDED ADDED,
+            AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "add a test for list_max");
+    if (!told(&h, "make -s test ends with 0, and says that the new test fails: ") ||
+        !told(&h, " list_max() == 4 - FAILED") || !told(&h, "Its test fails: make -s test"))
+        fail_msg("%.3000s", strstr(h.json.data, "\"tool_call\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +291,8 @@ int main(void)
         TEST_CASE(test_new_test_plain__an_error_is_no_row_of_values),
         TEST_CASE(test_new_test_plain__of_c_is_on_its_own),
         TEST_CASE(test_new_test_plain__an_iterator_is_compared_by_what_it_gives),
+        TEST_CASE(test_new_test_plain__what_is_cut_is_read_in_full),
+        TEST_CASE(test_new_test_plain__what_is_printed_of_it_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,6 +289,19 @@ static void shorten_headline(const agent *a, agent_running *r)
  * The named test, run by the harness before (change NULL) and after a change; there its output follows the
  * change's result in the same message.
  */
+/* A program of tests that ended with 0 and printed that the new one failed: that is a failure. */
+static void read_printed(agent *a, tool_result *result)
+{
+    char *printed =
+        result->status == TOOL_OK ? agent__find_printed_failure(a, NULL, result->text.data) : NULL;
+    if (printed) {
+        agent__notice(a, "%s ends with 0, and says that the new test fails: %s", a->test.command, printed);
+        result->status = TOOL_FAILED;
+        result->exit_code = 1;
+    }
+    free(printed);
+}
+
 static int run_test(agent *a, const agent_running *change, agent_running *ret, base_err *err)
 {
     enum { TEST_MS = 60000, TEST_BYTES = 2400 };
@@ -306,6 +319,7 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
     rc = agent__running_prepare(ret, err);
     if (!rc && a->test.has_values) shorten_headline(a, ret);
     if (!rc) rc = agent__running_carry_out(ret, agent__running_permit, err);
+    if (!rc) read_printed(a, &ret->result);
     if (!rc && (ret->result.status == TOOL_DENIED || ret->result.status == TOOL_REFUSED))
         a->fix.no_test = true;
     const bool lacks = !rc && lacks_runner(&ret->result);
@@ -516,7 +530,9 @@ static int put_expectations_right(agent *a, const agent_running *change, agent_r
     bool goes_on = true;
     for (uint32_t n = 0; !rc && goes_on && n < MOST && a->fix.failing; n++) {
         agent_expectation e;
-        goes_on = agent__find_expectation(a, test->result.text.data, &e);
+        char *full = agent__read_in_full(a, NULL, test->result.text.data);
+        goes_on = agent__find_expectation(a, full ? full : test->result.text.data, &e);
+        free(full);
         if (goes_on) {
             char version[65];
             base_buf now = {0};

@@ -199,9 +199,12 @@ typedef struct {
     bool is_alone; /* no other test ran */
 } copy_verdict;
 
-/* Runs the new test in the copy, alone where that can be: others of its file notice what it does not. A file has this text there. */
-static int run_with(agent *a, tool_scratch *s, const char *path, const base_buf *text, const char *name,
-    copy_verdict *verdict, base_err *err)
+/*
+ * Runs the new test in the copy, alone where that can be: others of its file notice what it does not. A file has this text there.
+ * test: the text of its own file (NULL: as the tree has it).
+ */
+static int run_with(agent *a, tool_scratch *s, const base_buf *test, const char *path, const base_buf *text,
+    const char *name, copy_verdict *verdict, base_err *err)
 {
     tool_result result = {.exit_code = -1};
     const tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
@@ -211,9 +214,11 @@ static int run_with(agent *a, tool_scratch *s, const char *path, const base_buf 
     if (!rc) rc = tool_scratch_run(s, command.data, &limits, &result, err);
     verdict->is_alone = strcmp(command.data, a->test.command) != 0;
     base_buf_free(&command);
-    verdict->fails = !rc && result.status != TOOL_OK;
-    verdict->names =
-        !rc && ((result.text.data && strstr(result.text.data, name)) || result.status == TOOL_TIMEOUT);
+    char *printed = rc ? NULL : agent__find_printed_failure(a, test, result.text.data);
+    verdict->fails = !rc && (result.status != TOOL_OK || printed);
+    verdict->names = !rc && ((result.text.data && strstr(result.text.data, name)) ||
+                                result.status == TOOL_TIMEOUT || printed);
+    free(printed);
     tool_result_free(&result);
     return rc;
 }
@@ -250,16 +255,17 @@ static int notice_old_text(agent *a, tool_scratch *s, const base_buf *test, agen
     const agent_new_test *t = &a->asked.new_test;
     copy_verdict old = {0}, whole = {0};
     int rc = tool_scratch_put_before(s, a->workspace, err);
-    if (!rc) rc = run_with(a, s, t->path, test, t->name, &old, err);
+    if (!rc) rc = run_with(a, s, test, t->path, test, t->name, &old, err);
     if (!rc) rc = put_changes(a, s, err);
-    if (!rc && old.fails && !old.names) rc = run_with(a, s, t->path, test, t->name, &whole, err);
+    if (!rc && old.fails && !old.names) rc = run_with(a, s, test, t->path, test, t->name, &whole, err);
     if (!rc && whole.fails)
         rc = base_fail(err, BASE_E_STATE, "its test file fails in a copy of the tree as it is");
     *ret = (agent_noticed){.n = old.fails, .of = 1, .told = base_xstrdup("the text before the change")};
     return rc;
 }
 
-static int notice_mutants(agent *a, tool_scratch *s, const subject *sub, agent_noticed *ret, base_err *err)
+static int notice_mutants(
+    agent *a, tool_scratch *s, const base_buf *test, const subject *sub, agent_noticed *ret, base_err *err)
 {
     enum { MOST = 3 };
     agent_mutant all[MOST];
@@ -276,10 +282,10 @@ static int notice_mutants(agent *a, tool_scratch *s, const subject *sub, agent_n
         copy_verdict broken = {0}, whole = {0};
         agent__put_mutant(&sub->text, &all[i], &text);
         agent__tell_mutant(&sub->text, &all[i], &told);
-        rc = run_with(a, s, sub->path, &text, a->asked.new_test.name, &broken, err);
+        rc = run_with(a, s, test, sub->path, &text, a->asked.new_test.name, &broken, err);
         /* Something else may fail in a copy, which says nothing: then it fails there unbroken too. */
         if (!rc && broken.fails && !broken.names && !ret->n)
-            rc = run_with(a, s, sub->path, &sub->text, a->asked.new_test.name, &whole, err);
+            rc = run_with(a, s, test, sub->path, &sub->text, a->asked.new_test.name, &whole, err);
         if (!rc && whole.fails)
             rc = base_fail(err, BASE_E_STATE, "its test file fails in a copy of the tree as it is");
         /* Where it runs alone and fails without being named, the fault does not compile, which says nothing. */
@@ -316,7 +322,7 @@ int agent__notice_faults(agent *a, tool_scratch *s, const base_buf *with, agent_
             rc = tool_workspace_read(a->workspace, t->path, NEWTEST_MAX_FILE, &test, err);
         if (!rc) rc = notice_old_text(a, s, &test, ret, err);
     } else if (found) {
-        rc = notice_mutants(a, s, &sub, ret, err);
+        rc = notice_mutants(a, s, with, &sub, ret, err);
     }
     base_buf_free(&test);
     subject_free(&sub);

@@ -106,6 +106,15 @@ typedef struct agent_noticed {
  */
 int agent__notice_faults(agent *a, tool_scratch *s, const base_buf *with, agent_noticed *ret, base_err *err);
 
+/* --- printed.c --- */
+/*
+ * A line of `output` (may be NULL) that says that the new test failed: it speaks of a failure, and has the test's name or what a line of
+ * its body[0, n) asserts. The caller frees; NULL: none. Pure.
+ */
+char *agent__read_printed_failure(const char *body, size_t n, const char *name, const char *output);
+/* The same of the new test of C in its file's text (NULL: as the tree has it): a program that ends with 0 may print it all the same. */
+char *agent__find_printed_failure(const agent *a, const base_buf *text, const char *output);
+
 /* --- mutants.c --- */
 /* Bytes [at, at + n) of a text become another one. */
 typedef struct agent_mutant {
@@ -181,6 +190,17 @@ const char *agent__opening_of_type(base_str type, bool is_python);
 void agent__put_failure(const char *output, base_buf *out);
 /* Python: is its first argument a name that means nothing there ("set_title(Title)")? `output` may be NULL. */
 bool agent__is_given_nothing(const char *output, const char *subject);
+
+/* --- full.c --- */
+/* Did pytest cut what it compares, in `output` (may be NULL)? Pure. */
+bool agent__is_output_cut(const char *output);
+/* The command of pytest, verbose, for the test of that name alone; nothing: it is none of pytest. Pure. */
+void agent__put_verbose(const char *command, const char *name, base_buf *out);
+/*
+ * What pytest prints of the failing new test in full, where it has cut that in `output` (may be NULL): it runs once more in the copy s,
+ * NULL: one of the tree. The caller frees; NULL: nothing is cut, or it fails no more.
+ */
+char *agent__read_in_full(agent *a, tool_scratch *s, const char *output);
 
 /* --- expect.c --- */
 typedef struct agent_expectation {

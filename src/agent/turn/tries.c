@@ -176,14 +176,26 @@ static bool is_new_test(const agent *a, const char *path)
 }
 
 /* A new test that fails for nothing but a value which the code gives otherwise: taken, it is put right (expect.c). */
-static bool expects_another_value(const agent *a, const candidate *c)
+static bool expects_another_value(agent *a, const candidate *c)
 {
     agent_expectation e = {0};
-    const bool has_failed = !c->word && !c->rc && c->result.status == TOOL_FAILED;
-    const bool is_so = has_failed && is_new_test(a, c->made.path) &&
-                       agent__find_expectation_in(a, &c->made.text, c->result.text.data, &e);
+    const bool has_failed =
+        !c->word && !c->rc && c->result.status == TOOL_FAILED && is_new_test(a, c->made.path);
+    char *full = has_failed ? agent__read_in_full(a, c->scratch, c->result.text.data) : NULL;
+    const bool is_so =
+        has_failed && agent__find_expectation_in(a, &c->made.text, full ? full : c->result.text.data, &e);
+    free(full);
     agent_expectation_free(&e);
     return is_so;
+}
+
+/* A program of tests that ended with 0 and printed that the new one failed: that is a failure. */
+static void read_printed(const agent *a, candidate *c)
+{
+    const bool has_ended = !c->word && !c->rc && c->result.status == TOOL_OK && is_new_test(a, c->made.path);
+    char *printed = has_ended ? agent__find_printed_failure(a, &c->made.text, c->result.text.data) : NULL;
+    if (printed) c->result.status = TOOL_FAILED;
+    free(printed);
 }
 
 /* What the candidate's call would write, and its test's start; one that is not tried says why in c->word. */
@@ -216,6 +228,7 @@ static bool judge(agent *a, candidate *c, uint32_t of)
 {
     if (c->running) pthread_join(c->thread, NULL);
     c->running = false;
+    read_printed(a, c);
     c->passed = !c->word && !c->rc && c->result.status == TOOL_OK;
     const bool passed = c->passed, blind = passed && is_blind(a, c),
                is_near = !passed && expects_another_value(a, c);
