@@ -313,6 +313,29 @@ static void test_refactor_delete__takes_inner_functions_and_members(void **state
     DONE(cases);
 }
 
+/* A value gives way to another one of its file, wherever it stands; what the file does not define is no such value. */
+static void test_refactor_delete__puts_another_value_everywhere(void **state)
+{
+    static const operation_case done[] = {
+        {"{\"operation\":\"delete\",\"name\":\"WORDS\",\"to\":\"TEXT\"}", "2 places say TEXT now",
+            {{"a.ts",
+                 "export const WORDS = 'a'\nexport const TEXT = 'a'\nexport const f = () => WORDS + TEXT\n",
+                 "export const TEXT = 'a'\nexport const f = () => TEXT + TEXT\n"},
+                {"b.ts", "import { WORDS } from './a'\nconsole.log(WORDS)\n",
+                    "import { TEXT } from './a'\nconsole.log(TEXT)\n"}}},
+        {"{\"operation\":\"delete\",\"name\":\"OLD\",\"to\":\"MOST\"}", NULL,
+            {{"a.h", "#define OLD 10\n#define MOST 10\nint f(int x);\n", "#define MOST 10\nint f(int x);\n"},
+                {"a.c", "#include \"a.h\"\nint f(int x) { return x > OLD ? OLD : x; }\n",
+                    "#include \"a.h\"\nint f(int x) { return x > MOST ? MOST : x; }\n"}}},
+    };
+    static const operation_case refused[] = {
+        {"{\"operation\":\"delete\",\"name\":\"OLD\",\"to\":\"MOST\"}", "is used in 1 place",
+            {{"a.py", "OLD = 1\nprint(OLD)\n", NULL}, {"b.py", "MOST = 1\n", NULL}}},
+    };
+    DONE(done);
+    REFUSED(refused);
+}
+
 /* A whole file goes, and who names it or imports from it is said; undo brings it back. A definition of its name is meant before it. */
 static void test_refactor_delete__takes_a_file(void **state)
 {
@@ -353,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_refactor_delete__an_alias_leaves_the_name_it_stood_for),
         cmocka_unit_test(test_refactor_delete__takes_its_line_of_a_list),
         cmocka_unit_test(test_refactor_delete__takes_a_file),
+        cmocka_unit_test(test_refactor_delete__puts_another_value_everywhere),
         cmocka_unit_test(test_refactor_delete__takes_inner_functions_and_members),
     };
     return refactor_run(tests, sizeof tests / sizeof *tests, "refactor_delete");

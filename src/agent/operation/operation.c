@@ -451,14 +451,35 @@ static void put_member_of_parameter(const agent_function *old, const agent_inste
         if (strlen(old->parameters[i]) == n && !memcmp(old->parameters[i], text, n)) base_buf_puts(to, text);
 }
 
+/* "Delete OLD_MAX and use MAX instead": both are values of the same kind that nothing calls. */
+static bool is_value_instead(const agent *a, const char *gone, const agent_instead_words *w)
+{
+    static const char *const kinds[] = {"constant", "variable", "macro", NULL};
+    code_index *index = tool_workspace_index(a->workspace);
+    code_place *old = NULL, *next = NULL;
+    code_caller *callers = NULL;
+    const uint32_t n_old = code_index_define(index, gone, &old),
+                   n_next = code_index_define(index, w->name, &next);
+    const uint32_t n_callers = code_index_callers(index, gone, 1, &callers);
+    const bool is_it = !w->call && !w->with && n_old && n_next && !n_callers &&
+                       !strcmp(old[0].what, next[0].what) &&
+                       agent__is_any_word(old[0].what, (agent_word){0, strlen(old[0].what)}, kinds);
+    code_callers_free(callers, n_callers ? 1 : 0);
+    code_places_free(old, n_old);
+    code_places_free(next, n_next);
+    return is_it;
+}
+
 /* "Remove oom and let its caller use oomm with -1": the text in place of a call, as far as the request says it. */
 static void put_instead(const agent *a, const char *request, const char *gone, base_buf *json)
 {
     agent_instead_words w;
     agent_function old = {0}, next = {0};
     const bool is_said = agent_read_instead_words(request, &w) && strcmp(w.name, gone) != 0;
-    const bool has_old = is_said && agent__look_up_function(a, gone, &old);
+    const bool is_value = is_said && is_value_instead(a, gone, &w);
+    const bool has_old = is_said && !is_value && agent__look_up_function(a, gone, &old);
     base_buf to = {0};
+    if (is_value) base_buf_puts(&to, w.name);
     if (has_old) put_member_of_parameter(&old, &w, &to);
     const bool is_whole = to.len || (is_said && strchr(".-", *w.name));
     const bool is_known = has_old && !is_whole && agent__look_up_function(a, code_last_name(w.name), &next);

@@ -215,6 +215,17 @@ static char *alias_of(const refactor *x)
     return NULL;
 }
 
+/* "Delete OLD, use NEW": a value that the same file defines takes every place, called or not. The caller frees; NULL: it is none. */
+static char *value_of(const refactor *x, const char *to)
+{
+    const refactor_target *t = &x->target;
+    size_t pos = 0, from, end;
+    const bool is_name = code_next_identifier(to, strlen(to), &pos, &from, &end) && from == 0 && !to[end];
+    const char *text = t->in->file.text.data + t->name_from + strlen(x->name);
+    const bool is_value = is_name && !t->is_function && !t->is_member && !t->is_type && *text != '(';
+    return is_value && strcmp(to, x->name) != 0 && defines(t->in->uses->file, to) ? base_xstrdup(to) : NULL;
+}
+
 static bool brings(const refactor_file *f, const char *name)
 {
     for (uint32_t i = 0; i < f->uses->n_imports; i++)
@@ -360,7 +371,7 @@ static void deletion_begin(deletion *d, refactor *x, const char *to)
 {
     *d = (deletion){.x = x, .to = to, .done_in = SIZE_MAX};
     d->edits = base_xcalloc(x->n_files + 1, sizeof *d->edits);
-    d->alias = to ? NULL : alias_of(x);
+    d->alias = to ? value_of(x, to) : alias_of(x);
     d->next = d->alias ? base_xstrdup(d->alias) : follower(x, to);
     if (to) refactor__read_instead(x, to, &d->instead);
     if (!d->alias && (!to || !*to || !strcmp(to, "nothing"))) refactor__cut_tests(x, &d->cuts);
