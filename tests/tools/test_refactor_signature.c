@@ -527,10 +527,28 @@ static void test_refactor_signature__what_may_be_left_out_needs_no_value(void **
     run_cases(refused, 1, TOOL_FAILED);
 }
 
+/* What a module gives under a name is not the function of that name that stands beside it. */
+static void test_refactor_signature__what_is_given_is_another_function(void **state)
+{
+#define TWO_OF_F "function f(a) { return a }\nexports.f = (a, b) => a + b\nexports.h = f\n"
+    static const operation_case refused[] = {
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"c=1\"}",
+            "the same call with \"name\": \"a.js:1\"", {{"a.js", TWO_OF_F, NULL}}},
+    };
+    static const operation_case done[] = {
+        {"{\"operation\":\"signature\",\"name\":\"a.js:1\",\"parameter\":\"c=1\"}", NULL,
+            {{"a.js", TWO_OF_F,
+                "function f(a, c = 1) { return a }\nexports.f = (a, b) => a + b\nexports.h = f\n"}}},
+    };
+    run_cases(refused, 1, TOOL_FAILED);
+    DONE(done);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refactor_signature__what_may_be_left_out_needs_no_value),
+        cmocka_unit_test(test_refactor_signature__what_is_given_is_another_function),
         cmocka_unit_test(test_refactor_signature__writes_as_its_neighbours_do),
         cmocka_unit_test(test_refactor_signature__changes_every_call),
         cmocka_unit_test(test_refactor_signature__a_value_may_declare_its_parameter_again),

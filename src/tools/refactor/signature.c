@@ -657,6 +657,11 @@ bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *r
         const bool is_inner = u->binding == u->from && u->from != x->target.name_from; /* f = function f() */
         if (is_done && (u->import != UINT32_MAX || is_given || is_inner || u->role == CODE_USE_STRING))
             continue;
+        /* exports.f = (a) => ... beside function f */
+        const bool is_other = t->in->language->family == REFACTOR_JS && u->definition != UINT32_MAX &&
+                              &x->files[p->file] == t->in &&
+                              (u->role == CODE_USE_MEMBER) != (own->use->role == CODE_USE_MEMBER);
+        is_done = is_done && !is_other;
         c.gives_other = false;
         if (is_done && u->definition != UINT32_MAX)
             is_done = edit_definition(x, p, &c, &edits[p->file]);

@@ -53,6 +53,10 @@ static bool is_one_thing(const refactor *x, const candidate *a, const candidate 
 {
     if (!a->d || !b->d) return a->d == b->d && a->use->binding == b->use->binding && a->file == b->file;
     if (a->use->binding != b->use->binding) return false;
+    /* JavaScript: exports.f = (a) => ... is not the function f that stands beside it */
+    if (x->files[a->file].language->family == REFACTOR_JS &&
+        (a->use->role == CODE_USE_MEMBER) != (b->use->role == CODE_USE_MEMBER))
+        return false;
     const bool types = refactor__is_type(a->d->what) && refactor__is_type(b->d->what);
     if (x->files[a->file].language->family == REFACTOR_C && types &&
         x->files[a->file].language->family == x->files[b->file].language->family) {
@@ -292,6 +296,9 @@ static void say_many(refactor *x, const candidate *all, size_t n, const char *mo
     tool__say(x->result, TOOL_FAILED, "%s. Nothing was changed. Next: the same call with ", more);
     if (all[0].d && *all[0].d->parent)
         base_buf_printf(&x->result->text, "\"name\": \"%s.%s\"", all[0].d->parent, x->name);
+    else if (all[0].file == all[1].file)
+        base_buf_printf(
+            &x->result->text, "\"name\": \"%s:%u\"", x->files[all[0].file].path, all[0].use->line);
     else
         base_buf_printf(&x->result->text, "\"path\": \"%s\"", x->files[all[0].file].path);
     base_buf_puts(&x->result->text, " for the first; or ask the person which is meant.\n");
