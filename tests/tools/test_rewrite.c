@@ -435,6 +435,15 @@ static void test_rewrite__keeps_comments(void **state)
             "f should take None", TOOL_OK, "put back",
             "def f(a, b):\n    \"\"\"Adds.\n\n    Twice.\n    \"\"\"\n    if b is None:\n        return a\n    # first a\n    a = g(a)  # once\n    if b:\n"
             "        # then b\n        # (a list)\n        for x in b:\n            # each\n            a += x\n    return a\n"},
+        /* a docstring that was cut short, at an other code; one that says something new stays */
+        {"a.py", "f",
+            "def f(a, b):\n    \"\"\"Adds.\n    \"\"\"\n    a = g(g(a))\n    for x in b:\n        a += x\n    return a\n",
+            "f calls g twice", TOOL_OK, "put back",
+            "def f(a, b):\n    \"\"\"Adds.\n\n    Twice.\n    \"\"\"\n    # first a\n    a = g(g(a))\n"},
+        {"a.py", "f",
+            "def f(a, b):\n    \"\"\"Adds, all.\n    \"\"\"\n    a = g(g(a))\n    for x in b:\n        a += x\n    return a\n",
+            "f calls g twice", TOOL_OK, "rewrote f",
+            "def f(a, b):\n    \"\"\"Adds, all.\n    \"\"\"\n    a = g(g(a))\n"},
         /* its own comments stay, and where the request speaks of them nothing comes back */
         {"a.py", "f",
             "def f(a, b):\n    # at first\n    a = g(a)\n    for x in b:\n        a += x\n    return a + 1\n",

@@ -256,12 +256,72 @@ static bool speaks_of_comments(const char *request)
     return is;
 }
 
+static bool has_line(const side *s, uint32_t from, uint32_t to, const line *l)
+{
+    bool has = false;
+    for (uint32_t i = from; i < to && !has; i++) {
+        const line *other = &s->lines[i];
+        has = other->n - other->indent == l->n - l->indent &&
+              !memcmp(other->text + other->indent, l->text + l->indent, l->n - l->indent);
+    }
+    return has;
+}
+
+/* Lines of comments with something left out: nothing in [new_from, new_to) is new, and something of the old ones is gone. */
+static bool is_less(const side *before, uint32_t old_from, uint32_t old_to, const side *now,
+    uint32_t new_from, uint32_t new_to)
+{
+    uint32_t n_old = 0, n_new = 0;
+    for (uint32_t i = old_from; i < old_to; i++) n_old += before->lines[i].has_comment;
+    for (uint32_t i = new_from; i < new_to; i++) {
+        if (!now->lines[i].has_comment) continue;
+        if (!has_line(before, old_from, old_to, &now->lines[i])) return false;
+        n_new++;
+    }
+    return n_new && n_new < n_old;
+}
+
+static void put_as_it_was(
+    const side *before, const side *now, uint32_t from, uint32_t to, uint32_t i, uint32_t k, base_buf *out)
+{
+    for (uint32_t l = from; l < to; l++)
+        put_line(&before->lines[l], &before->lines[before->at[i]], &now->lines[now->at[k]], out);
+}
+
+/* A comment, or a docstring, that was cut short stands in front of the k-th line of code: as it was. Returns how many lines; 0: none was. */
+static uint32_t put_longer(
+    const side *before, const side *now, const uint32_t *matched, uint32_t k, base_buf *out)
+{
+    const uint32_t i = matched[k], above = k ? matched[k - 1] : UINT32_MAX;
+    const gap g = gap_before(now, k);
+    if (i != UINT32_MAX && above == (i ? i - 1 : UINT32_MAX)) {
+        const gap old = gap_before(before, i);
+        if (is_less(before, old.from, old.to, now, g.from, g.to)) {
+            put_as_it_was(before, now, old.from, old.to, i, k, out);
+            return old.to - old.from;
+        }
+    }
+    if (above == UINT32_MAX || above + 1 >= before->n_at) return 0;
+    const gap old = gap_before(before, above + 1);
+    const uint32_t old_end = docstring_end(before, old), new_end = docstring_end(now, g);
+    if (new_end == g.from || !is_less(before, old.from, old_end, now, g.from, new_end)) return 0;
+    put_as_it_was(before, now, old.from, old_end, above + 1, k, out);
+    for (uint32_t l = new_end; l < g.to; l++) {
+        base_buf_add(out, now->lines[l].text, now->lines[l].n);
+        base_buf_putc(out, '\n');
+    }
+    return old_end - old.from;
+}
+
 static uint32_t put_all(const side *before, const side *now, const uint32_t *matched, base_buf *out)
 {
     uint32_t n = 0, next = 0;
     for (uint32_t k = 0; k < now->n_at; k++) {
-        const bool has_own = gap_before(now, k).n_comments > 0;
-        n += has_own ? put_docstring(before, now, matched, k, out) : put_gap(before, now, matched, k, out);
+        const uint32_t n_longer = put_longer(before, now, matched, k, out);
+        const bool has_own = !n_longer && gap_before(now, k).n_comments > 0;
+        n += n_longer  ? n_longer
+             : has_own ? put_docstring(before, now, matched, k, out)
+                       : put_gap(before, now, matched, k, out);
         for (; has_own && next < now->at[k]; next++) {
             base_buf_add(out, now->lines[next].text, now->lines[next].n);
             base_buf_putc(out, '\n');
