@@ -137,7 +137,18 @@ static void put_tensor_types(const gguf_file *f, base_buf *out)
     }
 }
 
-/* What a session needs at several lengths when nothing is evicted, and with the default budget. */
+/* What `--kv-budget auto` comes to with the memory that is free now, before `kvist kv pace` has measured anything. */
+static void put_default_budget(const model_hyper *h, uint32_t row_bytes, base_buf *out)
+{
+    const common_options options = COMMON_OPTIONS_DEFAULTS;
+    kv_limit limit = {0};
+    base_err err = {0};
+    if (options_budget(&options, h->n_ctx, row_bytes, (kv_limit){0}, &limit, &err) || !limit.rows) return;
+    base_buf_printf(out,
+        "  by default at most %" PRIu32 " rows are active, with the memory that is free now\n", limit.rows);
+}
+
+/* What a session needs at several lengths when nothing is evicted, and how many rows the default budget has. */
 static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *out)
 {
     static const uint32_t lengths[] = {4096, 8192, 16384, 32768, 131072};
@@ -181,8 +192,9 @@ static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *
         if (lengths[i] > h->n_ctx) break;
         base_buf_printf(out, "  %6" PRIu32 " rows active  ", lengths[i]);
         model_files_put_bytes(out, model_rows_memory(row, windows, h->window, lengths[i]));
-        base_buf_puts(out, lengths[i] == 4096 ? " (the default budget)\n" : "\n");
+        base_buf_putc(out, '\n');
     }
+    put_default_budget(h, (uint32_t)row, out);
 }
 
 /* The layer before which a pruned prefill is cut (docs/kv.md, "Pruned prefill"), and what that comes from: T of each layer, as a bar. */
