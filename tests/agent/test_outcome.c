@@ -120,6 +120,8 @@ static void test_outcome__other_parameters_than_the_request_s_are_refused(void *
         {"add a method f(a, b) to C", "def f(self, a: int, b: str = ''):\n    return f(b, a)\n", NULL},
         {"add a method f(a, b) to C", "def f(self, b):\n    return b\n",
             "the request gives f the parameters (a, b), and this text gives it (self, b)"},
+        {"add a function f(int fd, void* user) to f.c",
+            "/* f(x): as g. */\nint f(int fd, void *user)\n{\n    return g(fd);\n}\n", NULL},
         {"add a function f(\"x\") to f.py", "def f(text):\n    return text\n", NULL},
         {"add a function f to f.py", "def f(text):\n    return text\n", NULL},
     };

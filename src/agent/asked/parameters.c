@@ -9,11 +9,11 @@
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 
-/* The bytes between the brackets behind the first `name(` of the text; false: it declares no such thing. */
-static bool find_list(base_str text, const char *name, size_t *ret_from, size_t *ret_to)
+/* The bytes between the brackets behind the next `name(` at or behind *pos; false: there is none. */
+static bool next_list(base_str text, const char *name, size_t *pos, size_t *ret_from, size_t *ret_to)
 {
-    size_t pos = 0, from, to;
-    while (code_next_identifier(text.ptr, text.len, &pos, &from, &to)) {
+    size_t from, to;
+    while (code_next_identifier(text.ptr, text.len, pos, &from, &to)) {
         if (to - from != strlen(name) || memcmp(text.ptr + from, name, to - from) != 0) continue;
         while (to < text.len && text.ptr[to] == ' ') to++;
         if (to == text.len || text.ptr[to] != '(') continue;
@@ -40,21 +40,33 @@ static bool has_names(base_str text, size_t from, size_t to, const char *list)
     return true;
 }
 
+/* No list behind the name fits (a comment in front of it, a call in its body have others): *ret the first one. */
+static bool has_others(base_str text, const char *name, const char *list, base_str *ret)
+{
+    size_t pos = 0, from, to;
+    bool has_any = false;
+    while (next_list(text, name, &pos, &from, &to)) {
+        if (has_names(text, from, to, list)) return false;
+        if (!has_any) *ret = (base_str){text.ptr + from, to - from};
+        has_any = true;
+    }
+    return has_any;
+}
+
 char *agent__why_other_parameters(const agent *a, const base_json *arguments, base_str text)
 {
     const char *name = base_json_str(arguments, "name", NULL);
     agent_addition_words w = {0};
     base_buf why = {0};
-    size_t from, to;
+    base_str other = {0};
     const char *language = code_language(base_json_str(arguments, "path", ""), "", 0);
     if (language && !strcmp(language, "bash")) return NULL; /* its functions declare none */
     if (!name || !text.ptr || !agent_read_addition_words(a->request, &w)) return NULL;
     /* "add f("x")" is an example of a call: the list of a declaration has names alone. */
     const bool says = w.parameters && !strpbrk(w.parameters, "\"'`0123456789.");
-    if (says && !strcmp(code_last_name(name), w.name) && find_list(text, w.name, &from, &to) &&
-        !has_names(text, from, to, w.parameters))
+    if (says && !strcmp(code_last_name(name), w.name) && has_others(text, w.name, w.parameters, &other))
         base_buf_printf(&why, "the request gives %s the parameters (%s), and this text gives it (%.*s)",
-            w.name, w.parameters, (int)(to - from), text.ptr + from);
+            w.name, w.parameters, (int)other.len, other.ptr);
     agent_addition_words_free(&w);
     return why.len ? base_buf_take(&why) : NULL;
 }
