@@ -341,6 +341,36 @@ static void test_opening_operations__what_is_called_there_keeps_its_name(void **
     }
 }
 
+/* "Everywhere" takes along the function that only calls the method of its name, and no other method. */
+static void test_opening_operations__everywhere_takes_a_delegate_along(void **state)
+{
+#define STORE(method, call)                                                                                  \
+    "class Store:\n    def " method "(self, k):\n        return k\n\n\nstore = Store()\n\n\ndef " call       \
+    "(k):\n    return store." method "(k)\n"
+    static const struct {
+        const char *request, *before, *after;
+    } cases[] = {
+        {"Rename fetch_one to load_one everywhere.", STORE("fetch_one", "fetch_one"),
+            STORE("load_one", "load_one")},
+        {"Rename fetch_one to load_one.", STORE("fetch_one", "fetch_one"), STORE("fetch_one", "load_one")},
+    };
+    NEEDS_GRAMMAR;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("store.py", cases[i].before);
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            i ? "opens 1\nanswer }}</tools>\n" NO NO NO
+              : "opens 1\nanswer }}</tools>\nopens 1\nanswer }}</tools>\n" NO NO NO,
+            AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        assert_file("store.py", cases[i].after);
+        agent_session_close(s);
+        free_host(&h);
+    }
+    remove("store.py");
+}
+
 /* "Delete notes.txt": the file, whatever the tree defines of its name, and nothing where a part of it or a list is spoken of. */
 static void test_opening_operations__files_are_deleted(void **state)
 {
@@ -394,6 +424,7 @@ int main(void)
         TEST_CASE(test_opening_operations__a_qualifier_is_not_what_goes),
         TEST_CASE(test_opening_operations__what_is_called_there_keeps_its_name),
         TEST_CASE(test_opening_operations__files_are_deleted),
+        TEST_CASE(test_opening_operations__everywhere_takes_a_delegate_along),
     };
     find_grammars();
     return RUN_ON_BOTH(tests);

@@ -566,6 +566,22 @@ static void put_next_listed(agent *a, const char *request, base_buf *json)
     if (l->to) put_besides(l->operation, request, json);
 }
 
+/* "Rename Get to Find everywhere", where the function Get only calls the method Get: both. */
+static void rename_delegate_too(agent *a, const char *request, const char *behind)
+{
+    agent_asked *x = &a->asked;
+    agent_listed both[2];
+    char *to = NULL, *from = NULL;
+    const bool is_said = agent__asks_for_everywhere(request) &&
+                         read_way(behind, code_last_name(x->listed[0].name), false, &to, &from) && to;
+    if (is_said && agent__list_with_delegate(a, x->listed[0].name, to, both, 2)) {
+        agent__listed_free(&x->listed[0]);
+        for (x->n_listed = 0; x->n_listed < 2; x->n_listed++) x->listed[x->n_listed] = both[x->n_listed];
+    }
+    free(to);
+    free(from);
+}
+
 bool agent__has_operation_left(const agent *a)
 {
     return a->asked.n_listed > 1 && a->asked.n_begun < a->asked.n_listed;
@@ -610,6 +626,7 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
         char *undefined = !done && !x->n_listed && is_rename ? find_undefined(a, behind) : NULL;
         const bool is_undefined = undefined != NULL;
         free(undefined);
+        if (!done && x->n_listed == 1 && is_rename) rename_delegate_too(a, request, behind);
         const uint32_t n = x->n_listed;
         const bool is_delete = !strcmp(o->name, "delete");
         const bool is_one = !done && n == 1;

@@ -47,6 +47,12 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 bool agent__open_whole(const agent *a, const char *request, base_buf *json);
 /* "Remove the deprecated functions from a.py", "delete all the parse_* macros of a.h", or files: what goes, up to `most` (heap); how many. */
 uint32_t agent__list_group(const agent *a, const char *request, agent_listed *ret, uint32_t most);
+/*
+ * The two functions of the tree that have this name, where one of them only calls the other ("func Get(k) { return v.Get(k) }"), to be
+ * renamed both (heap); 2, or 0 where it is otherwise.
+ */
+uint32_t agent__list_with_delegate(
+    const agent *a, const char *name, const char *to, agent_listed *ret, uint32_t most);
 /* Of asked.listed, where all go from one file to one: their call, and one is left of the list. false: they do not. */
 bool agent__open_moved_together(agent *a, const char *request, base_buf *json);
 
@@ -97,6 +103,8 @@ bool agent__asks_for_text(const char *request);
 void agent__put_text_words(const char *request, base_buf *json);
 /* The same of a move's: "keep": true where what goes is to be found in the old place too. */
 void agent__put_keep_words(const char *request, base_buf *json);
+/* "Rename f to g everywhere" */
+bool agent__asks_for_everywhere(const char *request);
 /* What a request was read as, with what it says of comments and of the old place besides; the caller frees. */
 char *agent__say_besides(const char *request, const char *meaning);
 /* The word is a definition of the tree. */

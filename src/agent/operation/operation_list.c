@@ -76,7 +76,15 @@ char *agent__say_besides(const char *request, const char *meaning)
         base_buf_puts(&out, ". Importing it from there has to go on working.");
     if (agent__has_word(meaning, "rename") && speaks_of_text(request))
         base_buf_puts(&out, leaves_text(request) ? ". Leave the comments." : ". Also in comments and docs.");
+    if (agent__has_word(meaning, "rename") && agent__asks_for_everywhere(request))
+        base_buf_puts(&out, " And that everywhere.");
     return base_buf_take(&out);
+}
+
+bool agent__asks_for_everywhere(const char *request)
+{
+    static const char *const words[] = {"everywhere", "throughout", NULL};
+    return agent__has_any_word(request, words);
 }
 
 bool agent__is_defined_word(const agent *a, const char *text, agent_word w)

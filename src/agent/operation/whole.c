@@ -103,7 +103,19 @@ static const char *behind_bracket(const char *at)
     return NULL;
 }
 
-/* Is all that the function does to return a call of the other? */
+/* Behind "a.b->" of "a.b->c". */
+static const char *behind_qualifier(const char *at)
+{
+    const char *last = at;
+    for (; code_is_name_byte(*at) || strchr(".:", *at) || !strncmp(at, "->", 2); at++) {
+        if (!*at) break;
+        if (!code_is_name_byte(*at)) last = at + 1;
+        if (*at == '-') last = ++at + 1;
+    }
+    return last;
+}
+
+/* Is all that the function does to return a call of the other, or of what has the other's name in an object? */
 static bool only_calls(const agent *a, const agent_function *f, const char *other)
 {
     base_buf text = {0};
@@ -118,6 +130,7 @@ static bool only_calls(const agent *a, const agent_function *f, const char *othe
         char *body = code_blank_comments(file->language, text.data + d->body_from, d->body_to - d->body_from);
         const char *at = body + strspn(body, between);
         at += strncmp(at, "return", 6) ? strlen(at) : 6 + strspn(at + 6, between);
+        at = behind_qualifier(at);
         const char *end = !strncmp(at, other, n) && at[n] == '(' ? behind_bracket(at + n) : NULL;
         is = end && end[strspn(end, " \t\r\n;}")] == '\0';
         free(body);
@@ -148,6 +161,40 @@ static bool open_delegation(const agent *a, const char *request, base_buf *json)
     agent_instead_words_free(&instead);
     free(name);
     return is_one;
+}
+
+/* ---- a function and what only calls it by the same name ---- */
+
+uint32_t agent__list_with_delegate(
+    const agent *a, const char *name, const char *to, agent_listed *ret, uint32_t most)
+{
+    const char *last = code_last_name(name);
+    code_place *places = NULL;
+    agent_listed found[2] = {{0}};
+    uint32_t n_found = 0;
+    bool is_delegated = false, is_good = true;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), last, &places);
+    for (uint32_t i = 0; i < n && is_good; i++) {
+        if (places[i].is_declaration || code_path_is_test(places[i].path)) continue;
+        is_good = n_found < 2 && n_found < most;
+        if (!is_good) break;
+        base_buf whole = {0};
+        base_buf_printf(&whole, *places[i].parent ? "%s.%s" : "%s%s", places[i].parent, last);
+        found[n_found++] = (agent_listed){.operation = "rename",
+            .name = base_buf_take(&whole),
+            .to = base_xstrdup(to),
+            .path = base_xstrdup(places[i].path)};
+        is_delegated |=
+            only_calls(a, &(agent_function){.name = found[n_found - 1].name, .path = places[i].path}, last);
+    }
+    is_good = is_good && n_found == 2 && is_delegated && strcmp(found[0].name, found[1].name) != 0;
+    for (uint32_t i = 0; i < n_found; i++)
+        if (is_good)
+            ret[i] = found[i];
+        else
+            agent__listed_free(&found[i]);
+    code_places_free(places, n);
+    return is_good ? n_found : 0;
 }
 
 /* ---- a group that moves ---- */
