@@ -200,6 +200,19 @@ static void test_new_test_plain__an_iterator_is_compared_by_what_it_gives(void *
         {"def test_a():\n    assert peekn(2, 'abc') == ('a', 'b')\n",
             "E   AssertionError: assert (('a', 'c'), <itertools.chain object at 0x7f>) == ('a', 'b')\n",
             "    assert peekn(2, 'abc')[0] == ('a', 'c')\n"},
+        {"def test_a():\n    assert f(1) == 2\n    assert f(2) == 2\n",
+            "test_a.py:2: in test_a\nE   assert 5 == 2\n",
+            "    assert f(1) == 5\n"}, /* the line that failed */
+        {"def test_a():\n    self.assertEqual(f(1), 2)\n    self.assertEqual(f(2), 2)\n",
+            "  File \"/x/test_a.py\", line 2, in test_a\nAssertionError: 5 != 2\n",
+            "    self.assertEqual(f(1), 5)\n"},
+        {"def test_a():\n    x = 2\n    assert f(1) == x\n", "test_a.py:3: in test_a\nE   assert 5 == 2\n",
+            "    x = 5\n"},
+        {"it('a', function () {\n  assert.equal(f('a'), 'a')\n})\n",
+            "Expected values to be strictly equal:\n+ actual - expected\n\n+ undefined\n- 'a'\n    at x (test_a.py:2:3)\n",
+            "  assert.equal(f('a'), undefined)\n"},
+        {"it('a', function () {\n  assert.equal(f(1), 1)\n})\n",
+            "Expected values to be strictly equal:\n\n3 !== 1\n", "  assert.equal(f(1), 3)\n"},
         {"def test_a():\n    assert [1, 2] == take(3, [1, 2])\n",
             "E   assert [1, 2] == <itertools.islice object at 0x7f>\n", NULL},
         {"def test_a():\n    assert make() == {}\n", "E   assert <object object at 0x7f> == {}\n", NULL},
@@ -210,7 +223,8 @@ static void test_new_test_plain__an_iterator_is_compared_by_what_it_gives(void *
         base_buf text = {0};
         agent_expectation e;
         base_buf_puts(&text, cases[i].text);
-        const bool is_found = agent__read_expectation(&text, 0, text.len, NULL, cases[i].output, &e);
+        const bool is_found =
+            agent__read_expectation(&text, 0, text.len, "test_a.py", NULL, cases[i].output, &e);
         assert_int_equal(is_found, cases[i].line != NULL);
         if (is_found) assert_string_equal(e.text.data, cases[i].line);
         if (is_found) assert_int_equal(e.line, 2);

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     base_buf text = {0};
     base_buf_add(&text, (const char *)end + 1, n - (size_t)(end - data) - 1);
     agent_expectation found;
-    if (text.len && agent__read_expectation(&text, 0, text.len, "it returns 12", output, &found)) {
+    if (text.len && agent__read_expectation(&text, 0, text.len, "a.py", "it returns 12", output, &found)) {
         uint32_t n_lines = 1;
         for (size_t i = 0; i < text.len; i++) n_lines += text.data[i] == '\n';
         assert(found.line >= 1 && found.line <= found.line_end && found.line_end <= n_lines);

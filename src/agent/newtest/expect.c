@@ -11,12 +11,14 @@
 #include "agent/newtest/newtest.h"
 #include "agent/words/values.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "code/code.h"
 
 enum { MAX_VALUE = 200 };
 
 typedef struct pair {
     char *first, *second; /* as the runner prints them */
+    bool is_source;       /* which is how the language writes them: a string has its quotes */
 } pair;
 
 static void pair_free(pair *p)
@@ -104,6 +106,23 @@ static bool read_lines(const char *output, pair *ret)
             return true;
         pair_free(ret);
     }
+    return false;
+}
+
+/* node's: "+ actual - expected", and a line of each; "1 !== 2" where both are short. */
+static bool read_node(const char *output, pair *ret)
+{
+    static const char signs[] = "+ actual - expected", equal[] = "strictly equal:";
+    const char *at = strstr(output, signs), *p = NULL;
+    if (at) at += sizeof signs - 1 + strspn(at + sizeof signs - 1, "\n");
+    if (at && !strncmp(at, "+ ", 2)) p = take_value(at + 2, "\n", &ret->first);
+    if (p && !strncmp(p, "\n- ", 3) && take_value(p + 3, "\n", &ret->second)) return ret->is_source = true;
+    pair_free(ret);
+    at = strstr(output, equal);
+    if (at) p = take_value(at + sizeof equal - 1 + strspn(at + sizeof equal - 1, "\n "), " \n", &ret->first);
+    if (at && p && !strncmp(p, " !== ", 5) && take_value(p + 5, "\n", &ret->second))
+        return ret->is_source = true;
+    pair_free(ret);
     return false;
 }
 
@@ -205,9 +224,9 @@ static bool find_literal(
 }
 
 /* The value as the literal that it replaces is written. */
-static void put_like(const char *value, const char *old, base_buf *out)
+static void put_like(const char *value, const char *old, bool is_source, base_buf *out)
 {
-    if (!is_quote(*old) || is_quote(*value)) {
+    if (is_source || !is_quote(*old) || is_quote(*value)) {
         base_buf_puts(out, value);
         return;
     }
@@ -220,8 +239,8 @@ static void put_like(const char *value, const char *old, base_buf *out)
 }
 
 /* The whole lines that hold text[at, at + n), that literal exchanged for `actual`. */
-static void put_line(
-    const base_buf *text, size_t at, size_t n, const char *old, const char *actual, agent_expectation *ret)
+static void put_line(const base_buf *text, size_t at, size_t n, const char *old, const char *actual,
+    bool is_source, agent_expectation *ret)
 {
     size_t from = at, to = at + n;
     while (from && text->data[from - 1] != '\n') from--;
@@ -231,7 +250,7 @@ static void put_line(
     ret->line_end = ret->line;
     for (size_t k = from; k < to; k++) ret->line_end += text->data[k] == '\n';
     base_buf_add(&ret->text, text->data + from, at - from);
-    put_like(actual, old, &ret->text);
+    put_like(actual, old, is_source, &ret->text);
     base_buf_add(&ret->text, text->data + at + n, to - at - n);
     base_buf_putc(&ret->text, '\n');
     base_buf_printf(&ret->told,
@@ -275,7 +294,7 @@ static void put_opaque(const base_buf *text, size_t at, size_t n, const opaque *
         base_buf_puts(&line, o->head ? "[0]" : ")");
         const size_t literal = line.len + at - to;
         base_buf_add(&line, text->data + to, text->len - to);
-        put_line(&line, literal, n, old, o->head ? o->head : old, ret);
+        put_line(&line, literal, n, old, o->head ? o->head : old, true, ret);
         base_buf_clear(&ret->told);
         if (o->head)
             base_buf_printf(
@@ -288,32 +307,73 @@ static void put_opaque(const base_buf *text, size_t at, size_t n, const opaque *
     free(old);
 }
 
-bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const char *request,
-    const char *output, agent_expectation *ret)
+/*
+ * The statement that failed, by the line that the runner names: "test_a.py:12: in test_f", "(test/a.js:12:14)". false: it names none in
+ * text[*from, *to), which become that line's and those of the few that it may go on in.
+ */
+static bool narrow(const base_buf *text, const char *path, const char *output, size_t *from, size_t *to)
+{
+    enum { MOST_LINES = 6 };
+    const size_t n = path ? strlen(path) : 0;
+    for (const char *at = output; n && (at = strstr(at, path)); at += n) {
+        static const char unittest[] = "\", line ";
+        const size_t skip = at[n] == ':'                                      ? 1
+                            : !strncmp(at + n, unittest, sizeof unittest - 1) ? sizeof unittest - 1
+                                                                              : 0;
+        if (!skip || !isdigit((unsigned char)at[n + skip]) || (at > output && code_is_name_byte(at[-1])))
+            continue;
+        const unsigned long line = strtoul(at + n + skip, NULL, 10);
+        size_t begin = 0, end;
+        for (unsigned long k = 1; k < line && begin < text->len; begin++) k += text->data[begin] == '\n';
+        if (line == 0 || begin < *from || begin >= *to) continue;
+        int depth = 0;
+        end = begin;
+        for (int k = 0; k < MOST_LINES && end < *to; end++) {
+            const char c = text->data[end];
+            depth += (strchr("([{", c) && c) - (strchr(")]}", c) && c);
+            k += c == '\n';
+            if (c == '\n' && depth <= 0) break;
+        }
+        *from = begin;
+        *to = end;
+        return true;
+    }
+    return false;
+}
+
+bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const char *path,
+    const char *request, const char *output, agent_expectation *ret)
 {
     pair p = {0};
     size_t at = 0, n = 0;
+    size_t near = from, near_end = to;
     *ret = (agent_expectation){0};
-    if (!read_python(output, &p) && !read_lines(output, &p) && !read_words(output, &p)) {
+    narrow(text, path, output, &near, &near_end);
+    if (!read_python(output, &p) && !read_node(output, &p) && !read_lines(output, &p) &&
+        !read_words(output, &p)) {
         opaque o;
-        if (read_opaque(output, &o) && find_literal(text, from, to, o.expected, &at, &n))
+        if (read_opaque(output, &o) && find_literal(text, near, near_end, o.expected, &at, &n))
             put_opaque(text, at, n, &o, ret);
         free(o.head);
         free(o.expected);
         return ret->text.len > 0;
     }
     const char *actual = p.first;
-    bool found = find_literal(text, from, to, p.second, &at, &n);
+    bool found = find_literal(text, near, near_end, p.second, &at, &n);
     if (!found) { /* the order was the other one */
         actual = p.second;
-        found = find_literal(text, from, to, p.first, &at, &n);
+        found = find_literal(text, near, near_end, p.first, &at, &n);
+    }
+    if (!found) { /* "expected = 2" stands in front of what failed */
+        actual = p.first;
+        found = find_literal(text, from, to, p.second, &at, &n);
     }
     if (found && strcmp(p.first, p.second) != 0) {
         char *old = base_xstrndup(text->data + at, n);
         base_buf plain = {0};
         put_plain(old, n, &plain);
         const bool is_asked = request && (strstr(request, old) || (plain.len && strstr(request, plain.data)));
-        if (!is_asked) put_line(text, at, n, old, actual, ret);
+        if (!is_asked) put_line(text, at, n, old, actual, p.is_source, ret);
         base_buf_free(&plain);
         free(old);
     }
@@ -327,13 +387,19 @@ bool agent__find_expectation_in(
     const agent_new_test *t = &a->asked.new_test;
     *ret = (agent_expectation){0};
     if (!t->path || !t->name || !output || !text->len) return false;
-    if (t->is_file) return agent__read_expectation(text, 0, text->len, a->request, output, ret);
+    /* Go says the line that tells of it, not the one that compares. */
+    const char *path = base_ends_with(t->path, ".go") ? NULL : t->path;
+    if (t->is_file) {
+        size_t from = 0; /* behind the line that it stands behind */
+        for (uint32_t line = 0; line < t->line && from < text->len; from++) line += text->data[from] == '\n';
+        return agent__read_expectation(text, from, text->len, path, a->request, output, ret);
+    }
     bool found = false;
     code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text->data, text->len);
     for (uint32_t i = 0; i < f->n_definitions && !found; i++) {
         const code_definition *d = &f->definitions[i];
         if (!strcmp(d->name, t->name) && d->body_to <= text->len)
-            found = agent__read_expectation(text, d->body_from, d->body_to, a->request, output, ret);
+            found = agent__read_expectation(text, d->body_from, d->body_to, path, a->request, output, ret);
     }
     code_file_free(f);
     return found;

@@ -209,11 +209,12 @@ typedef struct agent_expectation {
     base_buf told;
 } agent_expectation;
 /*
- * A test's runner said `output` of the test in text[from, to): where it fails since a literal in it is not what the code
- * gives, and `request` (may be NULL) does not say that value, its line put right. agent_expectation_free.
+ * A test's runner said `output` of the test in text[from, to) of the file `path` (may be NULL), whose failing line it may name: where it
+ * fails since a literal in it is not what the code gives, and `request` (may be NULL) does not say that value, its line put right.
+ * agent_expectation_free.
  */
-bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const char *request,
-    const char *output, agent_expectation *ret);
+bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const char *path,
+    const char *request, const char *output, agent_expectation *ret);
 /* The same for the new test in `text`, its file as it would be; and in that file as this turn wrote it. */
 bool agent__find_expectation_in(
     const agent *a, const base_buf *text, const char *output, agent_expectation *ret);
