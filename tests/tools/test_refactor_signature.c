@@ -527,6 +527,37 @@ static void test_refactor_signature__what_may_be_left_out_needs_no_value(void **
     run_cases(refused, 1, TOOL_FAILED);
 }
 
+/* A method of the literal that a module gives is called as a.f, and by its name; it goes with its comma. */
+static void test_refactor_signature__what_a_literal_gives_is_followed(void **state)
+{
+#define GIVES "module.exports = {\n  f(a, b) {\n    return a + b\n  },\n  g: (x) => 1\n}\n"
+#define USES                                                                                                 \
+    "const a = require('./a')\nconst { f } = require('./a')\nconst h = (f) => f(5, 6)\nconsole.log(a.f(1, 2), f(3, 4))\n"
+    static const operation_case done[] = {
+        {"{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"c\",\"value\":\"7\"}", "2 calls",
+            {{"a.js", GIVES,
+                 "module.exports = {\n  f(a, b, c) {\n    return a + b\n  },\n  g: (x) => 1\n}\n"},
+                {"b.js", USES,
+                    "const a = require('./a')\nconst { f } = require('./a')\nconst h = (f) => f(5, 6)\nconsole.log(a.f(1, 2, 7), f(3, 4, 7))\n"}}},
+        {"{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"sum\"}", NULL,
+            {{"a.js", GIVES, "module.exports = {\n  sum(a, b) {\n    return a + b\n  },\n  g: (x) => 1\n}\n"},
+                {"b.js", USES,
+                    "const a = require('./a')\nconst { sum } = require('./a')\nconst h = (f) => f(5, 6)\nconsole.log(a.sum(1, 2), sum(3, 4))\n"}}},
+        {"{\"operation\":\"delete\",\"name\":\"f\"}", NULL,
+            {{"a.js", GIVES, "module.exports = {\n  g: (x) => 1\n}\n"}}},
+    };
+    static const operation_case refused[] = {
+        {"{\"operation\":\"delete\",\"name\":\"f\"}", "is used in 2 places",
+            {{"a.js", GIVES, NULL}, {"b.js", USES, NULL}}},
+        /* the literal is not what the module gives, as far as it can be seen */
+        {"{\"operation\":\"delete\",\"name\":\"f\"}", "b.js:2",
+            {{"a.js", "module.exports = make({ f(a, b) { return a } })\n", NULL},
+                {"b.js", "const a = require('./a')\na.f(1, 2)\n", NULL}}},
+    };
+    DONE(done);
+    REFUSED(refused);
+}
+
 /* What a module gives under a name is not the function of that name that stands beside it. */
 static void test_refactor_signature__what_is_given_is_another_function(void **state)
 {
@@ -549,6 +580,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refactor_signature__what_may_be_left_out_needs_no_value),
         cmocka_unit_test(test_refactor_signature__what_is_given_is_another_function),
+        cmocka_unit_test(test_refactor_signature__what_a_literal_gives_is_followed),
         cmocka_unit_test(test_refactor_signature__writes_as_its_neighbours_do),
         cmocka_unit_test(test_refactor_signature__changes_every_call),
         cmocka_unit_test(test_refactor_signature__a_value_may_declare_its_parameter_again),

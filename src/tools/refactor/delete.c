@@ -314,6 +314,12 @@ static void remove_definition(const refactor *x, const refactor_place *p, refact
     uint32_t from, to;
     refactor__definition_extent(&f->file.text, d->from, d->to, &from, &to);
     const char *s = f->file.text.data;
+    uint32_t item_from = d->from, item_to = d->to;
+    if (x->target.is_nameless && f->language->family == REFACTOR_JS && d == x->target.definition &&
+        refactor__item_extent(&f->file.text, &item_from, &item_to)) { /* of a literal: with its comma */
+        refactor__edit(edits, item_from, item_to, "");
+        return;
+    }
     const bool stands_apart =
         from > 1 && s[from - 1] == '\n' && s[from - 2] == '\n'; /* a line between blank ones */
     if (d->body_to || stands_apart) refactor__widen_blank(&f->file.text, &from, &to);

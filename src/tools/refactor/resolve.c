@@ -636,6 +636,55 @@ static bool is_embedding(const refactor_target *t)
     return false;
 }
 
+/* Is the target's literal what its module gives as a whole: module.exports = { ... }? */
+static bool stands_in_exports(const refactor_target *t)
+{
+    static const char word[] = "module.exports";
+    const char *s = t->in->file.text.data;
+    uint32_t at = t->name_from;
+    for (int depth = 0; at > 0 && depth <= 0; at--) depth += (s[at - 1] == '{') - (s[at - 1] == '}');
+    while (at > 0 && strchr(" \t\r\n", s[at - 1])) at--;
+    if (at == 0 || s[--at] != '=') return false;
+    while (at > 0 && strchr(" \t", s[at - 1])) at--;
+    return at >= sizeof word - 1 && !memcmp(s + at - (sizeof word - 1), word, sizeof word - 1);
+}
+
+/* Is the name a local's there, and not the one that the file imports? */
+static bool is_hidden(const refactor_file *f, const code_use *u)
+{
+    bool is_imported = u->binding == UINT32_MAX;
+    for (uint32_t i = 0; i < f->uses->n_uses && !is_imported; i++) {
+        const code_use *other_use = &f->uses->uses[i];
+        is_imported = other_use->import != UINT32_MAX &&
+                      (other_use->binding == u->binding || other_use->from == u->binding);
+    }
+    return !is_imported;
+}
+
+/*
+ * JavaScript: what a module gives in a literal, module.exports = { f() {} }, other files take as a.f, or by its name. sure where the
+ * literal is what their import gives, unsure where it may be.
+ */
+static refactor_decision decide_given(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    const bool is_member = u->role == CODE_USE_MEMBER,
+               is_name = u->role == CODE_USE_NAME || u->role == CODE_USE_KEY;
+    if (!t->is_member || !t->is_nameless || *t->parent || t->in->language->family != REFACTOR_JS ||
+        f == t->in)
+        return other;
+    const code_import *m = u->import != UINT32_MAX ? &f->uses->imports[u->import]
+                           : is_member             ? refactor__import_of(f, u->object)
+                                                   : refactor__import_of(f, t->name);
+    if (!is_member && !(is_name && m)) return other;
+    if (!is_member && u->import == UINT32_MAX && is_hidden(f, u)) return other;
+    const char *path = m && (is_member ? !*m->name : !strcmp(m->name, t->name))
+                           ? refactor__module_path(x, f, m->module)
+                           : NULL;
+    if (m && path && strcmp(path, t->in->path) != 0) return other;
+    return path && stands_in_exports(t) ? sure : unsure("it may be what that module gives");
+}
+
 bool refactor__resolve(refactor *x)
 {
     refactor_target *t = &x->target;
@@ -656,6 +705,7 @@ bool refactor__resolve(refactor *x)
         for (uint32_t k = 0; k < f->uses->n_uses; k++) {
             const code_use *u = &f->uses->uses[k];
             refactor_decision d = decide(x, f, u);
+            if (d.verdict == REFACTOR_OTHER) d = decide_given(x, f, u);
             const bool is_text = u->role == CODE_USE_STRING || u->role == CODE_USE_COMMENT;
             if (is_text && d.verdict == REFACTOR_OTHER) x->n_text++;
             if (d.verdict == REFACTOR_SURE && f->is_foreign && f != t->in && !x->takes_unsure)
