@@ -109,6 +109,31 @@ static void test_uses__are_told(void **state)
     }
 }
 
+/* As seen on thefuzz: the answer was a call that writes the function again. */
+static void test_uses__a_question_changes_nothing(void **state)
+{
+    static const struct {
+        const char *request;
+        bool is_changed;
+    } cases[] = {{"Can I delete wrap?", false}, {"wrap should give a tuple.", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("shop.py", "def wrap(x):\n    return [x]\n");
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"shop.py\", \"name\": \"wrap\"}}</tools>\n"
+            "```python\ndef wrap(x):\n    return (x,)\n```\nX\nanswer Yes.\nanswer Yes.\nanswer Yes.\n",
+            AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        char *text = get_file("shop.py");
+        assert_int_equal(strstr(text, "(x,)") != NULL, cases[i].is_changed);
+        assert_int_equal(told(&h, "a question changes nothing"), !cases[i].is_changed);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2) cmocka_set_test_filter(argv[1]);
@@ -116,6 +141,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_uses__are_asked_for),
         cmocka_unit_test(test_uses__what_an_answer_says),
         TEST_CASE(test_uses__are_told),
+        TEST_CASE(test_uses__a_question_changes_nothing),
     };
     find_grammars();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "agent/operation/operation.h"
 #include "agent/repair/attempt.h"
 #include "agent/words/request_words.h"
+#include "agent/words/use_question.h"
 #include "base/mem.h"
 #include "code/code.h"
 
@@ -158,9 +159,20 @@ static bool refuse_other_rename(agent_running *r)
     return true;
 }
 
+/* "Can I delete f?" asks who uses it: a small model answers with a text of f, as seen on thefuzz. */
+static bool refuse_in_question(agent_running *r)
+{
+    const agent *a = r->a;
+    if (a->info.strong || a->asked.change || !a->request || !agent_asks_for_uses(a->request)) return false;
+    agent__running_say(r, TOOL_REFUSED,
+        "Refused: the request is a question, and a question changes nothing. Next: answer it in words, by the uses that stand "
+        "in front of it.\n");
+    return true;
+}
+
 bool agent__is_refused(agent_running *r)
 {
-    static bool (*const refusals[])(agent_running *) = {refuse_forbidden, refuse_example,
+    static bool (*const refusals[])(agent_running *) = {refuse_in_question, refuse_forbidden, refuse_example,
         refuse_other_language, refuse_no_test, refuse_not_used, refuse_other_parameters, refuse_by_hand,
         refuse_other_rename};
     if (!r->tool || r->tool->power != TOOL_WRITES) return false;
