@@ -295,6 +295,49 @@ static void test_new_test_plain__what_is_printed_of_it_counts(void **state)
     free_host(&h);
 }
 
+/* Python: what fails behind an assertion that holds goes, with its block; the first one stays, since it is what was asked for. */
+static void test_new_test_plain__what_the_code_does_not_do_is_left_out(void **state)
+{
+    static const char text[] =
+        "class A:\n    def test_f(self):\n        self.assertEqual(f(1), f(1))\n"
+        "        with self.assertRaises(TypeError):\n            f(2)\n\n        x = f(3)\n";
+    static const struct {
+        const char *output, *subject, *text; /* text NULL: stays */
+        uint32_t line, line_end;
+    } cases[] = {
+        {"test_a.py:4: in test_f\nE   AssertionError: TypeError not raised\n", "f",
+            "        self.assertEqual(f(1), f(1))\n", 3, 5},
+        {"test_a.py:5: in test_f\nE   ValueError\n", "f", NULL, 0,
+            0}, /* in the block: its head would be left alone */
+        {"  File \"/x/test_a.py\", line 7, in test_f\nKeyError\n", "f", "\n", 6, 7},
+        {"test_a.py:3: in test_f\nE   assert 1 == 2\n", "f", NULL, 0, 0},
+        {"test_a.py:4: in test_f\n", "g", NULL, 0, 0},
+        {"test_b.py:4: in test_f\n", "f", NULL, 0, 0},
+        {"", "f", NULL, 0, 0},
+    };
+    base_buf file = {0};
+    base_buf_puts(&file, text);
+    const size_t from = (size_t)(strstr(text, "self.assertEqual") - text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agent_expectation e;
+        const bool is_left =
+            agent__leave_out(&file, from, file.len, "test_a.py", cases[i].subject, cases[i].output, &e);
+        assert_int_equal(is_left, cases[i].text != NULL);
+        if (is_left) assert_string_equal(e.text.data, cases[i].text);
+        if (is_left) assert_true(e.line == cases[i].line && e.line_end == cases[i].line_end);
+        agent_expectation_free(&e);
+    }
+    base_buf_free(&file);
+    wish w = EVEN;
+    w.script =
+        ANSWER("3)\n    with pytest.raises(TypeError):\n        is_odd(4)\n    assert is_odd(5)") ADDED;
+    w.tries = 6;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_odd():\n    assert is_odd(3)\n    assert is_odd(5)\n");
+    assert_true(told(&h, "the new test expected what the code does not do: with pytest.raises(TypeError):"));
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +350,7 @@ int main(void)
         TEST_CASE(test_new_test_plain__an_iterator_is_compared_by_what_it_gives),
         TEST_CASE(test_new_test_plain__what_is_cut_is_read_in_full),
         TEST_CASE(test_new_test_plain__what_is_printed_of_it_counts),
+        TEST_CASE(test_new_test_plain__what_the_code_does_not_do_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

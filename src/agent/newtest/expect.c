@@ -307,6 +307,12 @@ static void put_opaque(const base_buf *text, size_t at, size_t n, const opaque *
     free(old);
 }
 
+static size_t line_begin(const base_buf *text, size_t at)
+{
+    while (at && text->data[at - 1] != '\n') at--;
+    return at;
+}
+
 /*
  * The statement that failed, by the line that the runner names: "test_a.py:12: in test_f", "(test/a.js:12:14)". false: it names none in
  * text[*from, *to), which become that line's and those of the few that it may go on in.
@@ -325,7 +331,7 @@ static bool narrow(const base_buf *text, const char *path, const char *output, s
         const unsigned long line = strtoul(at + n + skip, NULL, 10);
         size_t begin = 0, end;
         for (unsigned long k = 1; k < line && begin < text->len; begin++) k += text->data[begin] == '\n';
-        if (line == 0 || begin < *from || begin >= *to) continue;
+        if (line == 0 || begin < line_begin(text, *from) || begin >= *to) continue;
         int depth = 0;
         end = begin;
         for (int k = 0; k < MOST_LINES && end < *to; end++) {
@@ -381,6 +387,69 @@ bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const
     return ret->text.len > 0;
 }
 
+/* --- what fails behind what holds ------------------------------------------------------------------------ */
+
+static size_t indent_of(const base_buf *text, size_t line)
+{
+    return strspn(text->data + line, " ");
+}
+
+/* Behind the statement whose first line is [line, end), with the block below it: lines that stand deeper. */
+static size_t statement_end(const base_buf *text, size_t line, size_t end, size_t to)
+{
+    const size_t indent = indent_of(text, line);
+    while (end < to && text->data[end] != '\n') end++;
+    for (size_t next = end + 1, next_end; next < to; next = next_end + 1) {
+        for (next_end = next; next_end < text->len && text->data[next_end] != '\n'; next_end++) {
+        }
+        if (next + indent_of(text, next) >= next_end) continue;
+        if (indent_of(text, next) <= indent) break;
+        end = next_end;
+    }
+    return end < to ? end : to;
+}
+
+/* Does an assertion of text[from, to) call the subject? */
+static bool asserts_subject(const base_buf *text, size_t from, size_t to, const char *subject)
+{
+    base_buf call = {0};
+    base_buf_printf(&call, "%s(", subject);
+    bool has = false;
+    for (const char *end = text->data + to, *at = text->data + from;
+         !has && (at = memmem(at, (size_t)(end - at), call.data, call.len)); at++) {
+        const size_t line = line_begin(text, (size_t)(at - text->data));
+        has = line >= line_begin(text, from) &&
+              memmem(text->data + line, (size_t)(at - text->data) - line, "assert", 6);
+    }
+    base_buf_free(&call);
+    return has;
+}
+
+bool agent__leave_out(const base_buf *text, size_t from, size_t to, const char *path, const char *subject,
+    const char *output, agent_expectation *ret)
+{
+    size_t line = from, end = to;
+    *ret = (agent_expectation){0};
+    if (!base_ends_with(path, ".py") || !narrow(text, path, output, &line, &end) || line <= from ||
+        !asserts_subject(text, from, line, subject))
+        return false;
+    end = statement_end(text, line, end, to);
+    const size_t before = line_begin(text, line - 1);
+    const bool is_empty = before + indent_of(text, before) + 1 == line;
+    if (before < line_begin(text, from) || (!is_empty && indent_of(text, before) < indent_of(text, line)))
+        return false;                                             /* it is all that stands below its head */
+    base_buf_add(&ret->text, text->data + before, line - before); /* which stays */
+    ret->line = 1;
+    for (size_t k = 0; k < before; k++) ret->line += text->data[k] == '\n';
+    ret->line_end = ret->line;
+    for (size_t k = before; k < end; k++) ret->line_end += text->data[k] == '\n';
+    const size_t shown = line + indent_of(text, line), length = strcspn(text->data + shown, "\n");
+    base_buf_printf(&ret->told,
+        "the new test expected what the code does not do: %.*s. That is left out; see whether the code is right",
+        (int)(length < MAX_VALUE ? length : MAX_VALUE), text->data + shown);
+    return true;
+}
+
 bool agent__find_expectation_in(
     const agent *a, const base_buf *text, const char *output, agent_expectation *ret)
 {
@@ -398,8 +467,11 @@ bool agent__find_expectation_in(
     code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text->data, text->len);
     for (uint32_t i = 0; i < f->n_definitions && !found; i++) {
         const code_definition *d = &f->definitions[i];
-        if (!strcmp(d->name, t->name) && d->body_to <= text->len)
-            found = agent__read_expectation(text, d->body_from, d->body_to, path, a->request, output, ret);
+        if (strcmp(d->name, t->name) != 0 || d->body_to > text->len) continue;
+        found = agent__read_expectation(text, d->body_from, d->body_to, path, a->request, output, ret) ||
+                (t->subject && !t->rows && path &&
+                    agent__leave_out(
+                        text, d->body_from, d->body_to, path, code_last_name(t->subject), output, ret));
     }
     code_file_free(f);
     return found;

@@ -215,7 +215,13 @@ typedef struct agent_expectation {
  */
 bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const char *path,
     const char *request, const char *output, agent_expectation *ret);
-/* The same for the new test in `text`, its file as it would be; and in that file as this turn wrote it. */
+/*
+ * Python: behind an assertion of the subject that holds another statement of text[from, to) fails, by the line that `output` names: what
+ * the code does not do is left out. false: nothing of the subject is asserted in front of it. agent_expectation_free.
+ */
+bool agent__leave_out(const base_buf *text, size_t from, size_t to, const char *path, const char *subject,
+    const char *output, agent_expectation *ret);
+/* One of both for the new test in `text`, its file as it would be; and in that file as this turn wrote it. */
 bool agent__find_expectation_in(
     const agent *a, const base_buf *text, const char *output, agent_expectation *ret);
 bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret);
