@@ -285,10 +285,6 @@ static void shorten_headline(const agent *a, agent_running *r)
     r->preview.headline = base_buf_take(&head);
 }
 
-/*
- * The named test, run by the harness before (change NULL) and after a change; there its output follows the
- * change's result in the same message.
- */
 /* A program of tests that ended with 0 and printed that the new one failed: that is a failure. */
 static void read_printed(agent *a, tool_result *result)
 {
@@ -302,6 +298,10 @@ static void read_printed(agent *a, tool_result *result)
     free(printed);
 }
 
+/*
+ * The named test, run by the harness before (change NULL) and after a change; there its output follows the
+ * change's result in the same message.
+ */
 static int run_test(agent *a, const agent_running *change, agent_running *ret, base_err *err)
 {
     enum { TEST_MS = 60000, TEST_BYTES = 2400 };
