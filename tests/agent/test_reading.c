@@ -280,6 +280,38 @@ static void test_reading__what_cannot_be_meant_is_not_read(void **state)
     }
 }
 
+/* "f has no tests, could you put them into test_b.c?": code does not go among tests, and what stands there may move within. */
+static void test_reading__code_moves_to_no_file_of_tests(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const struct {
+        const char *request, *likely;
+        bool is_move;
+    } cases[] = {
+        {"clamp and total in a.c have no tests, could you put them into test_b.c?",
+            "move(clamp, test_b.c); move(total, test_b.c)", false},
+        {"make_rows would be at home in test_b.c", "move(make_rows, test_b.c)", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", before);
+        put_file("test_a.c", "static int make_rows(void)\n{\n    return 1;\n}\n");
+        put_file("test_b.c", "int test_rows[] = {1};\n");
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script,
+            "opens 1\nlikely %s\nanswer }}</tools>\nanswer Done.\nanswer Done.\nanswer Done.\n",
+            cases[i].likely);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        if (told(&h, "read as: move") != cases[i].is_move) fail_msg("%s\n%s", cases[i].request, h.json.data);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+    remove("test_a.c");
+    remove("test_b.c");
+}
+
 /* A variable inside of a function, and a second name in a list with brackets. */
 static void test_reading__what_is_inside_of_a_function_is_renamed(void **state)
 {
@@ -516,6 +548,7 @@ int main(void)
         TEST_CASE(test_reading__what_is_said_is_not_weighed),
         TEST_CASE(test_reading__a_definition_is_not_what_is_meant),
         TEST_CASE(test_reading__what_cannot_be_meant_is_not_read),
+        TEST_CASE(test_reading__code_moves_to_no_file_of_tests),
         TEST_CASE(test_reading__what_is_inside_of_a_function_is_renamed),
         TEST_CASE(test_reading__a_statement_is_a_change),
         TEST_CASE(test_reading__a_misspelt_name_is_the_nearest_one),

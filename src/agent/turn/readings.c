@@ -341,6 +341,18 @@ static bool is_reason(const char *request, const char *name)
     return is;
 }
 
+/* "f has no tests, could you add them to test_a.py?": code moves to no file of tests, but for what stands among tests already. */
+static bool may_move_to(const finding *f, const char *name, const char *file)
+{
+    code_place *places = NULL;
+    const uint32_t n =
+        code_index_define(tool_workspace_index(f->a->workspace), code_last_name(name), &places);
+    bool is_code = false;
+    for (uint32_t i = 0; i < n; i++) is_code |= !code_path_is_test(places[i].path);
+    code_places_free(places, n);
+    return !(is_code && code_path_is_test(file)) && !agent__stands_in(f->a, name, file);
+}
+
 /* Two definitions at once. */
 static void add_pairs(finding *f)
 {
@@ -362,8 +374,7 @@ static void add_pairs(finding *f)
                 sign(f, may_mean(f, AGENT_READ_DELETE_BOTH, x->text, y->text),
                     (read_slots){.about = y->is_place ? y : x, .also = y->is_place ? x : y});
             for (size_t j = 0; j < n->n_files && !f->w.adds; j++)
-                if (!agent__stands_in(f->a, x->text, n->files[j].text) &&
-                    !agent__stands_in(f->a, y->text, n->files[j].text))
+                if (may_move_to(f, x->text, n->files[j].text) && may_move_to(f, y->text, n->files[j].text))
                     sign(f,
                         may_mean(
                             f, AGENT_READ_MOVE_BOTH, x->text, n->files[j].text, y->text, n->files[j].text),
@@ -437,7 +448,7 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
                 sign(&f, may_mean(&f, AGENT_READ_RENAME, x->text, n->fresh[k].text),
                     (read_slots){.about = x, .fresh = &n->fresh[k], .left = n_left});
         for (size_t k = 0; k < n->n_files && !f.w.adds; k++)
-            if (!agent__stands_in(a, x->text, n->files[k].text))
+            if (may_move_to(&f, x->text, n->files[k].text))
                 sign(&f, may_mean(&f, AGENT_READ_MOVE, x->text, n->files[k].text),
                     (read_slots){.about = x, .file = &n->files[k], .left = n_left});
         const bool is_text = f.w.takes_text && x->rank >= 0;
