@@ -83,6 +83,18 @@ static void count_error(code_tree *t, TSNode at)
     if (t->error_line == 0) t->error_line = ts_node_start_point(at).row + 1;
 }
 
+/* Go's grammar takes statements at the top of a file ("\"unsafe\"" between two functions), and its compiler takes none there. */
+static void count_stray(code_tree *t, TSNode at)
+{
+    static const char *const types[] = {"package_clause", "import_declaration", "function_declaration",
+        "method_declaration", "type_declaration", "const_declaration", "var_declaration", "comment"};
+    if (strcmp(t->g->name, "go") != 0 || ts_node_symbol(at) == UINT16_MAX) return;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(ts_node_type(at), types[i])) return;
+    t->n_errors++;
+    if (t->error_line == 0) t->error_line = ts_node_start_point(at).row + 1;
+}
+
 /* Puts a named node behind the others, or all of an older one that is the same; true: with its children. */
 static bool add_node(code_tree *t, flattening *x, TSNode at, TSFieldId field)
 {
@@ -137,6 +149,7 @@ static void flatten(code_tree *t, TSTree *tree, const code_earlier *earlier)
         const bool is_named = ts_node_is_named(at);
         const uint32_t index = is_named ? t->n : UINT32_MAX;
         if (x.has_error) count_error(t, at);
+        if (is_named && x.depth == 1) count_stray(t, at);
         const bool is_whole = is_named && add_node(t, &x, at, ts_tree_cursor_current_field_id(&cursor));
         if (!is_whole && ts_tree_cursor_goto_first_child(&cursor)) {
             base_grow(&x.open, &x.cap_open, x.depth + 1, sizeof *x.open);

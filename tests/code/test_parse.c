@@ -325,6 +325,25 @@ static void test_parse__broken_code_reports_its_line(void **state)
     code_grammars_close(g);
 }
 
+/* The grammar of Go takes them there. */
+static void test_parse__a_statement_of_go_outside_of_functions_is_an_error(void **state)
+{
+    static const char good[] =
+        "// a\npackage a\n\nimport \"fmt\"\n\ntype t struct{}\n\nconst c = 1\n\nvar v = 2\n\n"
+        "func (x t) m() {}\n\nfunc f() { fmt.Println(c, v) }\n";
+    static const char stray[] = "package a\n\n\"unsafe\"\n\nfunc f() {}\n";
+    code_grammars *g = grammars_or_skip("go");
+    code_file *f = code_parse(g, "a.go", good, sizeof good - 1);
+    assert_int_equal(f->n_errors, 0);
+    code_file_free(f);
+    f = code_parse(g, "a.go", stray, sizeof stray - 1);
+    assert_int_equal(f->n_errors, 1);
+    assert_int_equal(f->error_line, 3);
+    definition(f, "f");
+    code_file_free(f);
+    code_grammars_close(g);
+}
+
 /* Deep nesting must not recurse, a minified or large file must not take long: both are lexical then. */
 static void same_reading(const code_file *a, const code_file *b, int step)
 {
@@ -455,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_parse__fields_of_types),
         cmocka_unit_test(test_parse__rust_tail_expression_returns),
         cmocka_unit_test(test_parse__broken_code_reports_its_line),
+        cmocka_unit_test(test_parse__a_statement_of_go_outside_of_functions_is_an_error),
         cmocka_unit_test(test_parse__an_edit_reads_as_afresh),
         cmocka_unit_test(test_parse__items_are_those_of_the_text),
         cmocka_unit_test(test_parse__hostile_shapes),
