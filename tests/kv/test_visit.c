@@ -524,7 +524,7 @@ static void test_visit__a_result_outshines_nothing(void **state)
 
 /* --- what stands in for the rest ------------------------------------------------------------------------ */
 
-enum { LANE = 2, N_GROUPS = 4 };
+enum { LANE = 2, N_GROUPS = 18 };
 
 /* Numbers from 1 up to 2, in all dimensions of the lane's first groups. */
 static void put_values(const model_rows_view *view, uint32_t salt)
@@ -561,6 +561,23 @@ static const uint8_t *sketch(kv_rest *r, const model_rows_view *view, const kv_f
     return ret;
 }
 
+/* Mean values of chapters: of their rows, whatever page those are in; 0 where there is none. */
+static void check_chapters(const kv_rest *r, const model_rows_view *view, const uint64_t *rows)
+{
+    enum { LENGTH = MODEL_CHAPTER * KV_REST_PAGE };
+    const uint16_t *found = kv_rest_chapters(r, LANE);
+    for (uint32_t from = 0; from < N_GROUPS * KV_REST_PAGE; from += LENGTH, found += FAKE_DIM)
+        for (uint32_t i = 0; i < FAKE_DIM; i++) {
+            double sum = 0, n = 0;
+            for (uint32_t t = from; t < from + LENGTH && t < N_GROUPS * KV_REST_PAGE; t++) {
+                if (!(rows[t / KV_REST_PAGE] >> t % KV_REST_PAGE & 1)) continue;
+                sum += (double)quant_f16_to_f32(model_rows_value(view, LANE, t)[i]);
+                n++;
+            }
+            assert_true(fabs(sum / fmax(n, 1) - (double)quant_f16_to_f32(found[i])) < 2e-3);
+        }
+}
+
 /* Keys are told by how far they were turned; see turn_by_adding. A sketch is right to half of a step. */
 static void check_means(kv_rest *r, const model_rows_view *view, const uint64_t *rows, const kv_fold *fold)
 {
@@ -583,6 +600,7 @@ static void check_means(kv_rest *r, const model_rows_view *view, const uint64_t 
             assert_true(fabs(sum - (double)quant_f16_to_f32(values[b * FAKE_DIM + i])) < 1e-3);
             assert_true(fabs(keys - seen) < .501 * (double)turned.step[i] + 1e-3 * fmax(1, fabs(keys)));
         }
+    check_chapters(r, view, rows);
 }
 
 static void test_rest__is_the_mean_of_what_is_out(void **state)
@@ -649,7 +667,7 @@ static void test_rest__is_taken_over_as_it_is(void **state)
     assert_non_null(r);
     put_values(&view, 0);
     check_means(r, &view, rows, &fold);
-    for (uint32_t room = CTX / 2; room <= 2 * CTX; room *= 2) {
+    for (uint32_t room = N_GROUPS * KV_REST_PAGE; room <= 2 * CTX; room *= 2) {
         kv_rest *other = kv_rest_new(&view.shape, room);
         assert_non_null(other);
         kv_rest_copy(other, r, N_GROUPS);

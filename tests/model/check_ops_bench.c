@@ -204,7 +204,8 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open, uint32_t n)
     for (uint32_t i = 0; i < n_layers * N_KV; i++) lanes[i] = (model_lane_list){runs, KEPT / RUN, KEPT};
     const model_rows_view view = {.shape = shape, .blocks = blocks, .n_blocks = n_blocks, .lanes = lanes};
     float *q = random_floats((size_t)n * N_HEAD * D);
-    uint16_t *means = random_halves((size_t)n_words * D);
+    uint16_t *means = random_halves((size_t)n_words * D),
+             *chapters = random_halves((size_t)(n_words / MODEL_CHAPTER) * D);
     const uint64_t *evicted[N_KV] = {bits, bits};
     const uint16_t *mean_of[N_KV] = {means, means};
     uint8_t *pages = sketch_pages(means, n_words, D);
@@ -215,7 +216,7 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open, uint32_t n)
         counts[i] = (float)__builtin_popcountll(bits[i]);
         some[i / COLUMN] |= (uint16_t)((bits[i] != 0) << i % COLUMN);
     }
-    const model_pages of_lane = {open && n_words > open ? pages : NULL, some, counts};
+    const model_pages of_lane = {open && n_words > open ? pages : NULL, some, counts, chapters};
     const model_pages page_of[N_KV] = {of_lane, of_lane};
     uint32_t *chosen = base_xcalloc((size_t)n * N_KV * MOST, sizeof *chosen),
              *n_chosen = base_xcalloc((size_t)n * N_KV, sizeof *n_chosen);
@@ -284,6 +285,7 @@ static void bench_visit(check *c, uint32_t n_rows, uint32_t open, uint32_t n)
     free(runs);
     free(q);
     free(means);
+    free(chapters);
 }
 
 /* Matrices of the default and of the test model. */

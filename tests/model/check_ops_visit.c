@@ -31,6 +31,7 @@ typedef struct scene {
     const uint8_t *sketches[64];
     uint16_t *mean_of[N_KV];
     uint8_t *page_of[N_KV];
+    uint16_t *chapter_of[N_KV];
     uint16_t some[N_KV][MOST_COLUMNS];
     float counts[N_KV][MOST_COLUMNS * COLUMN];
     const uint64_t *evicted[N_KV];
@@ -96,6 +97,7 @@ static void scene_new(scene *s, uint32_t n_head_rows, uint32_t n, uint32_t d, bo
         s->evicted[h] = s->bits[h];
         s->means[h] = s->mean_of[h] = random_halves((size_t)s->n_slots / WORD * d);
         s->page_of[h] = sketch_pages(s, h);
+        s->chapter_of[h] = random_halves((size_t)s->x.view.n_blocks * d);
         for (uint32_t w = 0; w < s->n_slots / WORD; w++) {
             s->counts[h][w] = (float)__builtin_popcountll(s->bits[h][w]);
             s->some[h][w / COLUMN] |= (uint16_t)((s->bits[h][w] != 0) << w % COLUMN);
@@ -110,6 +112,7 @@ static void scene_free(scene *s)
         free(s->bits[h]);
         free(s->mean_of[h]);
         free(s->page_of[h]);
+        free(s->chapter_of[h]);
     }
     free(s->sinks);
     cache_free(&s->x);
@@ -137,7 +140,9 @@ static visited run_turned(check *c, model_ops *ops, const scene *s, uint32_t n, 
     const float scale = 1 / sqrtf((float)d);
     model_pages pages[N_KV] = {{NULL}};
     for (uint32_t h = 0; h < N_KV; h++)
-        if (count_closable(s, h)) pages[h] = (model_pages){s->page_of[h], s->some[h], s->counts[h]};
+        if (count_closable(s, h))
+            pages[h] =
+                (model_pages){s->page_of[h], s->some[h], s->counts[h], with_means ? s->chapter_of[h] : NULL};
     const model_visit visit = {.rows = &s->x.view,
         .evicted = s->evicted,
         .sketches = s->sketches,
@@ -341,10 +346,12 @@ static void check_lane(check *c, const scene *s, const visited *v, uint32_t n, u
         for (uint32_t slot = 0; slot < s->n_slots && with_means; slot++)
             if (!taken[slot]) out_of += weight[g * s->n_slots + slot];
         for (uint32_t w = 0; w < s->n_slots / WORD; w++) all_left += left[w];
-        for (uint32_t w = 0; w < s->n_slots / WORD && all_left > 0; w++)
+        for (uint32_t w = 0; w < s->n_slots / WORD && all_left > 0; w++) {
+            const uint16_t *mean =
+                open[w] ? s->mean_of[h] + (size_t)w * d : s->chapter_of[h] + (size_t)(w / MODEL_CHAPTER) * d;
             for (uint32_t k = 0; k < d; k++)
-                truth[k] +=
-                    out_of * left[w] / all_left * (double)quant_f16_to_f32(s->mean_of[h][(size_t)w * d + k]);
+                truth[k] += out_of * left[w] / all_left * (double)quant_f16_to_f32(mean[k]);
+        }
         for (uint32_t k = 0; k < d; k++) truth[k] /= sum + out_of;
         expect_near(c, "visit (F64)", v->out + ((size_t)t * n_head + h * group + g) * d, truth, d, 5e-3);
     }

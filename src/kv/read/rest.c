@@ -7,18 +7,22 @@
 #include "model/file/quant.h"
 #include "model/ops/sketch.h"
 
-enum { PART = MODEL_ROWS_BLOCK }; /* pages of a sketch */
+enum {
+    PART = MODEL_ROWS_BLOCK, /* pages of a sketch */
+    PART_CHAPTERS = PART / MODEL_CHAPTER,
+};
 
 struct kv_rest {
     uint32_t n_lanes, n_pages, n_parts, head_dim;
     uint64_t *known;         /* [n_lanes][n_pages] rows whose means are there; 0: none */
     uint16_t *values, *keys; /* [n_lanes][n_pages][head_dim] F16 */
-    /* Of the keys as folded pages are read; NULL: nobody asked so far. */
-    uint8_t *sketches; /* [n_lanes][n_parts] */
-    bool *is_sketched; /* [n_lanes][n_parts] it is that of `known`, `keys` and `gaps` */
-    uint32_t *gaps;    /* [n_pages] */
-    uint16_t *turned;  /* [PART][head_dim] working space */
-    float *sums;       /* [2][head_dim] the same */
+    /* Of the keys as folded pages are read, and of the values; NULL: nobody asked so far. */
+    uint8_t *sketches;  /* [n_lanes][n_parts] */
+    uint16_t *chapters; /* [n_lanes][n_parts][PART_CHAPTERS][head_dim] F16 */
+    bool *is_sketched;  /* [n_lanes][n_parts] both are those of `known`, `keys`, `values` and `gaps` */
+    uint32_t *gaps;     /* [n_pages] */
+    uint16_t *turned;   /* [PART][head_dim] working space */
+    float *sums;        /* [2][head_dim] the same */
 };
 
 kv_rest *kv_rest_new(const model_rows_shape *shape, uint32_t n_tokens)
@@ -50,6 +54,7 @@ void kv_rest_free(kv_rest *r)
     free(r->values);
     free(r->keys);
     free(r->sketches);
+    free(r->chapters);
     free(r->is_sketched);
     free(r->gaps);
     free(r->turned);
@@ -59,9 +64,15 @@ void kv_rest_free(kv_rest *r)
 
 static bool make_sketches(kv_rest *r)
 {
-    if (!r->sketches)
-        r->sketches = malloc((size_t)r->n_lanes * r->n_parts * model_sketch_lane_bytes(r->head_dim));
-    return r->sketches != NULL;
+    const size_t n = (size_t)r->n_lanes * r->n_parts;
+    if (!r->sketches) r->sketches = malloc(n * model_sketch_lane_bytes(r->head_dim));
+    if (!r->chapters) r->chapters = malloc(n * PART_CHAPTERS * r->head_dim * sizeof *r->chapters);
+    return r->sketches && r->chapters;
+}
+
+static uint16_t *chapters_of(const kv_rest *r, uint32_t lane, uint32_t part)
+{
+    return r->chapters + ((size_t)lane * r->n_parts + part) * PART_CHAPTERS * r->head_dim;
 }
 
 static uint8_t *sketch_of(const kv_rest *r, uint32_t lane, uint32_t part)
@@ -73,7 +84,7 @@ void kv_rest_copy(kv_rest *r, const kv_rest *from, uint32_t n_pages)
 {
     const size_t page = r->head_dim * sizeof *r->keys;
     if (n_pages > from->n_pages) n_pages = from->n_pages;
-    const uint32_t n_parts = from->sketches && make_sketches(r) ? n_pages / PART : 0; /* whole ones */
+    const uint32_t n_parts = from->chapters && make_sketches(r) ? n_pages / PART : 0; /* whole ones */
     for (uint32_t lane = 0; lane < r->n_lanes; lane++) {
         const size_t at = (size_t)lane * r->n_pages, there = (size_t)lane * from->n_pages;
         memcpy(r->known + at, from->known + there, n_pages * sizeof *r->known);
@@ -82,6 +93,7 @@ void kv_rest_copy(kv_rest *r, const kv_rest *from, uint32_t n_pages)
         if (!n_parts) continue;
         memcpy(
             sketch_of(r, lane, 0), sketch_of(from, lane, 0), n_parts * model_sketch_lane_bytes(r->head_dim));
+        memcpy(chapters_of(r, lane, 0), chapters_of(from, lane, 0), n_parts * PART_CHAPTERS * page);
         memcpy(r->is_sketched + (size_t)lane * r->n_parts, from->is_sketched + (size_t)lane * from->n_parts,
             n_parts * sizeof *r->is_sketched);
     }
@@ -182,6 +194,11 @@ const uint16_t *kv_rest_values(const kv_rest *r, uint32_t lane)
     return r->values + (size_t)lane * r->n_pages * r->head_dim;
 }
 
+const uint16_t *kv_rest_chapters(const kv_rest *r, uint32_t lane)
+{
+    return chapters_of(r, lane, 0);
+}
+
 uint64_t kv_rest_get(
     const kv_rest *r, uint32_t lane, uint32_t page, const uint16_t **ret_key, const uint16_t **ret_value)
 {
@@ -200,6 +217,29 @@ void kv_rest_fold(kv_rest *r, const model_rows_view *view, uint32_t n_pages)
         r->gaps[page] = gap;
         for (uint32_t lane = 0; lane < r->n_lanes; lane++)
             r->is_sketched[(size_t)lane * r->n_parts + page / PART] = false;
+    }
+}
+
+/* Mean values of a part's chapters: of their pages' means, each as often as the page has rows; 0 where it has none. */
+static void find_chapters(kv_rest *r, uint32_t lane, uint32_t part)
+{
+    const uint32_t d = r->head_dim, from = part * PART,
+                   n = r->n_pages - from < PART ? r->n_pages - from : PART;
+    const size_t at = (size_t)lane * r->n_pages + from;
+    uint16_t *to = chapters_of(r, lane, part);
+    for (uint32_t first = 0; first < n; first += MODEL_CHAPTER, to += d) {
+        const uint32_t end = first + MODEL_CHAPTER < n ? first + MODEL_CHAPTER : n;
+        float *sums = r->sums, n_rows = 0;
+        memset(sums, 0, d * sizeof *sums);
+        for (uint32_t page = first; page < end; page++) {
+            const float rows = (float)__builtin_popcountll(r->known[at + page]);
+            const uint16_t *mean = r->values + (at + page) * d;
+            if (!r->known[at + page]) continue;
+            n_rows += rows;
+            for (uint32_t i = 0; i < d; i++) sums[i] += quant_f16_finite_to_f32(mean[i]) * rows;
+        }
+        const float share = n_rows > 0 ? 1 / n_rows : 0;
+        for (uint32_t i = 0; i < d; i++) to[i] = quant_f32_to_f16(sums[i] * share);
     }
 }
 
@@ -223,6 +263,7 @@ static int sketch_part(kv_rest *r, const kv_compute *compute, const model_rows_v
                                           KV_REST_PAGE, n, r->turned, err)
                                     : 0;
     if (any && !rc) model_sketch_make_some(d, some, sketch_of(r, lane, part));
+    if (any && !rc) find_chapters(r, lane, part);
     return rc;
 }
 

@@ -42,5 +42,10 @@ void kv_rest_fold(kv_rest *r, const model_rows_view *view, uint32_t n_pages);
  */
 int kv_rest_sketch(kv_rest *r, const kv_compute *compute, const model_rows_view *view, uint32_t lane,
     uint32_t n_pages, const uint8_t **ret, base_err *err);
+/*
+ * What it also finds out: the means of values by MODEL_CHAPTER pages, [chapters][head_dim] in F16; of 256 pages of which none
+ * has rows nothing is there.
+ */
+const uint16_t *kv_rest_chapters(const kv_rest *r, uint32_t lane);
 
 #endif

@@ -18,7 +18,8 @@ enum {
     FEW = 8,                      /* tokens of a batch that wait for rows to be read */
     ROOM_SHARE = 8,               /* of the free memory copies take no more than this part */
     COLUMN = 16,                  /* pages */
-    PAGES = 3 << 29, /* in the schedule: chosen by sketches (bit 30), closed ones summed by themselves (29) */
+    /* in the schedule: chosen by sketches (bit 30), closed ones summed by themselves (29), their values by chapters (28) */
+    PAGES = 7 << 28,
 };
 
 /* What a lane's tokens read beside its list. */
@@ -279,6 +280,7 @@ static int sketch_pages(kv_visit *v, const model_rows_view *rows, uint32_t n_pag
         const uint32_t n = count_rows(v, lane, n_pages);
         if (!v->open || n <= v->open) continue;
         rc = kv_rest_sketch(v->rest, &s->compute, rows, lane, n_pages, &v->pages[lane].sketches, err);
+        if (!rc) v->pages[lane].chapters = kv_rest_chapters(v->rest, lane);
     }
     return rc;
 }

@@ -59,7 +59,7 @@ typedef struct space {
     float *scores, *mass; /* [scored * group][16 * columns], [16 * columns] */
     cpu_sketch_query *queries;
     uint32_t *bits, *places; /* [16 * columns] masses that may be among the heaviest, and where they stand */
-    float *left_out;         /* [columns, pages] by means' blocks, and by columns the largest mass */
+    float *left_out;         /* [columns, chapters] by means, and by columns the largest mass */
     float *q, *turned, *s, *o, *others;
     uint16_t *keys; /* [MOST][head_dim] of chosen rows that are folded */
 } space;
@@ -449,8 +449,8 @@ static void add_opened(const columns *c, const space *w, const uint16_t *means, 
     }
 }
 
-/* Of the pages that stayed closed. */
-static void add_closed(const visit_job *j, const columns *c, const space *w, const uint16_t *means,
+/* Of the pages that stayed closed, by chapters. */
+static void add_closed(const visit_job *j, const columns *c, const space *w, const uint16_t *chapters,
     const cpu_share *shares, others *o)
 {
     const uint32_t d = j->args->visit->rows->shape.head_dim;
@@ -459,8 +459,10 @@ static void add_closed(const visit_job *j, const columns *c, const space *w, con
         closed[g] = (cpu_share){c->closed[2 * g], shares[g].max, shares[g].sum};
     j->cpu->kernels.masses(c->weights, page_stride(j), j->group, (j->most_pages + GROUP - 1) / GROUP * GROUP,
         closed, w->mass, o->weights + j->most_pages);
-    for (uint32_t i = 0; i < j->most_pages; i++)
-        if (w->mass[i] > 0) add_mean(o, means + (size_t)i * d, w->mass[i]);
+    for (uint32_t i = 0; i < j->most_pages; i += MODEL_CHAPTER) { /* behind the last page masses are 0 */
+        const float *mass = w->mass + i, sum = (mass[0] + mass[1]) + (mass[2] + mass[3]);
+        if (sum > 0) add_mean(o, chapters + (size_t)(i / MODEL_CHAPTER) * d, sum);
+    }
 }
 
 /* The mean of what nobody chose: by pages, weighted by the mass that they have left. */
@@ -473,7 +475,7 @@ static void mean_of_others(const visit_job *j, uint32_t kv_head, const columns *
         .weights = w->left_out};
     float total = 0;
     add_opened(c, w, visit->means[kv_head], d, &o);
-    if (chooses_pages(j, kv_head)) add_closed(j, c, w, visit->means[kv_head], shares, &o);
+    if (chooses_pages(j, kv_head)) add_closed(j, c, w, visit->pages[kv_head].chapters, shares, &o);
     for (uint32_t i = 0; i < o.n; i++) total += o.weights[i];
     for (uint32_t i = 0; i < o.n; i++) o.weights[i] = total > 0 ? o.weights[i] / total : 0;
     const cpu_ahead ahead = {o.rows + MEANS_SOON, o.n > MEANS_SOON ? o.n - MEANS_SOON : 0};

@@ -200,7 +200,8 @@ typedef struct ops_attention_args {
  * left out have a share too, by head: with `means` it goes to the mean of the lane's pages of 64 slots,
  * weighted by what each has left out. Where a lane has evicted rows in more than `open` pages, a token weighs
  * the pages first, each as so many rows of its mean key, looks into the `open` heaviest only, and the others
- * keep that weight. A token's result depends on its queries and the rows alone.
+ * keep that weight; with `means` it goes to the mean of their chapter (model_pages). A token's result depends on
+ * its queries and the rows alone.
  */
 typedef struct ops_visit_args {
     const model_visit *visit;

@@ -90,8 +90,11 @@ static inline uint32_t model_rows_gap(const model_rows_view *v, uint32_t index)
     return index / MODEL_ROWS_GROUP < v->n_gaps ? v->gaps[index / MODEL_ROWS_GROUP] : 0;
 }
 
+/* Pages (64 slots) whose values one mean stands for where they stay closed: a block's. */
+enum { MODEL_CHAPTER = 4 };
+
 /*
- * What stands for a lane's evicted rows where tokens open some of their pages (64 slots) only.
+ * What stands for a lane's evicted rows where tokens open some of their pages only.
  */
 typedef struct model_pages {
     /*
@@ -101,6 +104,8 @@ typedef struct model_pages {
     const uint8_t *sketches;
     const uint16_t *some; /* [pages / 16] bits of the pages that have evicted rows */
     const float *counts;  /* [pages, up to a multiple of 16] evicted rows of each */
+    /* [pages / MODEL_CHAPTER][head_dim] F16, of the evicted rows' values; read where model_visit has means */
+    const uint16_t *chapters;
 } model_pages;
 
 /*
