@@ -516,6 +516,22 @@ static bool is_called_by_name(const code_place *places, uint32_t n)
     return n && (!strcmp(places[0].what, "function") || !strcmp(places[0].what, "method"));
 }
 
+/* A list of callers or uses of the definition p, in front of the request. */
+static void add_list(
+    gathering *g, const code_place *p, const char *about, const char *why, const base_buf *text)
+{
+    const uint32_t tokens = agent__count(g->a, text->data, text->len);
+    g->lists[g->n_lists++] = (excerpt){.path = base_xstrdup(p->path),
+        .name = base_xstrdup(about),
+        .why = base_xstrdup(why),
+        .line = p->line,
+        .line_end = p->line_end,
+        .tokens = tokens};
+    base_buf_add(&g->callers, text->data, text->len);
+    base_buf_putc(&g->callers, '\n');
+    g->left -= tokens < g->left ? tokens : g->left;
+}
+
 /*
  * The callers of one symbol, a line each, or that there are none: a small model copies a list where it would miss what
  * stands in five excerpts, and names somebody where nobody calls it.
@@ -547,17 +563,8 @@ static void add_callers(gathering *g, const char *name)
     const bool is_listed = n ? n_lines > 1 : n_lines && !is_partial && is_called_by_name(places, n_places);
     if (!is_told && n_places && is_listed) {
         if (n && n_lines - 1 < n) base_buf_printf(&text, "- and %u more\n", n - (n_lines - 1));
-        const uint32_t tokens = agent__count(a, text.data, text.len);
         base_buf_printf(&about, "%u caller%s of %s", n, n == 1 ? "" : "s", name);
-        g->lists[g->n_lists++] = (excerpt){.path = base_xstrdup(places[0].path),
-            .name = base_xstrdup(about.data),
-            .why = base_xstrdup("the request asks who calls it"),
-            .line = places[0].line,
-            .line_end = places[0].line_end,
-            .tokens = tokens};
-        base_buf_add(&g->callers, text.data, text.len);
-        base_buf_putc(&g->callers, '\n');
-        g->left -= tokens < g->left ? tokens : g->left;
+        add_list(g, &places[0], about.data, "the request asks who calls it", &text);
     }
     base_buf_free(&text);
     base_buf_free(&about);
@@ -577,17 +584,8 @@ static bool add_asked_uses(gathering *g)
         if (!n_places || !agent__put_uses(g->a, names[i], &text)) {
             add_callers(g, names[i]);
         } else {
-            const uint32_t tokens = agent__count(g->a, text.data, text.len);
             base_buf_printf(&about, "uses of %s", names[i]);
-            g->lists[g->n_lists++] = (excerpt){.path = base_xstrdup(places[0].path),
-                .name = base_xstrdup(about.data),
-                .why = base_xstrdup("the request asks who uses it"),
-                .line = places[0].line,
-                .line_end = places[0].line_end,
-                .tokens = tokens};
-            base_buf_add(&g->callers, text.data, text.len);
-            base_buf_putc(&g->callers, '\n');
-            g->left -= tokens < g->left ? tokens : g->left;
+            add_list(g, &places[0], about.data, "the request asks who uses it", &text);
         }
         base_buf_free(&text);
         base_buf_free(&about);
