@@ -259,6 +259,8 @@ static void test_request_words__a_question_is_known(void **state)
         {"f crashes on None. Can you mend it?", false}, {"where('a').f(1) crashes", false},
         {"f should give a list. Does it?", false},
         {"can I delete a key while I go over the map? just tell me, change nothing", true},
+        {"Which function folds a session? one sentence", true}, {"Is f pure? thanks", true},
+        {"Is f still used? If not, delete it", false}, {"What is f for? Rename it to g", false},
         {"Can I delete f?", true}, {"Could I have f renamed?", false}, {"Delete f. Just asking!", true},
         {"Delete f, change nothing else", false}, {"Move f, don't change anything in b.c", false},
         {"", false}};

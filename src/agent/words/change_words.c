@@ -240,6 +240,14 @@ static bool asks_for_leave(const char *request, size_t n)
     return false;
 }
 
+/* "Which function does it? One sentence", "is f pure? thanks": a question mark, and behind it no order and no more than a remark. */
+static bool has_mark(const char *request, size_t n)
+{
+    enum { REMARK = 60 };
+    const char *mark = memrchr(request, '?', n);
+    return mark && (size_t)(request + n - mark) <= REMARK && !orders_change(mark + 1);
+}
+
 bool agent__asks_question(const char *request)
 {
     static const char *const asking[] = {"why", "how", "where", "who", "whom", "whose", "does", "did",
@@ -256,7 +264,7 @@ bool agent__asks_question(const char *request)
     if (wants_words_alone(request) || asks_for_leave(request, n)) return true;
     return agent__next_word(request, 0, &first) && !begins_with_code(request + first.from) &&
            (agent__is_any_word(request, first, asking) || ends_with_question(request, n) ||
-               (n && request[n - 1] == '?' && agent__is_any_word(request, first, with_mark)));
+               (has_mark(request, n) && agent__is_any_word(request, first, with_mark)));
 }
 
 static bool orders_change(const char *request)
