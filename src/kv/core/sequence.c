@@ -22,6 +22,18 @@ model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes)
         .n_gaps = s->fold.n};
 }
 
+model_rows_view kv__view_with(kv_session *s, const model_lane_list *lanes, const kv_block *hidden)
+{
+    const uint32_t spare = s->table.n;
+    s->table.rows[spare] = hidden->rows;
+    s->table.packed[spare] = NULL;
+    s->table.filed[spare] = NULL;
+    s->table.stamps[spare] = hidden->stamp;
+    model_rows_view rows = kv__view_of(s, lanes);
+    rows.n_blocks++;
+    return rows;
+}
+
 model_rows_view kv__view(const kv_session *s)
 {
     return kv__view_of(s, s->lists.view);

@@ -199,6 +199,8 @@ struct kv_session {
 model_rows_view kv__view(const kv_session *s);
 /* The same rows under other lists: lanes[n_lanes], which must outlive the view. */
 model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes);
+/* The same with a block behind them in the table's spare place, for rows that nobody else sees; it must outlive the view, too. */
+model_rows_view kv__view_with(kv_session *s, const model_lane_list *lanes, const kv_block *hidden);
 /*
  * The live lists truncated before token i, with n more rows from `slot` on: [n_lanes]. The caller frees the lists and
  * *ret_runs; NULL: no memory.

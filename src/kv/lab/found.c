@@ -46,19 +46,12 @@ static int look_again(kv_session *s, keeper *k, float *queries, base_err *err)
     kv_block *hidden = kv_block_new(&s->compute.shape, NULL);
     model_lane_list *lanes = kv__lists_before(s, last, s->table.n * MODEL_ROWS_BLOCK, 1, &runs);
     if (!rc && !(hidden && lanes)) rc = base_fail(err, BASE_E_NOMEM, "no memory to look at a token again");
-    if (!rc) {
-        s->table.rows[s->table.n] = hidden->rows;
-        s->table.packed[s->table.n] = NULL;
-        s->table.filed[s->table.n] = NULL;
-        s->table.stamps[s->table.n] = hidden->stamp;
-    }
-    model_rows_view rows = kv__view_of(s, lanes);
-    rows.n_blocks++;
-    if (!rc)
-        rc = kv__reader_begin(
-            s, &rows, kv__segment_at(s, last)->origin, s->ids + last, last, 1, &k->reader, err);
+    if (rc) goto out;
+    const model_rows_view rows = kv__view_with(s, lanes, hidden);
+    rc = kv__reader_begin(s, &rows, kv__segment_at(s, last)->origin, s->ids + last, last, 1, &k->reader, err);
     if (!rc && (!k->reader || !k->reader->visit))
         rc = base_fail(err, BASE_E_STATE, "the last token visited nobody");
+    if (rc) goto out;
     const model_capture capture = {.tokens = &zero, .n = 1, .queries = queries};
     const model_reader keep = {.user = k, .visit = keep_visit, .visited = keep_visited};
     model_batch batch = {.ids = &s->ids[last],
@@ -67,7 +60,8 @@ static int look_again(kv_session *s, keeper *k, float *queries, base_err *err)
         .rows = &rows,
         .capture = &capture,
         .reader = &keep};
-    if (!rc) rc = kv__forward(s, &batch, last, KV_TO_LOOK, err);
+    rc = kv__forward(s, &batch, last, KV_TO_LOOK, err);
+out:
     free(lanes);
     free(runs);
     kv_block_unref(hidden);

@@ -21,12 +21,7 @@ int kv__recompute(
     if (!hidden || !lanes) rc = base_fail(err, BASE_E_NOMEM, "no memory to compute a token again");
     if (!rc) rc = kv__stand_at(s, i, cancel, err); /* before the spare place is taken */
     if (rc) goto out;
-    s->table.rows[s->table.n] = hidden->rows; /* the table's spare place */
-    s->table.packed[s->table.n] = NULL;
-    s->table.filed[s->table.n] = NULL;
-    s->table.stamps[s->table.n] = hidden->stamp;
-    model_rows_view rows = kv__view_of(s, lanes);
-    rows.n_blocks++;
+    const model_rows_view rows = kv__view_with(s, lanes, hidden);
     const uint32_t zero = 0;
     const model_reader *reader = NULL;
     const kv_stored_segment *part = kv__segment_at(s, i);

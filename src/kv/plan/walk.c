@@ -47,12 +47,7 @@ static int walk_piece(
     const model_reader *reader = NULL;
     int rc = hidden && lanes ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to compute %u tokens again", n);
     if (!rc) {
-        s->table.rows[s->table.n] = hidden->rows;
-        s->table.packed[s->table.n] = NULL;
-        s->table.filed[s->table.n] = NULL;
-        s->table.stamps[s->table.n] = hidden->stamp;
-        model_rows_view rows = kv__view_of(s, lanes);
-        rows.n_blocks++;
+        const model_rows_view rows = kv__view_with(s, lanes, hidden);
         const kv_stored_segment *part = kv__segment_at(s, from);
         if (part) rc = kv__reader_begin(s, &rows, part->origin, s->ids + from, from, n, &reader, err);
         model_batch batch = {.ids = s->ids + from,
