@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "code/code.h"
+#include "tools/file/text.h"
 
 enum { MAX_VALUE = 200 };
 
@@ -307,12 +308,6 @@ static void put_opaque(const base_buf *text, size_t at, size_t n, const opaque *
     free(old);
 }
 
-static size_t line_begin(const base_buf *text, size_t at)
-{
-    while (at && text->data[at - 1] != '\n') at--;
-    return at;
-}
-
 /*
  * The statement that failed, by the line that the runner names: "test_a.py:12: in test_f", "(test/a.js:12:14)". false: it names none in
  * text[*from, *to), which become that line's and those of the few that it may go on in.
@@ -331,7 +326,7 @@ static bool narrow(const base_buf *text, const char *path, const char *output, s
         const unsigned long line = strtoul(at + n + skip, NULL, 10);
         size_t begin = 0, end;
         for (unsigned long k = 1; k < line && begin < text->len; begin++) k += text->data[begin] == '\n';
-        if (line == 0 || begin < line_begin(text, *from) || begin >= *to) continue;
+        if (line == 0 || begin < tool__line_begin(text->data, *from) || begin >= *to) continue;
         int depth = 0;
         end = begin;
         for (int k = 0; k < MOST_LINES && end < *to; end++) {
@@ -417,8 +412,8 @@ static bool asserts_subject(const base_buf *text, size_t from, size_t to, const 
     bool has = false;
     for (const char *end = text->data + to, *at = text->data + from;
          !has && (at = memmem(at, (size_t)(end - at), call.data, call.len)); at++) {
-        const size_t line = line_begin(text, (size_t)(at - text->data));
-        has = line >= line_begin(text, from) &&
+        const size_t line = tool__line_begin(text->data, (size_t)(at - text->data));
+        has = line >= tool__line_begin(text->data, from) &&
               memmem(text->data + line, (size_t)(at - text->data) - line, "assert", 6);
     }
     base_buf_free(&call);
@@ -434,9 +429,10 @@ bool agent__leave_out(const base_buf *text, size_t from, size_t to, const char *
         !asserts_subject(text, from, line, subject))
         return false;
     end = statement_end(text, line, end, to);
-    const size_t before = line_begin(text, line - 1);
+    const size_t before = tool__line_begin(text->data, line - 1);
     const bool is_empty = before + indent_of(text, before) + 1 == line;
-    if (before < line_begin(text, from) || (!is_empty && indent_of(text, before) < indent_of(text, line)))
+    if (before < tool__line_begin(text->data, from) ||
+        (!is_empty && indent_of(text, before) < indent_of(text, line)))
         return false;                                             /* it is all that stands below its head */
     base_buf_add(&ret->text, text->data + before, line - before); /* which stays */
     ret->line = 1;

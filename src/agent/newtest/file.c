@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "agent/asked/asked.h"
+#include "agent/asked/turn_files.h"
 #include "agent/judge/judge.h"
 #include "agent/newtest/newtest.h"
 #include "base/mem.h"
@@ -27,13 +28,10 @@ static char *likest_test_file(const agent *a, const char *request, const char *s
 /* How often the file of tests writes the name; 0: it cannot be read. */
 static uint32_t count_mentions(const agent *a, const char *path, const char *name)
 {
-    const size_t n = strlen(name);
     base_buf text = {0};
-    size_t at = 0, from, to;
     uint32_t count = 0;
     if (!tool_workspace_read(a->workspace, path, NEWTEST_MAX_FILE, &text, NULL) && text.len)
-        while (code_next_identifier(text.data, text.len, &at, &from, &to))
-            count += to - from == n && !memcmp(text.data + from, name, n);
+        count = agent__count_name(text.data, text.len, name);
     base_buf_free(&text);
     return count;
 }

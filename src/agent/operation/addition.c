@@ -447,7 +447,7 @@ static base_str go_type(const code_file *f, const base_buf *text, const char *na
             }
             const size_t begin = to + strspn(text->data + to, " ");
             const size_t type = begin > to ? strcspn(text->data + begin, ",)\n") : 0;
-            if (type && begin + type < d->body_from && !strpbrk(" (", (char[]){text->data[begin], 0}))
+            if (type && begin + type < d->body_from && !strchr(" (", text->data[begin]))
                 return (base_str){text->data + begin, type};
         }
     }

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "code/code.h"
+#include "tools/file/text.h"
 
 enum { MAX_FILE = 1 << 20, MOST_LINES = 40, MOST_FILES = 8 };
 
@@ -35,23 +36,16 @@ static bool names_expectation(const char *text, size_t from, size_t to)
     return false;
 }
 
-/* Where the line of byte `at` begins. */
-static size_t line_begin(const char *text, size_t at)
-{
-    while (at && text[at - 1] != '\n') at--;
-    return at;
-}
-
 /*
  * Does byte `at` stand in a statement that says what a test expects, and not between the brackets of what is called there? The
  * statement begins at the last line above that speaks of an expectation, as far as its brackets are still open.
  */
 static bool is_expected(const char *text, size_t at)
 {
-    size_t from = line_begin(text, at), scan = at;
+    size_t from = tool__line_begin(text, at), scan = at;
     int closed = 0;
     bool is_open = true;
-    for (int i = 0; i < MOST_LINES; i++, from = line_begin(text, from - 1)) {
+    for (int i = 0; i < MOST_LINES; i++, from = tool__line_begin(text, from - 1)) {
         bool has_open = i == 0; /* a bracket of this line holds it */
         for (; scan > from; scan--) {
             const char c = text[scan - 1];
