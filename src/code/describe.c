@@ -7,6 +7,7 @@
 
 #include "base/path.h"
 #include "code/request.h"
+#include "code/traits.h"
 
 enum { MOST_BODY = 2000, MOST_TYPE = 200, MOST_HEAD = 800 };
 
@@ -14,6 +15,8 @@ enum { MOST_BODY = 2000, MOST_TYPE = 200, MOST_HEAD = 800 };
 static const double saturation = 1.2, in_name = 4, in_head = 1.5, in_body = .3, in_owner = 1;
 /* Of another kind than the one that is spoken of; in a test, where none is spoken of; for a name whose parts are all spoken of. */
 static const double other_kind = .4, in_test = .5, explained = .5;
+/* For each trait that is stated and that it lacks. */
+static const double lacking = .4;
 
 /* A kind as people say it, and how definitions of it are called. */
 static const struct spoken {
@@ -25,7 +28,9 @@ static const struct spoken {
     {"property", "function method field"}, {"predicate", "function method"},
     {"decorator", "function method class"}, {"formatter", "class function method struct"},
     {"mutex", "variable field"}, {"lock", "variable field"}, {"benchmark", "function method"},
-    {"static", "variable constant function"}, {"subclass", "class"}, {"callback", "function method"},
+    {"static int", "variable"}, {"static bool", "variable"}, {"static", "variable constant function method"},
+    {"accessor", "function method"}, {"shortcut", "function method"}, {"comparison", "function method"},
+    {"factory", "function method"}, {"callback", "function method"}, {"subclass", "class"},
     {"macro", "macro"}, {"constant", "constant variable macro field"}, {"variable", "variable constant"},
     {"marker", "variable constant macro"}, {"regexp", "variable constant"}, {"regex", "variable constant"},
     {"pattern", "variable constant"}, {"table", "variable constant"},
@@ -179,8 +184,10 @@ static const char *spoken_kind(const char *description, bool *ret_is_test)
         *ret_is_test |= !strncmp(description + a, "test", 4);
         for (size_t i = 0; i < sizeof spoken / sizeof *spoken && !what; i++) {
             const size_t len = strlen(spoken[i].word);
+            const size_t end = a + len;
             if (!strncmp(description + a, spoken[i].word, len) &&
-                (b - a == len || (b - a == len + 1 && description[b - 1] == 's')))
+                len >= b - a - (description[b - 1] == 's') &&
+                !code_is_name_byte(description[end + (description[end] == 's')]))
                 what = spoken[i].what;
         }
     }
@@ -253,8 +260,10 @@ static void put_signs(const char *description, base_buf *out)
     }
 }
 
-uint32_t code_index_describe(const code_index *x, const char *description, uint32_t k, code_described **ret)
+uint32_t code_index_describe(
+    const code_index *x, const char *description, const char *request, uint32_t k, code_described **ret)
 {
+    code_traits traits;
     describing g = {.x = x};
     code_request *r = base_xcalloc(1, sizeof *r);
     bool is_of_test;
@@ -266,17 +275,20 @@ uint32_t code_index_describe(const code_index *x, const char *description, uint3
     pthread_mutex_lock(&((code_index *)x)->lock);
     code_request_read(r, whole.data, false);
     g.of_form = base_xcalloc(x->words.n + 1, sizeof *g.of_form);
+    code_traits_read(x, request, &traits);
     find_candidates(&g);
     for (uint32_t i = 0; i < r->n; i++) score_concept(&g, &r->concepts[i]);
     for (uint32_t i = 0; i < g.n; i++) {
         candidate *c = &g.all[i];
         c->score *= 1 + explained * share_of_name(&g, r, c);
         if (what && !has_part(what, definition_of(&g, c)->what)) c->score *= other_kind;
+        c->score *= pow(lacking, code_traits_lacks(&traits, c->file, definition_of(&g, c)));
         if (!is_of_test && code_path_is_test(x->paths.strings[c->file])) c->score *= in_test;
     }
     if (g.n) qsort(g.all, g.n, sizeof *g.all, by_score);
     *ret = base_xcalloc((size_t)k + 1, sizeof **ret);
     const uint32_t n = take_best(&g, k, *ret);
+    code_traits_free(&traits);
     pthread_mutex_unlock(&((code_index *)x)->lock);
     free(g.all);
     free(g.words);

@@ -12,8 +12,12 @@ typedef struct code_described {
     double share;      /* of the best one's score: 1 for the first */
 } code_described;
 
-/* The k best, best first, each name once; returns how many. code_described_free. */
-uint32_t code_index_describe(const code_index *x, const char *description, uint32_t k, code_described **ret);
+/*
+ * The k best, best first, each name once; returns how many. request: what the description was taken from, whole, for what it
+ * states of the code ("that nobody calls"; traits.h). code_described_free.
+ */
+uint32_t code_index_describe(
+    const code_index *x, const char *description, const char *request, uint32_t k, code_described **ret);
 void code_described_free(code_described *all, uint32_t n);
 
 #endif

@@ -56,7 +56,7 @@ static const char *first(const code_index *x, const char *query, char out[64])
 static const char *described(const code_index *x, const char *description, char out[64])
 {
     code_described *all = NULL;
-    const uint32_t n = code_index_describe(x, description, 3, &all);
+    const uint32_t n = code_index_describe(x, description, description, 3, &all);
     snprintf(out, 64, "%s", n ? all[0].name : "");
     if (n) assert_true(all[0].share == 1.);
     code_described_free(all, n);
@@ -85,6 +85,49 @@ static void test_index__descriptions_find_definitions(void **state)
     assert_string_equal(described(x, "the function that handles the ? quantifier", name), "matchquestion");
     assert_string_equal(described(x, "what handles '*'", name), "matchstar");
     code_index_free(x);
+}
+
+/* What a description states of the code goes before its words, as far as something has it. */
+static void test_index__descriptions_state_what_code_shows(void **state)
+{
+    code_grammars *g = grammars_or_skip("c");
+    code_index *x = code_index_new(g);
+    char name[64];
+    put(x, "src/walk.c",
+        "int graph_walk(int n)\n{\n    return graph_step(n) + graph_each(n);\n}\n\n"
+        "static int graph_each(int n)\n{\n    return n ? graph_each(n - 1) : 0;\n}\n\n"
+        "int graph_step(int n)\n{\n    return n;\n}\n\n"
+        "int graph_all_of_it(int n, ...)\n{\n    return n;\n}\n");
+    put(x, "src/other/draw.c", "int drawGraph(int n)\n{\n    return graph_walk(n);\n}\n");
+    put(x, "tests/test_walk.c", "int main(void)\n{\n    return graph_all_of_it(1) + drawGraph(2);\n}\n");
+    assert_string_equal(described(x, "the recursive helper for the graph", name), "graph_each");
+    assert_string_equal(described(x, "the static function for the graph", name), "graph_each");
+    assert_string_equal(described(x, "the variadic function for a graph", name), "graph_all_of_it");
+    assert_string_equal(
+        described(x, "what nobody calls of the graph functions in walk", name), "graph_all_of_it");
+    assert_string_equal(described(x, "the graph function in other", name), "drawGraph");
+    assert_string_equal(described(x, "the one in camel case for the graph", name), "drawGraph");
+    code_index_free(x);
+    code_grammars_close(g);
+}
+
+/* "The private method of X": a member of it. */
+static void test_index__descriptions_name_the_owner(void **state)
+{
+    code_grammars *g = grammars_or_skip("python");
+    code_index *x = code_index_new(g);
+    char name[64];
+    put(x, "lines.py",
+        "class Reader:\n    def parse_line(self, line):\n        return self._line(line)\n\n"
+        "    def _line(self, line):\n        return line\n\n\n"
+        "class Writer:\n    def put_line(self, line):\n        return line\n\n"
+        "    def _keep_line(self, line):\n        return line\n\n    @staticmethod\n"
+        "    def end(line):\n        return line\n");
+    assert_string_equal(described(x, "the private method of Writer for a line", name), "Writer._keep_line");
+    assert_string_equal(described(x, "Reader's private method for a line", name), "Reader._line");
+    assert_string_equal(described(x, "the static helper that takes a line", name), "Writer.end");
+    code_index_free(x);
+    code_grammars_close(g);
 }
 
 static void test_index__questions_find_definitions(void **state)
@@ -632,6 +675,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_index__descriptions_find_definitions),
+        cmocka_unit_test(test_index__descriptions_state_what_code_shows),
+        cmocka_unit_test(test_index__descriptions_name_the_owner),
         cmocka_unit_test(test_index__questions_find_definitions),
         cmocka_unit_test(test_index__a_failing_test_leads_to_what_it_tests),
         cmocka_unit_test(test_index__callers_and_manuals_lead_to_what_they_name),

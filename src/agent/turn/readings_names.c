@@ -467,7 +467,7 @@ static void find_described(const agent *a, const char *s, read_names *n)
     if (is_named && !describes(s)) return;
     char *description = copy_description(s), *file = NULL;
     for (size_t i = 0; i < n->n_files && !file; i++) file = code_index_path(index, n->files[i].text);
-    const uint32_t n_found = code_index_describe(index, description, DEPTH, &found);
+    const uint32_t n_found = code_index_describe(index, description, s, DEPTH, &found);
     int n_kept = 0;
     for (int pass = 0; pass < 2; pass++) /* those of the file first; the others may be on their way into it */
         for (uint32_t i = 0; i < n_found && n_kept < (pass ? READ_MOST_DESCRIBED : MOST_IN_FILE); i++) {
