@@ -194,6 +194,49 @@ static void test_reading__an_operation_has_to_lead(void **state)
     }
 }
 
+/* Clearly a rename, and two functions fit: the program asks which one, writes nothing, and the name alone is the answer. */
+static void test_reading__which_one_is_meant_is_asked(void **state)
+{
+    NEEDS_GRAMMAR;
+    static const char walk[] =
+        "static int walk_graph(int x)\n{\n    return x + 1;\n}\n\nint walk_nodes(int x)\n{\n    return walk_graph(x);\n}\n\n"
+        "int main(void)\n{\n    return walk_nodes(1);\n}\n";
+    static const struct {
+        const char *request, *reply, *asked, *after;
+    } cases[] = {
+        {"The function that walks should be called visitAll", "walk_nodes", "to be renamed to `visitAll`",
+            "static int walk_graph(int x)\n{\n    return x + 1;\n}\n\nint visitAll(int x)\n{\n    return walk_graph(x);\n}\n\n"
+            "int main(void)\n{\n    return visitAll(1);\n}\n"},
+        {"The function that walks should be called visitAll", "walk_graph please",
+            "to be renamed to `visitAll`",
+            "static int visitAll(int x)\n{\n    return x + 1;\n}\n\nint walk_nodes(int x)\n{\n    return visitAll(x);\n}\n\n"
+            "int main(void)\n{\n    return walk_nodes(1);\n}\n"},
+        {"The function that walks should be called visitAll", "neither, leave it",
+            "to be renamed to `visitAll`", walk},
+        {"Delete the function that walks", "the first one", "is to be deleted", walk},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const bool renames = strstr(cases[i].request, "called") != NULL;
+        put_file("a.c", walk);
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script, "opens 1\nlikely %s\nlikely %s\nanswer }}</tools>\nanswer Done.\n",
+            renames ? "rename(walk_graph, visitAll)" : "delete(walk_graph)",
+            renames ? "rename(walk_nodes, visitAll)" : "delete(walk_nodes)");
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, cases[i].request);
+        if (!told(&h, cases[i].asked)) fail_msg("%zu: %s", i, strstr(h.json.data, "\"notice\""));
+        assert_true(told(&h, "`walk_graph` (a.c:1)") && told(&h, "`walk_nodes` (a.c:6)"));
+        assert_true(told(&h, "Nothing was changed: say which one is meant"));
+        assert_file("a.c", walk);
+        submit(s, &h, cases[i].reply);
+        assert_file("a.c", cases[i].after);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 /* What words say, questions of the modes, and what names nothing are not weighed. */
 static void test_reading__what_is_said_is_not_weighed(void **state)
 {
@@ -545,6 +588,7 @@ int main(void)
         TEST_CASE(test_reading__the_likeliest_operation_is_done),
         TEST_CASE(test_reading__what_is_said_besides_stays),
         TEST_CASE(test_reading__an_operation_has_to_lead),
+        TEST_CASE(test_reading__which_one_is_meant_is_asked),
         TEST_CASE(test_reading__what_is_said_is_not_weighed),
         TEST_CASE(test_reading__a_definition_is_not_what_is_meant),
         TEST_CASE(test_reading__what_cannot_be_meant_is_not_read),

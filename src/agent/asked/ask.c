@@ -148,6 +148,15 @@ void agent__forget_meant(agent *a)
     x->n_meant = 0;
 }
 
+void agent__forget_which(agent *a)
+{
+    for (uint32_t i = 0; i < a->which.n; i++) {
+        free(a->which.names[i]);
+        free(a->which.meanings[i]);
+    }
+    a->which.n = 0;
+}
+
 void agent__asked_free(agent *a)
 {
     agent_asked *x = &a->asked;

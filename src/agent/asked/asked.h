@@ -38,6 +38,8 @@ bool agent__lacks_test(const agent *a);
 /* --- ask.c --- */
 void agent__ask(agent *a, const char *request); /* when the index is there, before anything is changed */
 void agent__asked_free(agent *a);
+/* What a turn asked (turn/which.c) waits for no answer any more. */
+void agent__forget_which(agent *a);
 void agent__forget_meant(agent *a); /* what meant.c found */
 
 /* --- wishes.c --- */

@@ -413,7 +413,8 @@ void agent__tell_outcome(agent *a)
     const char *state = "nothing";
     if (!x->n_changed) {
         base_buf_puts(&text, a->denied || x->refused ? "Nothing was changed: the change was not approved."
-                             : x->is_told            ? "Nothing was changed in the tree."
+                             : x->is_open ? "Nothing was changed: say which one is meant, and it is done."
+                             : x->is_told ? "Nothing was changed in the tree."
                                           : "Nothing was changed in the tree, whatever the answer says.");
         tell_refusal(x, &text);
     } else {

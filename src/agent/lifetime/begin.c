@@ -294,6 +294,7 @@ void agent__clear_session(agent *a)
     free(a->test.approved);
     free(a->request);
     free(a->answered);
+    agent__forget_which(a);
     a->test.command = a->test.approved = a->request = a->answered = NULL;
     base_buf_clear(&a->notes.shell);
     base_buf_clear(&a->notes.map);

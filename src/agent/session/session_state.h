@@ -230,6 +230,7 @@ typedef struct agent_asked {
     bool has_asked_reader; /* a field is read by nothing: what reads it was asked for */
     agent_refusal refusal;
     bool is_told; /* what the tools said of it is the answer */
+    bool is_open; /* which definition is meant: the answer asks that */
     bool refused; /* the person said no to something: that is an answer, and nothing is asked again */
     agent_wish wishes[AGENT_MAX_WISHES];
     uint32_t n_wishes;
@@ -299,6 +300,13 @@ typedef enum agent_read_as {
     AGENT_READ_AS_ANSWER  /* no change */
 } agent_read_as;
 
+/* Definitions of which a turn asked which one is meant (turn/which.c), and what is done with each: "Rename f to g." */
+enum { AGENT_MOST_WHICH = 3 };
+typedef struct agent_which {
+    char *names[AGENT_MOST_WHICH], *meanings[AGENT_MOST_WHICH];
+    uint32_t n, turn;
+} agent_which;
+
 struct agent {
     engine *engine;
     engine_info info;
@@ -330,6 +338,7 @@ struct agent {
     agent_read_as read_as; /* the turn's request */
     bool denied, ended;
     bool at_limit;     /* the turn ended where --max-steps or the context did */
+    agent_which which; /* of the last turn */
     char *request;     /* the last one's words; NULL: none yet */
     char *answered;    /* the first definition that the last answer named: "it" of the next request; NULL */
     bool has_excerpts; /* the last request had some in front */

@@ -246,17 +246,21 @@ bool agent__read_signs(agent *a, const char *request, agent_readings *ret, base_
     return is_doubtful && !is_sure && ret_said->len && !has_operation;
 }
 
-int agent__read_meaning(agent *a, const char *request, char **ret, base_err *err)
+int agent__read_meaning(agent *a, const char *request, char **ret, base_buf *ret_asks, base_err *err)
 {
     agent_readings r;
     base_buf said = {0};
-    *ret = NULL;
+    *ret = agent__read_which(a, request);
+    if (*ret) return BASE_OK;
     if (agent__read_signs(a, request, &r, &said)) a->read_as = AGENT_READ_AS_CHANGE;
     const int rc = r.n ? agent__weigh_readings(a, request, agent__least_lead(), &r, err) : 0;
     const agent_reading *best = !rc && r.n ? choose(&r) : NULL;
     if (!rc && r.n) tell(a, &r, best);
     if (best && best->meaning)
         *ret = agent__say_besides(request, best->meaning);
+    else if (!rc && r.n && (!best || best->kind == AGENT_READ_ADD) &&
+             agent__ask_which(a, request, &r, ret_asks))
+        a->read_as = AGENT_READ_AS_CHANGE;
     else if (!rc && r.n)
         a->read_as = best && best->kind == AGENT_READ_ANSWER ? AGENT_READ_AS_ANSWER : AGENT_READ_AS_CHANGE;
     agent__readings_free(&r);

@@ -115,6 +115,15 @@ bool agent__read_signs(agent *a, const char *request, agent_readings *ret, base_
  */
 int agent__weigh_readings(agent *a, const char *request, double margin, agent_readings *r, base_err *err);
 
+/* --- which.c --- */
+/*
+ * Is an operation asked for, clearly, and what of is not? Then *ret has the question that the program asks in place of doing anything, and
+ * a->which what an answer to it means.
+ */
+bool agent__ask_which(agent *a, const char *request, const agent_readings *r, base_buf *ret);
+/* What the request means as an answer to the last turn's question, as agent__read_meaning says it; the caller frees. NULL: it is none. */
+char *agent__read_which(agent *a, const char *request);
+
 /* --- readings_weight.c --- */
 /* Its signs in nats, beside what the model says. */
 double agent__weigh_signs(const agent_reading *r);

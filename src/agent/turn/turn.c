@@ -378,17 +378,19 @@ int agent__turn(agent *a, const char *request, base_err *err)
         free(a->request);
         a->request = base_xstrdup(mended);
     }
+    base_buf answer = {0};
     int rc = 0;
     if (a->offered != code_index_chunks(tool_workspace_index(a->workspace)))
         rc = agent__offer_tools(a, &mine);
-    if (!rc) rc = agent__read_meaning(a, request, &meaning, &mine);
+    if (!rc) rc = agent__read_meaning(a, request, &meaning, &answer, &mine);
     if (meaning) { /* what is looked for in the tree at the end, too */
         free(a->request);
         a->request = meaning;
     }
-    base_buf answer = {0};
+    const bool asks = answer.len > 0;
     if (!rc) rc = append_request(a, request, meaning ? a->request : request, &answer, &mine);
     const bool is_said = answer.len && !model_tools_are_marked(a->info.tools) && !a->settings.schema;
+    a->asked.is_open = asks;
     if (answer.len && !is_said) agent__notice(a, "%s", answer.data);
     if (!rc && is_said) rc = answer_by_program(a, &answer, &mine);
     if (!rc && !is_said) rc = converse(a, meaning ? a->request : request, &interrupted, &mine);

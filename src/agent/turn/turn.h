@@ -23,9 +23,10 @@ int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err);
 /* --- reading.c --- */
 /*
  * What a request means in words that the program reads ("Rename X to Y."), where its own words do not say it for sure and an operation
- * is likeliest. *ret (heap) NULL: it stands as it is, and a->read_as says what it is taken for where it was weighed.
+ * is likeliest. *ret (heap) NULL: it stands as it is, and a->read_as says what it is taken for where it was weighed. *ret_asks: what
+ * the program has to ask before it does anything (which.c); mostly nothing.
  */
-int agent__read_meaning(agent *a, const char *request, char **ret, base_err *err);
+int agent__read_meaning(agent *a, const char *request, char **ret, base_buf *ret_asks, base_err *err);
 
 /* --- spelling.c --- */
 /*
