@@ -28,6 +28,35 @@ static void test_opening_parameters__parameters_are_turned_round_with_their_call
     free_host(&h);
 }
 
+/* What is still used is asked for once, as the end of a call that the program begins; both files follow at once. */
+static void test_opening_parameters__what_stands_instead_is_asked(void **state)
+{
+    NEEDS_GRAMMAR;
+    put_file("a.c", "static int scale(int a, int factor)\n"
+                    "{\n"
+                    "    return a * factor;\n"
+                    "}\n\n"
+                    "int main(void)\n"
+                    "{\n"
+                    "    return scale(3, 2) + scale(1, 4);\n"
+                    "}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "opens 1\nanswer }}</tools>\nanswer a + 1\"}}</tools>\nanswer Done.\n", AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Drop the factor parameter of scale, it can use a + 1 instead."), 0);
+    assert_true(told(&h, "a.c:3 still uses factor"));
+    assert_file("a.c", "static int scale(int a)\n"
+                       "{\n"
+                       "    return a * (a + 1);\n"
+                       "}\n\n"
+                       "int main(void)\n"
+                       "{\n"
+                       "    return scale(3) + scale(1);\n"
+                       "}\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* The model ends the call; which function, parameter and value is the request's. */
 static void test_opening_parameters__a_parameter_comes_and_goes_by_words(void **state)
 {
@@ -229,6 +258,7 @@ static void test_opening_parameters__a_new_parameter_is_to_be_used(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST_CASE(test_opening_parameters__what_stands_instead_is_asked),
         TEST_CASE(test_opening_parameters__parameters_are_turned_round_with_their_calls),
         TEST_CASE(test_opening_parameters__a_parameter_comes_and_goes_by_words),
         TEST_CASE(test_opening_parameters__a_request_about_parameters_is_a_call),

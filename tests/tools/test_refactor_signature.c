@@ -184,6 +184,32 @@ static void test_refactor_signature__puts_what_all_calls_give_into_the_body(void
     tree_remove(&t);
 }
 
+/* What is still used goes where the call says what stands there instead; the refusal shows what that is made from. */
+static void test_refactor_signature__says_what_stands_instead(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "c.js",
+        "function cut(s, by, n) {\n  by = by || ','\n  return s.split(by) + n * 2\n}\n\ncut('a', '.', 3)\n"
+        "cut('b', ';', 4)\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"cut\",\"parameter\":\"n\"}", TOOL_REFUSED,
+        "This is the current text:\nfunction cut(s, by, n) {");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"cut\",\"parameter\":\"n\",\"to\":\"n + 1\"}",
+        TOOL_REFUSED, "c.js:3 still uses n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"cut\",\"parameter\":\"n\",\"to\":\"s.length)\"}",
+        TOOL_REFUSED, "c.js:3 still uses n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"cut\",\"parameter\":\"by\",\"to\":\"','\"}",
+        TOOL_REFUSED, "Next: rewrite cut without it first");
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"cut\",\"parameter\":\"n\",\"to\":\"s.length + 1\"}",
+        TOOL_OK));
+    expect(&t, "c.js",
+        "function cut(s, by) {\n  by = by || ','\n  return s.split(by) + (s.length + 1) * 2\n}\n\ncut('a', '.')\n"
+        "cut('b', ';')\n");
+    tree_remove(&t);
+}
+
 /* A default of a literal is what the body has when its parameter goes; who gave another value is told. */
 static void test_refactor_signature__puts_the_default_into_the_body(void **state)
 {
@@ -586,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_refactor_signature__a_value_may_declare_its_parameter_again),
         cmocka_unit_test(test_refactor_signature__an_order_keeps_what_each_parameter_gets),
         cmocka_unit_test(test_refactor_signature__puts_what_all_calls_give_into_the_body),
+        cmocka_unit_test(test_refactor_signature__says_what_stands_instead),
         cmocka_unit_test(test_refactor_signature__puts_the_default_into_the_body),
         cmocka_unit_test(test_refactor_signature__declares_as_the_language_does),
         cmocka_unit_test(test_refactor_signature__parts_go_s_groups),

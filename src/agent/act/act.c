@@ -106,7 +106,14 @@ static void remember_refusal(agent *a, const agent_running *r, bool wrote)
     if (!is_refactor || (!wrote && !is_refused)) return;
     agent__refusal_free(x);
     const char *said = r->result.text.data ? r->result.text.data : "";
-    const bool is_step = strstr(said, "Next: rewrite ") != NULL; /* by hand is what it asks for */
+    const char *parameter = base_json_str(r->call.arguments, "parameter", NULL);
+    const bool asks_instead = strstr(said, "Next: the same call with \"to\"") != NULL;
+    const bool is_step = asks_instead || strstr(said, "Next: rewrite "); /* by hand is what it asks for */
+    if (asks_instead && name && parameter && !a->asked.still_used) {
+        a->asked.still_used_in = base_xstrdup(name);
+        a->asked.still_used = base_xstrdup(parameter);
+        a->asked.asks_instead = true;
+    }
     if (wrote || !name || (is_rename && !to) || is_step) return;
     *x = (agent_refusal){.operation = base_xstrdup(operation),
         .name = base_xstrdup(name),

@@ -168,6 +168,8 @@ void agent__asked_free(agent *a)
     for (size_t i = 0; i < x->n_changed; i++) free(x->changed[i]);
     free(x->changed);
     agent__refusal_free(&x->refusal);
+    free(x->still_used_in);
+    free(x->still_used);
     free(x->said);
     free(x->went);
     base_buf_free(&x->done);

@@ -103,6 +103,8 @@ bool agent__asks_for_text(const char *request);
 void agent__put_text_words(const char *request, base_buf *json);
 /* The same of a move's: "keep": true where what goes is to be found in the old place too. */
 void agent__put_keep_words(const char *request, base_buf *json);
+/* A parameter that goes is still used: the call that says what stands in its place, for the model to go on; once. */
+bool agent__open_instead(agent *a, agent_opening *opening);
 /* "Rename f to g everywhere" */
 bool agent__asks_for_everywhere(const char *request);
 /* What a request was read as, with what it says of comments and of the old place besides; the caller frees. */

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "agent/asked/asked.h"
+#include "agent/call/prompt.h"
 #include "agent/operation/operation.h"
 #include "agent/retrieve/retrieve.h"
 #include "base/mem.h"
@@ -464,4 +465,19 @@ bool agent__open_parameter_name(const agent *a, const char *request, base_buf *j
     free(to);
     agent__function_free(&f);
     return is_open;
+}
+
+bool agent__open_instead(agent *a, agent_opening *opening)
+{
+    agent_asked *x = &a->asked;
+    if (!x->asks_instead) return false;
+    base_buf json = {0};
+    x->asks_instead = false;
+    agent__begin_refactor(&json, "signature", x->still_used_in);
+    agent__put_member(&json, "parameter", x->still_used);
+    base_buf_puts(&json, ", \"to\": \"");
+    agent_opening_free(opening);
+    agent_prompt_open_call(a->info.tools, json.data, &opening->call);
+    base_buf_free(&json);
+    return true;
 }

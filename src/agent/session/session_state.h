@@ -229,6 +229,9 @@ typedef struct agent_asked {
     uint32_t again; /* how often it was asked again, since nothing or not all of it stood in the tree */
     bool has_asked_reader; /* a field is read by nothing: what reads it was asked for */
     agent_refusal refusal;
+    /* A function and its parameter, which was to go and which it still uses; NULL: none. The next call asks what stands in its place. */
+    char *still_used_in, *still_used;
+    bool asks_instead;
     bool is_told; /* what the tools said of it is the answer */
     bool is_open; /* which definition is meant: the answer asks that */
     bool refused; /* the person said no to something: that is an answer, and nothing is asked again */

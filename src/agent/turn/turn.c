@@ -218,6 +218,7 @@ static int open_answer(agent *a, const char *request, uint32_t steps, agent_open
     /* The first one, and those of a list behind it ("move a and b to c"). */
     if (!rc && (steps == a->asked.n_operations || agent__has_operation_left(a)) && !opening->call.len)
         agent__open_operation(a, request, opening);
+    if (!rc && !opening->call.len) agent__open_instead(a, opening);
     if (!rc && !opening->call.len) agent__open_spelling(a, request, opening);
     if (!rc && !opening->call.len) agent__open_document(a, opening);
     if (!rc && !opening->call.len && a->asked.new_test.path && agent__tries_are_due(a)) return rc;

@@ -415,7 +415,7 @@ typedef struct refactor_request {
     /*
      * signature: one to add, as it is declared ("int flags"; where callers give a literal, its name is enough), with
      * `value` for the callers, who stay as they are where it has a default ("flags=0"); the name of one to remove,
-     * whose literal default stands in the body then; or the new order ("2,1,3"); or one that there is, with the default that it
+     * whose literal default stands in the body then, or `to`, an expression; or the new order ("2,1,3"); or one that there is, with the default that it
      * gets ("flags=0"), at the place that `at` says; or "*, name", which only its name gives from then on (Python), with those behind it.
      */
     const char *parameter, *value;

@@ -503,6 +503,32 @@ static bool read_order(refactor *x, const refactor_request *q, const refactor_li
     return is_good && !why;
 }
 
+/* What stands in the body in place of a parameter that goes, as one operand. NULL: it is none, or reads the parameter. */
+static char *read_instead(const char *to, const char *name)
+{
+    size_t depth = 0, n_operators = 0;
+    char quote = '\0';
+    if (!*to || strpbrk(to, "\n;") || code_has_identifier(to, strlen(to), name)) return NULL;
+    for (const char *p = to; *p; p++) {
+        if (quote) {
+            if (*p == '\\' && p[1]) p++;
+            if (*p == quote) quote = '\0';
+        } else if (strchr("\"'`", *p)) {
+            quote = *p;
+        } else if (strchr("([{", *p)) {
+            depth++;
+        } else if (strchr(")]}", *p)) {
+            if (!depth--) return NULL;
+        } else if (!depth && p > to && strchr(" +-*/%<>=&|?:", *p)) {
+            n_operators++;
+        }
+    }
+    if (quote || depth) return NULL;
+    base_buf out = {0};
+    base_buf_printf(&out, n_operators ? "(%s)" : "%s", to);
+    return base_buf_take(&out);
+}
+
 /* "*, name": of Python, where nothing parts the parameters yet. */
 static bool read_by_name(refactor *x, const refactor_request *q, const refactor_list *l, change *c)
 {
@@ -581,7 +607,8 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
         const size_t first = refactor__hidden_parameters(text, &l);
         c->kind = REMOVE;
         c->at = found;
-        c->value = first + found < l.n ? literal_default(text, l.items[first + found]) : NULL;
+        c->value = q->to ? read_instead(q->to, c->name) : NULL;
+        if (!c->value && first + found < l.n) c->value = literal_default(text, l.items[first + found]);
     } else {
         is_good = read_added(x, q, &l, c);
     }
@@ -589,12 +616,30 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
     return is_good;
 }
 
+/* What the function has in place of the parameter is not for the program to say: its text is what the next call is made from. */
+static void ask_instead(refactor *x, const char *name, uint32_t line)
+{
+    const refactor_file *f = x->target.in;
+    const code_definition *d = x->target.definition;
+    tool__say(x->result, TOOL_REFUSED,
+        "%s:%u still uses %s. Nothing was changed. This is the current text:\n", f->path, line, name);
+    const size_t at = x->result->text.len;
+    base_buf_add(&x->result->text, f->file.text.data + d->from, d->to - d->from);
+    tool__add_source(x->result, at, x->result->text.len, f->path, f->file.version, d->from, d->line);
+    base_buf_printf(&x->result->text,
+        "\nNext: the same call with \"to\": what stands there in place of %s, an expression without it\n",
+        name);
+    tool_workspace_mark_shown(x->w, f->path, f->file.version);
+}
+
 /* The body of a function that loses a parameter; false: it still needs it. */
 static bool edit_body(refactor *x, change *c, refactor_edits *edits, base_buf *handed)
 {
     const uint32_t line = refactor__replace_parameter(
         x, c->name, c->value, &edits[x->target.in - x->files], &c->n_inlined, handed);
-    if (line)
+    if (line && !c->value)
+        ask_instead(x, c->name, line);
+    else if (line)
         tool__say(x->result, TOOL_REFUSED,
             "%s:%u still uses %s. Nothing was changed. Next: rewrite %s without it first.\n",
             x->target.in->path, line, c->name, x->name);
