@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/path.h"
 #include "code/request.h"
@@ -175,6 +176,20 @@ static bool has_part(const char *list, const char *part)
     return false;
 }
 
+static bool is_word(const char *s, size_t from, size_t to, const char *word)
+{
+    return strlen(word) == to - from && !strncasecmp(s + from, word, to - from);
+}
+
+/* "What guesses the type": what does something is a function. */
+static bool is_doer(const char *s, size_t from, size_t to)
+{
+    size_t pos = to, a, b;
+    const size_t n = strlen(s);
+    if (!is_word(s, from, to, "what") && !is_word(s, from, to, "whatever")) return false;
+    return code_next_identifier(s, n, &pos, &a, &b) && b - a > 3 && s[b - 1] == 's' && s[b - 2] != 's';
+}
+
 /* The first word of the description that names a kind; NULL: none does. */
 static const char *spoken_kind(const char *description, bool *ret_is_test)
 {
@@ -182,9 +197,9 @@ static const char *spoken_kind(const char *description, bool *ret_is_test)
     *ret_is_test = false;
     for (size_t pos = 0, a, b, n = strlen(description); code_next_identifier(description, n, &pos, &a, &b);) {
         *ret_is_test |= !strncmp(description + a, "test", 4);
+        if (!what && is_doer(description, a, b)) what = "function method";
         for (size_t i = 0; i < sizeof spoken / sizeof *spoken && !what; i++) {
-            const size_t len = strlen(spoken[i].word);
-            const size_t end = a + len;
+            const size_t len = strlen(spoken[i].word), end = a + len;
             if (!strncmp(description + a, spoken[i].word, len) &&
                 len >= b - a - (description[b - 1] == 's') &&
                 !code_is_name_byte(description[end + (description[end] == 's')]))

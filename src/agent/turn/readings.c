@@ -173,14 +173,27 @@ static void add_local_readings(finding *f, const read_name *of, const agent_func
     free(first);
 }
 
+/* "All that f does is str(line)": line is what another function than f is given there. */
+static bool is_given_to_other(const char *s, size_t at, const char *of)
+{
+    size_t to = at ? at - 1 : 0, from = to;
+    if (!to || s[to] != '(') return false;
+    while (from && agent__is_in_word(s, from - 1)) from--;
+    char *called = base_xstrndup(s + from, to - from);
+    const bool is_own = code_has_identifier(of, strlen(of), called); /* or its type: "Reader(path)" */
+    free(called);
+    return from < to && !is_own;
+}
+
 /* Exactly so, and one letter not as "a" and the end of "it's" are written. */
-static bool names_parameter(const char *s, const char *name)
+static bool names_parameter(const char *s, const char *name, const char *of)
 {
     const size_t n = strlen(name);
     for (const char *p = s; n && (p = strstr(p, name)); p++) {
         const size_t at = (size_t)(p - s);
         const char before = at ? s[at - 1] : ' ', behind = s[at + n];
         if ((at && agent__is_in_word(s, at - 1)) || agent__is_in_word(s, at + n)) continue;
+        if (is_given_to_other(s, at, of)) continue;
         const bool is_end = before == '\'' && at > 1 && agent__is_in_word(s, at - 2);
         const bool is_code = strchr("(`\"'*,", before) || (behind && strchr(")`\"',=:", behind));
         if (!is_end && (n > 1 || is_code || !strchr("aAI", *name))) return true;
@@ -189,11 +202,11 @@ static bool names_parameter(const char *s, const char *name)
 }
 
 /* How it is named: itself, 0; all words of its name, 1, as "the name of the program" speaks of program_name; some, 2; not, 3. */
-static unsigned how_named(const char *s, const char *parameter)
+static unsigned how_named(const char *s, const char *parameter, const char *of)
 {
     base_buf parts = {0};
     size_t n = 0, n_said = 0;
-    if (names_parameter(s, parameter)) return 0;
+    if (names_parameter(s, parameter, of)) return 0;
     if (strlen(parameter) < 2) return 3;
     code_split_identifier(parameter, strlen(parameter), &parts);
     for (const char *p = parts.data; p && *p; n++) {
@@ -227,7 +240,7 @@ static void read_parameters(const finding *f, const read_name *of, parameters *p
     p->n = p->g.n < MAX_PARAMETERS ? p->g.n : MAX_PARAMETERS;
     for (size_t i = 0; i < p->n; i++) {
         const char *name = p->g.parameters[i];
-        p->named[i] = *name && strcmp(name, of->text) != 0 ? how_named(f->request, name) : 3;
+        p->named[i] = *name && strcmp(name, of->text) != 0 ? how_named(f->request, name, of->text) : 3;
         p->n_named += !p->named[i];
         if (p->named[i] > most_unnamed(&p->g)) p->named[i] = most_unnamed(&p->g);
     }
@@ -243,12 +256,23 @@ static read_slots slots_of(const parameters *p, size_t i, const read_name *fresh
         .left = (unsigned)(p->n_named - !p->named[i])};
 }
 
+/* "All it does is str(line)": line is spoken of, and never as what f takes. */
+static bool is_only_given(const char *s, const char *name, const char *of)
+{
+    const size_t n = strlen(name);
+    bool is_given = false;
+    for (const char *p = s; n && (p = strstr(p, name)) && !is_given; p++)
+        is_given = !agent__is_in_word(s, (size_t)(p - s) + n) && is_given_to_other(s, (size_t)(p - s), of);
+    return is_given && !names_parameter(s, name, of);
+}
+
 static void add_drops(finding *f, const parameters *p)
 {
     const bool is_spoken_of = f->w.has[READ_GOING] || f->w.has[READ_PARAMETER];
     for (size_t i = 0; i < p->n; i++) {
         const bool is_named = p->named[i] < 2;
         const bool may_drop = is_named || (is_spoken_of && p->of->rank < 0);
+        if (is_only_given(f->request, p->g.parameters[i], p->of->text)) continue;
         if (*p->g.parameters[i] && may_drop && (is_named || !f->n.n_fresh || f->w.has[READ_PARAMETER]))
             sign(f, may_mean(f, AGENT_READ_DROP, p->of->text, p->g.parameters[i]), slots_of(p, i, NULL));
     }
@@ -353,6 +377,23 @@ static bool may_move_to(const finding *f, const char *name, const char *file)
     return !(is_code && code_path_is_test(file)) && !agent__stands_in(f->a, name, file);
 }
 
+/* "The two functions that ...", "both helpers which ...": two are described. */
+static bool describes_two(const char *s)
+{
+    static const char *const both[] = {"two", "both", "pair", NULL};
+    static const char *const kinds[] = {"functions", "methods", "helpers", "classes", "structs", "types",
+        "constants", "macros", "tests", "ones", "parsers", "converters", "checkers", "routines", "fields",
+        "variables", "subclasses", "exceptions", "interfaces", NULL};
+    enum { NEAR = 3 };
+    for (agent_word w = {0}; agent__next_word(s, w.to, &w);) {
+        agent_word next = w;
+        if (!agent__is_any_word(s, w, both)) continue;
+        for (int i = 0; i < NEAR && agent__next_word(s, next.to, &next); i++)
+            if (agent__is_any_word(s, next, kinds)) return true;
+    }
+    return false;
+}
+
 /* Two definitions at once. */
 static void add_pairs(finding *f)
 {
@@ -434,6 +475,7 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
     agent__read_topics(request, &f.n, &f.w);
     ret->names_it = f.w.names_it;
     const read_names *n = &f.n;
+    const bool are_two = describes_two(request);
     const bool may_delete = !f.w.condition; /* "f can't be needed when g is": not always */
     sign(&f, may_mean(&f, AGENT_READ_ANSWER), (read_slots){0});
     for (size_t i = 0; i < n->n_fresh && !f.w.names_it; i++)
@@ -441,6 +483,7 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
     for (size_t i = 0; i < n->n_known; i++) {
         const read_name *x = &n->known[i];
         const unsigned n_left = count_named_parameters(&f, x);
+        const bool is_half = are_two && x->rank >= 0; /* of two that are described */
         if (x->rank <= 0) sign(&f, may_mean(&f, AGENT_READ_CHANGE, x->text), (read_slots){.about = x});
         if (x->rank <= 0) sign(&f, may_mean(&f, AGENT_READ_TEST, x->text), (read_slots){.about = x});
         for (size_t k = 0; k < n->n_fresh; k++)
@@ -448,11 +491,11 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
                 sign(&f, may_mean(&f, AGENT_READ_RENAME, x->text, n->fresh[k].text),
                     (read_slots){.about = x, .fresh = &n->fresh[k], .left = n_left});
         for (size_t k = 0; k < n->n_files && !f.w.adds; k++)
-            if (may_move_to(&f, x->text, n->files[k].text))
+            if (!is_half && may_move_to(&f, x->text, n->files[k].text))
                 sign(&f, may_mean(&f, AGENT_READ_MOVE, x->text, n->files[k].text),
                     (read_slots){.about = x, .file = &n->files[k], .left = n_left});
         const bool is_text = f.w.takes_text && x->rank >= 0;
-        if (may_delete && !is_text && (f.w.has[READ_GOING] || x->rank < 0))
+        if (may_delete && !is_text && !is_half && (f.w.has[READ_GOING] || x->rank < 0))
             sign(&f, may_mean(&f, AGENT_READ_DELETE, x->text), (read_slots){.about = x, .left = n_left});
         if (x->rank < MOST_WITH_PARAMETERS) add_parameter_readings(&f, x);
     }

@@ -346,58 +346,6 @@ static bool keep_module(const code_index *index, const char *s, agent_word w, re
     return is_module;
 }
 
-static void find_named(const agent *a, const char *s, read_names *ret)
-{
-    static const char *const data[] = {"json", "toml", "yaml", "xml", "html", "css", NULL};
-    static const char *const documents[] = {"readme", "changelog", "changes", "news", "license", NULL};
-    static const char *const values[] = {
-        "this", "self", "true", "false", "none", "null", "nil", "undefined", NULL};
-    code_index *index = tool_workspace_index(a->workspace);
-    agent_word m, w;
-    for (size_t at = 0; agent__next_mention(s, at, &m); at = m.to > at ? m.to : at + 1) {
-        if (m.from == m.to) continue;
-        char *mention = agent__copy_word(s, m);
-        const char *language = strchr(mention, '.') ? code_language(mention, "", 0) : NULL;
-        if (language && !code_language_is_document(language) && !is_any_of(language, data)) {
-            keep(ret->files, &ret->n_files, READ_MOST_FILES,
-                (read_name){mention, .is_place = is_behind_place(s, m.from) || holds_something(s, m.to),
-                    .is_goal = is_goal(s, m.from), .rank = -1, .share = 1});
-            continue;
-        }
-        ret->has_document |= language || agent__is_any_word(s, m, documents) ||
-                             (strchr(mention, '.') && is_other_file(index, mention));
-        const bool is_path = language || (strchr(mention, '.') && strpbrk(mention, "0123456789/"));
-        free(mention);
-        if (is_path) continue; /* a document, a version */
-        for (size_t k = m.from; k < m.to && agent__next_word(s, k, &w) && w.from < m.to; k = w.to) {
-            if (keep_module(index, s, w, ret)) continue;
-            char *text = read_qualified(index, s, &w);
-            const bool is_long = w.to - w.from > 1,
-                       is_number = isdigit((unsigned char)*text) || agent__is_any_word(s, w, values);
-            const bool is_content = is_long && agent__is_content_word(text, strlen(text));
-            const bool is_new =
-                !agent__is_type(s, w) &&
-                (is_coded(s, w) || is_in_brackets(s, w) ||
-                    ((is_content || is_in_place_of(s, w) || is_typed(s, w)) && is_given(s, w)));
-            const bool is_weak = !is_new && is_content && (may_be_given(s, w) || is_to_be(index, s, w, text));
-            const read_name one = {text, .is_place = is_behind_place(s, w.from), .is_weak = is_weak,
-                .is_coded = is_coded(s, w), .is_called = s[w.to] == '(' && s[w.to + 1] != ')',
-                .is_typed = is_typed(s, w), .rank = -1, .share = 1};
-            const bool is_known = is_long && (is_coded(s, w) || is_content || is_short_name(s, w)) &&
-                                  code_index_is_defined(index, text);
-            if (is_known && is_weak) /* "p should just be width", and there is a width already */
-                keep(ret->fresh, &ret->n_fresh, READ_MOST_FRESH,
-                    (read_name){base_xstrdup(text), .is_weak = true, .rank = -1});
-            if (is_known)
-                keep(ret->known, &ret->n_known, READ_MOST_NAMES, one);
-            else if (!is_number && (is_new || is_weak))
-                keep(ret->fresh, &ret->n_fresh, READ_MOST_FRESH, one);
-            else
-                free(text);
-        }
-    }
-}
-
 /* "The function that folds constants", "what guesses the command": something is described. */
 static bool describes(const char *s)
 {
@@ -430,6 +378,77 @@ static bool describes(const char *s)
             if (agent__is_any_word(s, next, telling)) return true;
     }
     return false;
+}
+
+/* "What guesses the type of a value": of what is only described there, "the type" and "a value" are words and no names. */
+static bool is_of_sentence(const char *s, agent_word w)
+{
+    static const char *const articles[] = {
+        "the", "a", "an", "its", "their", "some", "any", "each", "every", NULL};
+    static const char *const kinds[] = {"function", "functions", "method", "methods", "class", "classes",
+        "struct", "structs", "type", "types", "helper", "helpers", "field", "fields", "parameter",
+        "parameters", "argument", "arguments", "variable", "variables", "constant", "constants", "macro",
+        "macros", "property", "enum", "interface", "trait", "table", "test", "tests", "flag", "member", NULL};
+    agent_word before, behind;
+    if (!agent__word_before(s, w.from, &before) || before.to + 1 != w.from ||
+        !agent__is_any_word(s, before, articles))
+        return false;
+    return !(agent__next_word(s, w.to, &behind) && agent__is_any_word(s, behind, kinds));
+}
+
+static void find_named(const agent *a, const char *s, read_names *ret)
+{
+    static const char *const data[] = {"json", "toml", "yaml", "xml", "html", "css", NULL};
+    static const char *const documents[] = {"readme", "changelog", "changes", "news", "license", NULL};
+    static const char *const values[] = {
+        "this", "self", "true", "false", "none", "null", "nil", "undefined", NULL};
+    code_index *index = tool_workspace_index(a->workspace);
+    agent_word m, w;
+    const bool is_description = describes(s);
+    for (size_t at = 0; agent__next_mention(s, at, &m); at = m.to > at ? m.to : at + 1) {
+        if (m.from == m.to) continue;
+        char *mention = agent__copy_word(s, m);
+        const char *language = strchr(mention, '.') ? code_language(mention, "", 0) : NULL;
+        if (language && !code_language_is_document(language) && !is_any_of(language, data)) {
+            keep(ret->files, &ret->n_files, READ_MOST_FILES,
+                (read_name){mention, .is_place = is_behind_place(s, m.from) || holds_something(s, m.to),
+                    .is_goal = is_goal(s, m.from), .rank = -1, .share = 1});
+            continue;
+        }
+        ret->has_document |= language || agent__is_any_word(s, m, documents) ||
+                             (strchr(mention, '.') && is_other_file(index, mention));
+        const bool is_path = language || (strchr(mention, '.') && strpbrk(mention, "0123456789/"));
+        free(mention);
+        if (is_path) continue; /* a document, a version */
+        for (size_t k = m.from; k < m.to && agent__next_word(s, k, &w) && w.from < m.to; k = w.to) {
+            if (keep_module(index, s, w, ret)) continue;
+            char *text = read_qualified(index, s, &w);
+            const bool is_long = w.to - w.from > 1,
+                       is_number = isdigit((unsigned char)*text) || agent__is_any_word(s, w, values);
+            const bool is_content = is_long && agent__is_content_word(text, strlen(text));
+            const bool is_new =
+                !agent__is_type(s, w) &&
+                (is_coded(s, w) || is_in_brackets(s, w) ||
+                    ((is_content || is_in_place_of(s, w) || is_typed(s, w)) && is_given(s, w)));
+            const bool is_weak = !is_new && is_content && (may_be_given(s, w) || is_to_be(index, s, w, text));
+            const read_name one = {text, .is_place = is_behind_place(s, w.from), .is_weak = is_weak,
+                .is_coded = is_coded(s, w), .is_called = s[w.to] == '(' && s[w.to + 1] != ')',
+                .is_typed = is_typed(s, w), .rank = -1, .share = 1};
+            const bool is_word = is_description && !is_coded(s, w) && is_of_sentence(s, w);
+            const bool is_known = is_long && !is_word &&
+                                  (is_coded(s, w) || is_content || is_short_name(s, w)) &&
+                                  code_index_is_defined(index, text);
+            if (is_known && is_weak) /* "p should just be width", and there is a width already */
+                keep(ret->fresh, &ret->n_fresh, READ_MOST_FRESH,
+                    (read_name){base_xstrdup(text), .is_weak = true, .rank = -1});
+            if (is_known)
+                keep(ret->known, &ret->n_known, READ_MOST_NAMES, one);
+            else if (!is_number && (is_new || is_weak))
+                keep(ret->fresh, &ret->n_fresh, READ_MOST_FRESH, one);
+            else
+                free(text);
+        }
+    }
 }
 
 /* The request without the words that say what is to be done, and without the names of what is not there yet. */

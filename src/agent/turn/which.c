@@ -22,7 +22,9 @@ static const double LEAST = -3.5, SPAN = 2.5;
 static const char *const questions[AGENT_N_READINGS] = {
     [AGENT_READ_RENAME] = "is to be renamed to %1",
     [AGENT_READ_MOVE] = "is to be moved to %1",
+    [AGENT_READ_MOVE_BOTH] = "are to be moved to %1",
     [AGENT_READ_DELETE] = "is to be deleted",
+    [AGENT_READ_DELETE_BOTH] = "are to be deleted",
     [AGENT_READ_DROP] = "is to lose its parameter %1",
     [AGENT_READ_INSERT] = "is to get the parameter %1",
     [AGENT_READ_REORDER] = "is to take %1 before %2",
@@ -42,10 +44,17 @@ static bool is_described(const agent_reading *r)
     return r->meaning && questions[r->kind] && r->signs[AGENT_SIGN_DESCRIBED];
 }
 
+/* Of two definitions at once: they are asked about as they are. */
+static const char *second_of(const agent_reading *r)
+{
+    const char *at = strstr(r->call, "; ");
+    return at ? strchr(at, '(') + 1 : NULL;
+}
+
 /* The same of another definition. */
 static bool are_twins(const agent_reading *x, const agent_reading *y)
 {
-    return is_described(y) && x->kind == y->kind && !strcmp(rest_of(x), rest_of(y));
+    return is_described(y) && !second_of(x) && x->kind == y->kind && !strcmp(rest_of(x), rest_of(y));
 }
 
 /* A word orders it, and nothing says that it may be something else. */
@@ -53,7 +62,7 @@ static bool is_ordered(const agent_reading *r)
 {
     static const agent_reading_sign against[] = {AGENT_SIGN_MAKING, AGENT_SIGN_DOCUMENT, AGENT_SIGN_PART,
         AGENT_SIGN_CONDITION, AGENT_SIGN_ACTS, AGENT_SIGN_OTHER_OBJECT, AGENT_SIGN_FRESH_LEFT,
-        AGENT_SIGN_FILE_LEFT};
+        AGENT_SIGN_FILE_LEFT, AGENT_SIGN_NEW_CALLED};
     static const agent_reading_sign unsaid[] = {AGENT_SIGN_NO_GOING, AGENT_SIGN_NO_NAMING,
         AGENT_SIGN_NO_CARRYING, AGENT_SIGN_NO_TAKING, AGENT_SIGN_NO_ORDER};
     const bool is_of_parameter = r->kind == AGENT_READ_DROP || r->kind == AGENT_READ_INSERT ||
@@ -62,7 +71,9 @@ static bool is_ordered(const agent_reading *r)
         if (r->signs[against[i]]) return false;
     for (size_t i = 0; i < sizeof unsaid / sizeof *unsaid; i++)
         if (r->signs[unsaid[i]]) return false;
-    return is_of_parameter ? !r->signs[AGENT_SIGN_UNSAID] : r->signs[AGENT_SIGN_VERB] != 0;
+    if (is_of_parameter) return !r->signs[AGENT_SIGN_UNSAID] && !r->signs[AGENT_SIGN_OTHER_VERB];
+    const bool moves = r->kind == AGENT_READ_MOVE || r->kind == AGENT_READ_MOVE_BOTH;
+    return r->signs[AGENT_SIGN_VERB] || (moves && r->signs[AGENT_SIGN_TO_FILE]);
 }
 
 /* The likeliest operation on what is described, where that it is one is clear and what of is not; NULL. */
@@ -132,7 +143,8 @@ bool agent__ask_which(agent *a, const char *request, const agent_readings *r, ba
     const agent_reading *first = a->settings.schema ? NULL : find_asked(r), *asked[AGENT_MOST_WHICH];
     const uint32_t n = first ? take_twins(r, first, asked) : 0;
     if (!n) return false;
-    base_buf_puts(ret, n > 1 ? "Which one " : "Is it ");
+    const char *second = second_of(first);
+    base_buf_puts(ret, n > 1 ? "Which one " : second ? "Is it these two, " : "Is it ");
     if (n > 1) put_asked(first, ret);
     if (n > 1) base_buf_puts(ret, ": ");
     for (uint32_t i = 0; i < n; i++) {
@@ -142,10 +154,17 @@ bool agent__ask_which(agent *a, const char *request, const agent_readings *r, ba
         if (i) base_buf_puts(ret, i + 1 < n ? ", " : " or ");
         put_definition(a, a->which.names[i], ret);
     }
-    if (n == 1) base_buf_puts(ret, " that ");
+    if (second) {
+        char *name = base_xstrndup(second, strcspn(second, ",)"));
+        base_buf_puts(ret, " and ");
+        put_definition(a, name, ret);
+        free(name);
+    }
+    if (n == 1) base_buf_puts(ret, second ? ", that " : " that ");
     if (n == 1) put_asked(first, ret);
-    base_buf_puts(
-        ret, n > 1 ? "? Say its name, or \"the first\"." : "? Say yes, or the name of another one.");
+    base_buf_puts(ret, n > 1    ? "? Say its name, or \"the first\"."
+                       : second ? "? Say yes, or ask again with their names."
+                                : "? Say yes, or the name of another one.");
     a->which.n = n;
     a->which.turn = a->turn;
     return true;
