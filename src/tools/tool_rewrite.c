@@ -1,6 +1,6 @@
 /*
- * rewrite {path, name} + block: one whole definition becomes another (replace.c). What was never shown is not
- * rewritten: the refusal carries the definition's current text, so that the next call can be right. A
+ * rewrite {path, name, from?, to?} + block: one whole definition becomes another (replace.c), or lines of it do (within.c). What was
+ * never shown is not rewritten: the refusal carries the definition's current text, so that the next call can be right. A
  * definition that is not there is added where it belongs (add_change.c), a file that is not there is made.
  */
 #include "tools/edit/overload.h"
@@ -20,6 +20,7 @@
 #include "tools/edit/prototype.h"
 #include "tools/edit/refused.h"
 #include "tools/edit/replace.h"
+#include "tools/edit/within.h"
 #include "tools/file/safe_path.h"
 #include "tools/file/text.h"
 #include "tools/result/result.h"
@@ -142,6 +143,17 @@ static uint32_t count_lines(const base_buf *text)
     return n;
 }
 
+/* Does the request want less than there is? Without a request anything may be wanted. */
+static bool asks_for_less(const char *request)
+{
+    static const char *const words[] = {"remov", "delet", "drop", "simpl", "short", "refactor", "replac",
+        "rewrit", "split", "extract", "mov", "inline", "clean", "instead", "rid of", "use "};
+    bool is_asked = !request;
+    for (size_t i = 0; i < sizeof words / sizeof *words && !is_asked; i++)
+        is_asked = strcasestr(request, words[i]) != NULL;
+    return is_asked;
+}
+
 /*
  * Asked for a small change, a small model at times writes another function in its place: more than half of a long
  * definition (n_lines now) is gone, and the request says nothing of that. How many lines it had; 0: that is not so.
@@ -150,13 +162,9 @@ static uint32_t lost_most(
     const base_buf *old_text, const base_buf *new_text, uint32_t n_lines, const char *request)
 {
     enum { LONG = 12 };
-    static const char *const words[] = {"remov", "delet", "drop", "simpl", "short", "refactor", "replac",
-        "rewrit", "split", "extract", "mov", "inline", "clean", "instead", "rid of", "use "};
     const int64_t n_before = (int64_t)n_lines + count_lines(old_text) - count_lines(new_text);
-    bool is_asked = !request;
-    for (size_t i = 0; i < sizeof words / sizeof *words && !is_asked; i++)
-        is_asked = strcasestr(request, words[i]) != NULL;
-    return !is_asked && n_before >= LONG && n_before > 2 * (int64_t)n_lines ? (uint32_t)n_before : 0;
+    return !asks_for_less(request) && n_before >= LONG && n_before > 2 * (int64_t)n_lines ? (uint32_t)n_before
+                                                                                          : 0;
 }
 
 /* Where the definition stands now that lines were put above it or into it, or taken back. */
@@ -379,13 +387,50 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
     return BASE_OK;
 }
 
+/* Of a call that gives lines ("from", "to") the definition whole, with the block in their place; empty: the result says why. */
+static void take_lines(tool_workspace *w, const tool_call *call, const char *path, size_t from, base_buf *ret,
+    tool_result *result)
+{
+    const char *name = tool__string(call, "name");
+    const size_t to = (size_t)tool__integer(call, "to", (int64_t)from, 0, UINT32_MAX);
+    tool_file f = {0};
+    base_buf why = {0};
+    uint32_t at = 0;
+    if (!tool__open_for_change(w, path, "rewrite", &f, result)) return;
+    code_file *c = tool__parse_for(w->grammars, path, f.text.data, f.text.len, name);
+    if (!tool__find_definition(c, path, &f.text, name, &at, &why))
+        tool__say(result, TOOL_FAILED, "%s", why.data);
+    else if (!tool__replace_within(
+                 &f.text, &c->definitions[at], from, to, call->payload, asks_for_less(call->request), ret))
+        tool__say(result, TOOL_FAILED,
+            "Lines %zu-%zu are not in %s, which has %u-%u. Nothing was changed. Next: the same call with lines of "
+            "it.\n",
+            from, to, name, c->definitions[at].line, c->definitions[at].line_end);
+    code_file_free(c);
+    tool__file_free(&f);
+    base_buf_free(&why);
+}
+
 static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
     tool_result *result, base_err *err)
 {
     char *path = NULL;
     tool_aim aim = {0};
+    base_buf whole = {0};
+    tool_call with_lines = *call;
     result->exit_code = -1;
     if (!tool__want_path(w, call, "rewrite", &path, result)) return BASE_OK;
+    const size_t from = (size_t)tool__integer(call, "from", 0, 0, UINT32_MAX);
+    const bool has_lines = from && call->payload.ptr && tool__string(call, "name");
+    if (has_lines) {
+        take_lines(w, call, path, from, &whole, result);
+        with_lines.payload = (base_str){whole.data, whole.len};
+        call = &with_lines;
+    }
+    if (has_lines && !whole.len) {
+        free(path);
+        return BASE_OK;
+    }
     tool__aim(w, call, path, tool__string(call, "name"), &aim);
     int rc = BASE_OK;
     if (aim.kind == TOOL_AIM_CREATE) {
@@ -402,6 +447,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         rc = prepare_rewrite(w, &meant, aim.path, aim.names[0], &aim.note, ret, result);
     }
     tool__aim_free(&aim);
+    base_buf_free(&whole);
     free(path);
     return rc;
 }
@@ -409,6 +455,9 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
 static const tool_argument arguments[] = {
     {"path", TOOL_ARGUMENT_PATH, true, "file", NULL, TOOL_FOR_ALL},
     {"name", TOOL_ARGUMENT_STRING, true, "function, Class.method or type", NULL, TOOL_FOR_ALL},
+    /* The program begins such a call where a definition is too long to be written again; no small model counts lines. */
+    {"from", TOOL_ARGUMENT_INTEGER, false, "first line of it to replace", NULL, TOOL_FOR_STRONG},
+    {"to", TOOL_ARGUMENT_INTEGER, false, "last line of it to replace", NULL, TOOL_FOR_STRONG},
     {0},
 };
 

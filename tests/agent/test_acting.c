@@ -41,9 +41,17 @@ static void test_acting__is_found(void **state)
             "; dedupe, first_name"},
         {"Let dedupe give a list and make `first_name` give None.", "; dedupe, first_name"},
         {"dedupe should give a list, as first_name does.", ""},
+        {"repr() of an empty Lru raises an IndexError.", "lru.py:Lru.__repr__; Lru.__repr__"},
+        {"The str of a Lru should say its size.", "lru.py:Lru.__str__; Lru.__str__"},
+        {"repr(Arc()) should say the size.", ""}, /* it has none */
+        {"The command line tool ends in a traceback for an unknown size. It should print a message.",
+            "tool.py:main"},
     };
     put_file("lru.py", "class Lru:\n    def Add(self, key):\n        self.items[key] = key\n\n"
-                       "    def Resize(self, size):\n        self.size = size\n");
+                       "    def Resize(self, size):\n        self.size = size\n\n"
+                       "    def __repr__(self):\n        return str(self.items[0])\n\n"
+                       "    def __str__(self):\n        return repr(self)\n");
+    put_file("tool.py", "import sys\n\n\ndef main():\n    print(sys.argv)\n");
     put_file("arc.py",
         "class Arc:\n    def Add(self, key):\n        self.t1 = key\n\n"
         "    def Resize(self, size):\n        if size < 0:\n            raise ValueError('no')\n\n\n"
@@ -79,6 +87,32 @@ static void test_acting__is_begun(void **state)
     free_host(&h);
 }
 
+/* Of a function that is too long to be written again only the lines are written that the request speaks of. */
+static void test_acting__lines_of_a_long_function(void **state)
+{
+    base_buf text = {0}, wanted = {0};
+    base_buf_puts(&text, "def draw(sum, colour):\n");
+    for (int i = 0; i < 80; i++) base_buf_printf(&text, "    sum += step_%d(sum)\n", i);
+    base_buf_puts(&text, "    if is_title(sum):\n        paint(sum, None)\n    return sum\n");
+    put_file("draw.py", text.data);
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n    if is_title(sum):\n        paint(sum, colour)\n    return sum\n```\nX\nanswer Done.\nanswer Done.\n",
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "draw() should paint a title in its colour");
+    char *now = get_file("draw.py");
+    text.len = (size_t)(strstr(text.data, "    if is_title") - text.data);
+    base_buf_add(&wanted, text.data, text.len);
+    base_buf_puts(&wanted, "    if is_title(sum):\n        paint(sum, colour)\n    return sum\n");
+    if (strcmp(now, wanted.data) != 0) fail_msg("%s\n%s", now, h.json.data);
+    free(now);
+    base_buf_free(&text);
+    base_buf_free(&wanted);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* "in all styles": what has the same name and nearly the same text in other types has to change too. */
 static void test_acting__all_of_one_name(void **state)
 {
@@ -106,6 +140,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_acting__is_found),
         TEST_CASE(test_acting__is_begun),
+        TEST_CASE(test_acting__lines_of_a_long_function),
         TEST_CASE(test_acting__all_of_one_name),
     };
     find_grammars();

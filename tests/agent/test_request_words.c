@@ -283,6 +283,22 @@ static void test_request_words__a_test_is_wanted_where_none_is(void **state)
         if (agent_says_test_is_wanted(others[i])) fail_msg("%s", others[i]);
 }
 
+static void test_request_words__a_fault_is_told(void **state)
+{
+    static const struct {
+        const char *request;
+        bool complains;
+    } cases[] = {{"LastIndex hangs as soon as one of the runes occurs: it should return -1.", true},
+        {"read_all returns 1 although the comment promises 0", true},
+        {"repr() of an empty Patch raises IndexError.", true}, {"Handle panics for an empty path", true},
+        {"The method that panics for no field should go", false},
+        {"f raises an error for flags it doesn't need. Drop the parameter.", false},
+        {"f crashes, rename it to g", false}, {"Which function raises an error?", true},
+        {"f and g say nothing of an error", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (agent__complains(cases[i].request) != cases[i].complains) fail_msg("%s", cases[i].request);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_request_words__say_what_a_request_is_about),
         cmocka_unit_test(test_request_words__stand_in_marks),
         cmocka_unit_test(test_request_words__ask_for_one_name),
+        cmocka_unit_test(test_request_words__a_fault_is_told),
         cmocka_unit_test(test_request_words__a_question_is_known),
         cmocka_unit_test(test_request_words__a_test_is_wanted_where_none_is),
     };

@@ -515,12 +515,69 @@ static void test_rewrite__lets_what_is_assigned(void **state)
     }
 }
 
+/* "from", "to": these lines are new, all others stay byte for byte. */
+static void test_rewrite__takes_lines_of_a_definition(void **state)
+{
+    static const char text[] =
+        "def g():\n    pass\n\n\ndef f(x):\n    a = 1\n\n    if x:\n        a = 2\n    b  =  a\n    return b\n";
+    static const struct {
+        const char *lines, *block;
+        tool_status status;
+        const char *says, *has;
+    } calls[] = {
+        {"\"from\": 8, \"to\": 9", "    if x > 3:\n        a = 2\n", TOOL_OK,
+            "rewrote f in a.py, now lines 5-11",
+            "def f(x):\n    a = 1\n\n    if x > 3:\n        a = 2\n    b  =  a\n    return b\n"},
+        /* at another depth, and with lines that stand around it */
+        {"\"from\": 8, \"to\": 9", "if x > 3:\n    a = 2\n", TOOL_OK, "rewrote f",
+            "    a = 1\n\n    if x > 3:\n        a = 2\n    b  =  a\n    return b\n"},
+        {"\"from\": 8, \"to\": 9", "    a = 1\n\n    if x > 3:\n        a = 2\n    b  =  a\n    return b\n",
+            TOOL_OK, "rewrote f", "    a = 1\n\n    if x > 3:\n        a = 2\n    b  =  a\n    return b\n"},
+        {"\"from\": 8, \"to\": 9",
+            "def f(x):\n    a = 1\n\n    if x > 3:\n        a = 2\n    b  =  a\n    return b\n", TOOL_OK,
+            "rewrote f", "    a = 1\n\n    if x > 3:\n        a = 2\n    b  =  a\n    return b\n"},
+        /* a part of them */
+        {"\"from\": 6, \"to\": 11", "    if x > 3:\n        a = 2\n    return b\n", TOOL_FAILED,
+            "The new text uses b", text},
+        {"\"from\": 6, \"to\": 11", "    if x:\n        a = 3\n", TOOL_OK, "rewrote f",
+            "    a = 1\n\n    if x:\n        a = 3\n"},
+        {"\"from\": 6, \"to\": 11", "    a = 2 if x > 3 else 1\n    b  =  a\n", TOOL_OK, "rewrote f",
+            "def f(x):\n    a = 2 if x > 3 else 1\n    b  =  a\n    return b\n"},
+        {"\"from\": 8, \"to\": 9", "    if x:\n        a = 2\n", TOOL_FAILED, "is the same as the old", text},
+        {"\"from\": 8, \"to\": 9", "    if x > 3\n        a = 2\n", TOOL_FAILED, "Nothing was changed", text},
+        {"\"from\": 1, \"to\": 2", "    pass\n", TOOL_FAILED, "Lines 1-2 are not in f, which has 5-11", text},
+        {"\"from\": 9, \"to\": 12", "    pass\n", TOOL_FAILED, "are not in f", text},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        tree t;
+        char arguments[100];
+        tree_make(&t, true);
+        tree_put(&t, "a.py", text);
+        tree_open(&t);
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        tool_workspace_mark_shown(t.w, "a.py", tree_version(&t, "a.py"));
+        snprintf(arguments, sizeof arguments, "{\"path\": \"a.py\", \"name\": \"f\", %s}", calls[i].lines);
+        t.request = "f should give 2 only for large x";
+        tool_result r = tree_call(&t, "rewrite", arguments, calls[i].block);
+        char *now = tree_get(&t, "a.py");
+        if (r.status != calls[i].status || !strstr(now, calls[i].has))
+            print_message("%s%s\n", r.text.data, now);
+        assert_int_equal(r.status, calls[i].status);
+        assert_contains(r.text.data, calls[i].says);
+        assert_contains(now, calls[i].has);
+        free(now);
+        tool_result_free(&r);
+        tree_remove(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rewrite__keeps_the_head),
         cmocka_unit_test(test_rewrite__keeps_old_parameters_in_their_places),
         cmocka_unit_test(test_rewrite__imports_as_elsewhere),
         cmocka_unit_test(test_rewrite__settles_new_imports), cmocka_unit_test(test_rewrite__keeps_comments),
+        cmocka_unit_test(test_rewrite__takes_lines_of_a_definition),
         cmocka_unit_test(test_rewrite__comments_as_its_file),
         cmocka_unit_test(test_rewrite__lets_what_is_assigned),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),

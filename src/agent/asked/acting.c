@@ -93,7 +93,7 @@ static uint32_t find_at(const code_place *places, uint32_t n, const char *place,
     return n_found;
 }
 
-static void set_meant(agent *a, const code_place *p, const char *name)
+void agent__set_meant(agent *a, const code_place *p, const char *name)
 {
     agent_asked *x = &a->asked;
     base_buf whole = {0};
@@ -119,7 +119,7 @@ void agent__find_acting(agent *a, const char *request)
     /* A name that only one has the model finds by itself; but for one that reads as an order. */
     const bool is_verb = place && said.name.from == 0 && !agent__looks_like_name(request, said.name);
     if (find_at(places, n, place, &meant) == 1 && (is_verb || find_at(places, n, NULL, &any) > 1))
-        set_meant(a, meant, name);
+        agent__set_meant(a, meant, name);
     code_places_free(places, n);
     free(name);
     free(place);

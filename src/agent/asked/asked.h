@@ -42,6 +42,12 @@ void agent__asked_free(agent *a);
 void agent__forget_which(agent *a);
 void agent__forget_meant(agent *a); /* what meant.c found */
 
+/* --- said_place.c --- */
+/* "repr() of an empty Patch": Patch.__repr__ is what has to change. false: no such thing is said. */
+bool agent__find_special(agent *a, const char *request);
+/* "The command line tool", "the program": the one file of the tree where such a program begins; the caller frees. NULL: none is said. */
+char *agent__find_program(const agent *a, const char *request);
+
 /* --- wishes.c --- */
 /* A hash of the texts that the tree's definitions of that name have now; path: those of this file, NULL: all. */
 uint64_t agent__text_of(const agent *a, const char *path, const char *name);
@@ -160,6 +166,8 @@ void agent__find_mended_test(agent *a, const char *request);
  * order ("Add in lru.go should ..."), into a->asked.meant, and as what has to change. Behind agent__wish_each; the others keep it.
  */
 void agent__find_acting(agent *a, const char *request);
+/* The definition at that place is what the request wants to behave otherwise, for sure, and has to change. */
+void agent__set_meant(agent *a, const code_place *p, const char *name);
 
 /* --- meant.c --- */
 /* The functions that a request for other behaviour may mean where it names none, into a->asked.meant. */

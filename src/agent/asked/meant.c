@@ -7,6 +7,7 @@
 
 #include "agent/asked/asked.h"
 #include "agent/retrieve/retrieve.h"
+#include "agent/words/block.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "code/rank.h"
@@ -29,18 +30,23 @@ static bool is_type(const agent *a, const char *name)
     return is;
 }
 
-/* A function that is written as a name. What type it is about the ranking reads. */
-static bool names_function(const agent *a, const char *request)
+/* How many functions are written as names, the last of them in *ret_one (heap). What type it is about the ranking reads. */
+static uint32_t count_functions(const agent *a, const char *request, char **ret_one)
 {
     enum { WRITTEN = 80 }; /* not merely described by its words; or a plain word where a name is expected */
     agent_named named;
-    bool found = false;
+    uint32_t n = 0;
+    *ret_one = NULL;
     agent__find_named(a, request, &named);
-    for (uint32_t i = 0; i < named.n && !found; i++)
-        found = (named.items[i].score >= WRITTEN || named.items[i].score == AGENT_NAMED_SURE) &&
-                !is_type(a, named.items[i].name);
+    for (uint32_t i = 0; i < named.n; i++) {
+        const bool is_written = named.items[i].score >= WRITTEN || named.items[i].score == AGENT_NAMED_SURE;
+        if (!is_written || is_type(a, named.items[i].name)) continue;
+        free(*ret_one);
+        *ret_one = base_xstrdup(named.items[i].name);
+        n++;
+    }
     agent_named_free(&named);
-    return found;
+    return n;
 }
 
 /* Something else than the code that is there is to change, or something new is to stand beside it. */
@@ -69,19 +75,42 @@ static bool asks_for_other_thing(const char *request)
     return false;
 }
 
-static bool is_about_behaviour(const agent *a, const char *request)
+static bool wants_behaviour(const agent *a, const char *request)
 {
     const agent_asked *x = &a->asked;
     agent_addition_words addition;
     agent_parameter_words parameter;
     if (!x->change || x->test || x->is_operation || x->n_wishes || a->fix.wanted || a->info.strong ||
-        asks_for_other_thing(request) || names_function(a, request))
+        asks_for_other_thing(request))
         return false;
     const bool adds = agent_read_addition_words(request, &addition);
     agent_addition_words_free(&addition);
     const bool is_signature = agent_read_parameter_words(request, &parameter);
     agent_parameter_words_free(&parameter);
     return !adds && !is_signature;
+}
+
+/*
+ * The one function that the request names, where that is too long to be written again: a model that begins the call by itself begins
+ * to write all of it, and is cut off.
+ */
+static void find_long(agent *a, const char *name)
+{
+    enum { MAX_FILE = 1 << 20 };
+    code_place *places = NULL, *only = NULL;
+    base_buf text = {0};
+    uint32_t n_found = 0;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    for (uint32_t i = 0; i < n; i++) {
+        if (places[i].is_declaration || code_path_is_test(places[i].path)) continue;
+        only = &places[i];
+        n_found++;
+    }
+    if (n_found == 1 && !tool_workspace_read(a->workspace, only->path, MAX_FILE, &text, NULL) &&
+        text.len >= only->to && agent__is_long(text.data + only->from, only->to - only->from))
+        agent__set_meant(a, only, name);
+    base_buf_free(&text);
+    code_places_free(places, n);
 }
 
 /* The file that the request names, of a language that has functions; false: it names another one, or one that is not there. */
@@ -136,8 +165,14 @@ void agent__find_meant(agent *a, const char *request)
     agent_asked *x = &a->asked;
     code_ranked *ranked = NULL;
     char *file = NULL;
-    if (!is_about_behaviour(a, request)) return;
+    if (!wants_behaviour(a, request) || agent__find_special(a, request)) return;
+    char *named;
+    const uint32_t n_named = count_functions(a, request, &named);
+    if (n_named == 1) find_long(a, named);
+    free(named);
+    if (n_named) return;
     const bool has_place = read_file(a, request, &file);
+    if (has_place && !file) file = agent__find_program(a, request);
     const uint32_t n = has_place
                            ? code_index_rank(tool_workspace_index(a->workspace),
                                  tool_workspace_history(a->workspace, a->cancel), request, DEPTH, &ranked)

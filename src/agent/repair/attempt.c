@@ -15,6 +15,7 @@
 #include "agent/retrieve/retrieve.h"
 #include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"
+#include "agent/words/block.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "code/code.h"
@@ -198,7 +199,7 @@ void agent__take_back(agent *a, const char *path, const char *name, const char *
 
 /* --- asking again --------------------------------------------------------------------------------------- */
 
-static void definition_free(agent_definition *t)
+void agent_definition_free(agent_definition *t)
 {
     free(t->path);
     free(t->name);
@@ -244,18 +245,44 @@ static void take_definition(
     if (from && text->data[from - 1] != '\n') from = d->from;
     base_buf_add(&ret->text, text->data + from, d->to - from);
     ret->body = d->body_from - from;
+    ret->line = !strcmp(d->what, "function") || !strcmp(d->what, "method") ? d->line : 0;
 }
 
-/* The definition that was written last in this turn. */
-static bool find_written(const agent *a, agent_definition *ret)
+bool agent__narrow(const agent *a, agent_definition *t)
+{
+    agent_block b;
+    size_t from = 0, to;
+    if (!t->line || !t->text.len || !agent__is_long(t->text.data, t->text.len) || a->fix.wanted ||
+        a->fix.field || a->asked.test || model_tools_are_marked(a->info.tools) ||
+        model_tools_are_xml(a->info.tools) || tool__asks_for_comments_alone(a->request) ||
+        !agent__find_blocks(t->text.data, t->text.len, t->body, a->request, &b, 1))
+        return false;
+    for (uint32_t line = 1; line < b.from; line++)
+        from = (size_t)(strchr(t->text.data + from, '\n') + 1 - t->text.data);
+    to = from;
+    for (uint32_t line = b.from; line <= b.to; line++) {
+        const char *end = strchr(t->text.data + to, '\n');
+        to = end ? (size_t)(end + 1 - t->text.data) : t->text.len;
+    }
+    base_buf lines = {0};
+    base_buf_add(&lines, t->text.data + from, to - from);
+    base_buf_free(&t->text);
+    t->text = lines;
+    t->body = 0;
+    t->from = t->line + b.from - 1;
+    t->to = t->line + b.to - 1;
+    return true;
+}
+
+bool agent__read_definition(const agent *a, const char *path, const char *name, agent_definition *ret)
 {
     base_buf text = {0};
-    if (!a->fix.path || !a->fix.name) return false;
-    if (tool_workspace_read(a->workspace, a->fix.path, 1 << 20, &text, NULL) || !text.len) return false;
-    code_file *f = code_parse(tool_workspace_grammars(a->workspace), a->fix.path, text.data, text.len);
-    const code_definition *d = definition_of(f, a->fix.name);
-    const bool is_new = !d && !code_index_is_defined(tool_workspace_index(a->workspace), a->fix.name);
-    if (d || is_new) take_definition(d, a->fix.path, a->fix.name, &text, ret);
+    if (!path || !name) return false;
+    if (tool_workspace_read(a->workspace, path, 1 << 20, &text, NULL) || !text.len) return false;
+    code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
+    const code_definition *d = definition_of(f, name);
+    const bool is_new = !d && !code_index_is_defined(tool_workspace_index(a->workspace), name);
+    if (d || is_new) take_definition(d, path, name, &text, ret);
     code_file_free(f);
     base_buf_free(&text);
     return d || is_new;
@@ -264,7 +291,7 @@ static bool find_written(const agent *a, agent_definition *ret)
 /* What was written, else the definition that this turn's excerpts show of a file that is no test, as it is now. */
 static bool find_target(const agent *a, agent_definition *ret)
 {
-    if (!a->fix.wanted && find_written(a, ret)) return true;
+    if (!a->fix.wanted && agent__read_definition(a, a->fix.path, a->fix.name, ret)) return true;
     for (size_t i = 0; i < a->transcript.n_segments && !ret->path; i++) {
         const agent_segment *p = &a->transcript.segments[i];
         if (p->turn != a->turn || !p->path || p->stale || code_path_is_test(p->path)) continue;
@@ -297,6 +324,7 @@ void agent__put_call(const agent *a, const agent_definition *t, base_buf *out)
     base_json_put_str(&json, t->path, strlen(t->path));
     base_buf_puts(&json, ", \"name\": ");
     base_json_put_str(&json, t->name, strlen(t->name));
+    if (t->from) base_buf_printf(&json, ", \"from\": %u, \"to\": %u", t->from, t->to);
     base_buf_puts(&json, "}}");
     agent_prompt_open_payload(a->info.tools, json.data, t->language, out);
     base_buf_free(&json);
@@ -353,19 +381,24 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
     agent_opening_free(opening);
     if (find_target(a, &t)) {
         base_buf text = {0};
+        const bool is_part = agent__narrow(a, &t);
+        if (is_part) /* which lines the numbers are no model of this size can say */
+            base_buf_printf(&opening->call, "These lines of `%s` have to change:\n```%s\n%s```\n", t.name,
+                t.language, t.text.data);
         agent__put_call(a, &t, &opening->call);
         const bool is_comment = open_comment(a, &t, opening);
         /* Between marks the text is quoted: what is doubted in it is not the tokens that would be written. */
         if (further && !is_comment && !a->fix.field && !model_tools_are_marked(a->info.tools))
             rc = agent__doubt_next(a, opening->call.data, &t, &text, err);
-        const bool is_early = further && !is_comment && !text.len && agent__open_early_return(a, &t, opening);
+        const bool is_early =
+            further && !is_part && !is_comment && !text.len && agent__open_early_return(a, &t, opening);
         opening->is_doubt = is_comment || is_early || text.len > 0;
         /* Without a thought of its own a small model copies the old text. */
-        if (!opening->is_doubt) put_thought(a, &t, &opening->thought);
+        if (!opening->is_doubt && !is_part) put_thought(a, &t, &opening->thought);
         base_buf_puts(&opening->call, text.data ? text.data : "");
         base_buf_free(&text);
     }
-    definition_free(&t);
+    agent_definition_free(&t);
     return rc;
 }
 

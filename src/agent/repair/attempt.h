@@ -44,9 +44,19 @@ bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, bas
 const char *agent__forbids_change(const agent *a, const char *path);
 typedef struct agent_definition {
     char *path, *name, *language;
-    base_buf text; /* as it is now */
-    size_t body;   /* byte of text where its body begins */
+    base_buf text;     /* as it is now */
+    size_t body;       /* byte of text where its body begins */
+    uint32_t line;     /* of the file, where a function's text begins; 0: it is none */
+    uint32_t from, to; /* lines of the file that are to be written, which text then is; 0: all */
 } agent_definition;
+/* As it is now, or without a text where the tree has none of that name. false: it stands elsewhere. agent_definition_free. */
+bool agent__read_definition(const agent *a, const char *path, const char *name, agent_definition *ret);
+void agent_definition_free(agent_definition *t);
+/*
+ * A definition too long to be written again becomes those of its lines that the request speaks of. false: it is none, no line fits, or
+ * the model's calls have no room for it.
+ */
+bool agent__narrow(const agent *a, agent_definition *t);
 /* The call that rewrites it, up to the first line of its new text. */
 void agent__put_call(const agent *a, const agent_definition *t, base_buf *out);
 

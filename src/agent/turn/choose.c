@@ -85,29 +85,43 @@ static int weigh(agent *a, const agent_candidate *c, double *ret, base_err *err)
     return rc;
 }
 
-/* The definition that the first answer rewrites, as it is now, and how its call begins. */
+/* The definition that the first answer rewrites, as it is now, or the lines of it that it may be about; and how its call begins. */
 typedef struct subject {
-    agent_standing standing;
-    const char *language;
+    agent_definition of;
     base_buf call;
 } subject;
 
 static bool find_subject(const agent *a, const agent_candidate *first, subject *ret)
 {
+    agent_standing standing = {0};
+    base_buf name = {0};
     if (!first->path || !first->name || !*first->name) return false;
-    agent__find_standing(a, first->path, first->name, &ret->standing);
-    ret->language = code_language(first->path, "", 0);
-    const bool is_one = ret->standing.path && ret->standing.text.len && ret->language &&
-                        ret->standing.text.len <= MOST_SUBJECT;
-    const agent_definition d = {
-        .path = first->path, .name = first->name, .language = (char *)(ret->language ? ret->language : "")};
-    if (is_one) agent__put_call(a, &d, &ret->call);
+    agent__find_standing(a, first->path, first->name, &standing); /* it has to be one alone */
+    if (standing.path)
+        base_buf_printf(&name, "%s%s%s", standing.parent, *standing.parent ? "." : "", standing.name);
+    bool is_one = standing.path && agent__read_definition(a, standing.path, name.data, &ret->of) &&
+                  standing.text.len && *ret->of.language;
+    if (is_one) {
+        agent_definition *t = &ret->of;
+        const size_t n = standing.text.len;
+        const bool is_it = t->text.len >= n && !memcmp(t->text.data + t->text.len - n, standing.text.data, n);
+        free(t->name);
+        t->name = base_xstrdup(first->name);
+        if (!is_it || !agent__narrow(a, t)) { /* another one of its name, or all of it */
+            base_buf_clear(&t->text);
+            base_buf_add(&t->text, standing.text.data, n);
+        }
+        agent__put_call(a, t, &ret->call);
+        is_one = t->text.len <= MOST_SUBJECT;
+    }
+    base_buf_free(&name);
+    agent__standing_free(&standing);
     return is_one;
 }
 
 static void subject_free(subject *s)
 {
-    agent__standing_free(&s->standing);
+    agent_definition_free(&s->of);
     base_buf_free(&s->call);
 }
 
@@ -115,11 +129,19 @@ static void subject_free(subject *s)
 static int encode_plain(agent *a, const subject *s, model_ids *ids, base_err *err)
 {
     base_buf text = {0}, fence = {0};
-    base_buf_printf(&text,
-        "%s:\n```%s\n%s\n```\n\n%s\n\nRewrite `%s` so that it does this; everything else stays as it is. Answer with "
-        "the whole new definition.",
-        s->standing.path, s->language, s->standing.text.data, a->request, s->standing.name);
-    base_buf_printf(&fence, "```%s\n", s->language);
+    const char *name = code_last_name(s->of.name);
+    if (s->of.from) base_buf_printf(&text, "Lines of `%s` in ", name);
+    base_buf_printf(
+        &text, "%s:\n```%s\n%s\n```\n\n%s\n\n", s->of.path, s->of.language, s->of.text.data, a->request);
+    if (s->of.from)
+        base_buf_printf(&text,
+            "Rewrite these lines so that `%s` does this; everything else stays as it is. Answer with these lines alone.",
+            name);
+    else
+        base_buf_printf(&text,
+            "Rewrite `%s` so that it does this; everything else stays as it is. Answer with the whole new definition.",
+            name);
+    base_buf_printf(&fence, "```%s\n", s->of.language);
     int rc = encode_message(a, &text, ids, err);
     if (!rc) rc = a->engine->ops->encode(a->engine, fence.data, fence.len, ids, err);
     base_buf_free(&text);
@@ -132,7 +154,7 @@ static int sample_plain(agent *a, agent_candidate *c, const subject *s, base_err
 {
     const engine_ops *o = a->engine->ops;
     base_buf text = {0}, *answer = &c->read.text;
-    const size_t most = s->standing.text.len / 2 + 150;
+    const size_t most = s->of.text.len / 2 + 150;
     bool end = false;
     int rc = 0;
     o->answer_begins(a->engine);

@@ -236,7 +236,7 @@ bool agent__read_signs(agent *a, const char *request, agent_readings *ret, base_
 {
     *ret = (agent_readings){.n = 0};
     if (!may_read(a, request) || agent__asks_question(request)) return false;
-    if (agent__orders_behaviour(request)) return true;
+    if (agent__orders_behaviour(request) || agent__complains(request)) return true;
     const bool is_doubtful = agent__is_doubtful_wording(a, request);
     const bool is_sure = read_words(a, request, is_doubtful, ret_said);
     if (!is_sure) agent__find_readings(a, request, ret);

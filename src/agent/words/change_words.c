@@ -114,6 +114,36 @@ bool agent__orders_behaviour(const char *request)
            agent__is_any_word(request, w, orders) && !agent__is_any_word(request, w, others);
 }
 
+/*
+ * "encode hangs as soon as a letter isn't ASCII": a fault is told, of what is there, and no word orders anything else. "The one that
+ * panics" describes a definition.
+ */
+bool agent__complains(const char *request)
+{
+    static const char *const faults[] = {"hangs", "crashes", "panics", "segfaults", "overflows", "leaks",
+        "raises", "throws", "aborts", "fails", "dies with", "blows up", "ends in a", "ends in an",
+        "never ends", "never returns", "loops forever", "although", "even though", "doesn't work",
+        "does not work", NULL};
+    static const char *const describing[] = {"that", "which", "who", "what", "whose", "and", "or", NULL};
+    static const char *const others[] = {"delete", "deleted", "remove", "removed", "drop", "dropped",
+        "rename", "renamed", "name", "named", "call", "called", "move", "moved", "parameter", "parameters",
+        "argument", "arguments", "take", "takes", "accept", "accepts", "extract", "split", "put", "test",
+        "tests", "add", "rid", "go", "goes", "become", "becomes", "miss", "need", "needs", "needed", "inline",
+        NULL};
+    static const char *const links[] = {"although", "even though", NULL};
+    static const char *const reasons[] = {"because", "since", NULL}; /* of what is ordered otherwise */
+    if (agent__has_any_word(request, others) || agent__has_any_word(request, reasons)) return false;
+    for (const char *const *f = faults; *f; f++) {
+        const size_t to = agent__find_phrase(request, 0, *f);
+        agent_word before;
+        const bool is_link = agent__is_any_word(*f, (agent_word){0, strlen(*f)}, links);
+        if (to && agent__word_before(request, to - strlen(*f), &before) &&
+            (is_link || !agent__is_any_word(request, before, describing)))
+            return true;
+    }
+    return false;
+}
+
 /* "I'd like encode to skip it", "have encode skip it", "could encode please skip it?": asked for as one asks a person. */
 static bool is_wanted(const char *from)
 {
@@ -177,7 +207,8 @@ static bool reports_fault(const char *from)
         "goes wrong", "wrongly", "incorrectly", "loses the", "swallows the", "aren't detected",
         "isn't detected", "ignores the", NULL};
     static const char *const looking[] = {"why", "fyi", "how", NULL};
-    return !strchr(from, '?') && agent__has_any_word(from, faults) && !agent__has_any_word(from, telling) &&
+    const bool has_fault = agent__has_any_word(from, faults) || agent__complains(from);
+    return !strchr(from, '?') && has_fault && !agent__has_any_word(from, telling) &&
            !agent__has_any_word(from, looking);
 }
 

@@ -60,6 +60,8 @@ bool agent__asks_for_error(const char *request);
 bool agent_asks_for_change(const char *request);
 /* "dedupe: skip empty names": one name, and what it shall do. No renaming, deletion or other signature is meant so. */
 bool agent__orders_behaviour(const char *request);
+/* "encode hangs as soon as ...": a fault of what is there is told, and nothing else is ordered. */
+bool agent__complains(const char *request);
 /* Is it a question, whatever it names: "is f used anywhere?", "why does f ..."? Not "could you delete f?", not "why not f?" */
 bool agent__asks_question(const char *request);
 /* "Cover f with a test", "there is no test for f", "unit test for f please": a new test is wanted, in words that order none. */
