@@ -83,6 +83,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     agent_ability_read(options->ability, &a->info.strong);
     e->observer = (kv_observer){.user = a, .prefill = on_prefill, .plan = on_plan};
     e->waits = on_wait;
+    if (e->ops->alike) code_index_set_alike(tool_workspace_index(w), e->ops->alike(e));
     bool is_empty = true;
     int rc = agent_set_mode(a, options->mode, err);
     if (!rc) tool_workspace_recover(w);

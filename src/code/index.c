@@ -36,6 +36,13 @@ static void unlock(const code_index *x)
     pthread_mutex_unlock(&((code_index *)x)->lock);
 }
 
+void code_index_set_alike(code_index *x, const base_alike *alike)
+{
+    lock(x);
+    x->alike = alike;
+    unlock(x);
+}
+
 void code_index_free(code_index *x)
 {
     if (x == NULL) return;

@@ -7,6 +7,7 @@
 #ifndef KVIST_CODE_INDEX_H
 #define KVIST_CODE_INDEX_H
 
+#include "base/alike.h"
 #include "base/buf.h"
 #include "code/code.h"
 
@@ -15,6 +16,9 @@ typedef struct code_index code_index;
 /* An empty one. g must live as long. Any thread may use it: calls wait for each other. */
 code_index *code_index_new(code_grammars *g);
 void code_index_free(code_index *x);
+
+/* From now on a search knows words that stand for one another; alike is borrowed, NULL: it does not. Before other threads search. */
+void code_index_set_alike(code_index *x, const base_alike *alike);
 
 /* One file's text is now this (relative path). Unchanged text costs a hash. NULL text removes it. */
 void code_index_update(code_index *x, const char *path, const char *text, size_t n);

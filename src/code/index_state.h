@@ -84,6 +84,7 @@ typedef struct indexed_chunk {
 
 struct code_index {
     code_grammars *grammars; /* borrowed */
+    const base_alike *alike; /* borrowed; NULL: nobody knows */
     pthread_mutex_t lock;
     code_strings paths, identifiers, words;
     indexed_file *files; /* by path id */

@@ -1,10 +1,13 @@
 /* Words of a request as concepts (contract: request.h). */
 #include "code/request.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "code/words.h"
+
+enum { MAX_GLUED = 40 }; /* forms, when glued ones were added: the rest is for words that are alike */
 
 void code_index_terms(
     const char *s, size_t n, void (*add)(void *user, const char *word, size_t n_word), void *user)
@@ -58,7 +61,7 @@ static void add_glued(code_request *r, code_concept *c)
 {
     const size_t n = strlen(c->stem);
     if (n < 3) return;
-    for (uint32_t id = 0; id < r->x->words.n && c->n_forms < CODE_MAX_FORMS; id++) {
+    for (uint32_t id = 0; id < r->x->words.n && c->n_forms < MAX_GLUED; id++) {
         if (!r->x->terms[id].in_names) continue;
         const char *word = r->x->words.strings[id];
         const size_t len = strlen(word);
@@ -198,4 +201,41 @@ void code_request_read(code_request *r, const char *query, bool keep_all)
         add_concept(r, stem, m);
         if (r->n > before) memcpy(r->concepts[before].word, lower, len + 1);
     }
+}
+
+/*
+ * Two words whose vectors have this cosine stand for one another sometimes, from the second on nearly always. The numbers and
+ * the weight were chosen on three of the sets of tests/questions (docs/diary.md, "Words that the model takes for alike").
+ */
+static const float least_alike = .3F, most_alike = .55F;
+static const double alike_weight = .35, least_share = .3;
+
+static bool is_in_tree(void *asker, const char *word)
+{
+    const code_request *r = asker;
+    char stem[CODE_WORD_BYTES];
+    const size_t n = code_stem(word, strlen(word), stem);
+    return n && code_strings_find(&r->x->words, stem, n) != UINT32_MAX;
+}
+
+static void add_alike(void *asker, uint32_t asked, const char *word, float alike)
+{
+    code_request *r = asker;
+    char stem[CODE_WORD_BYTES];
+    const size_t n = code_stem(word, strlen(word), stem);
+    const double share = fmin(1, (alike - least_alike) / (most_alike - least_alike));
+    add_form(r, &r->concepts[asked], stem, n, alike_weight * (least_share + (1 - least_share) * share));
+}
+
+void code_request_add_alike(code_request *r)
+{
+    const char *words[CODE_MAX_CONCEPTS];
+    if (!r->x->alike) return;
+    for (uint32_t i = 0; i < r->n; i++) words[i] = r->concepts[i].word;
+    r->x->alike->find(r->x->alike->user, &(base_alike_query){.words = words,
+                                             .n = r->n,
+                                             .least = least_alike,
+                                             .is_wanted = is_in_tree,
+                                             .add = add_alike,
+                                             .asker = r});
 }

@@ -8,7 +8,7 @@
 #include "code/index_state.h"
 #include "code/words.h"
 
-enum { CODE_MAX_CONCEPTS = 24, CODE_MAX_FORMS = 40, CODE_KINDS_ASKED = 4 };
+enum { CODE_MAX_CONCEPTS = 24, CODE_MAX_FORMS = 64, CODE_KINDS_ASKED = 4 };
 
 typedef struct code_form {
     uint32_t word; /* id */
@@ -34,5 +34,7 @@ typedef struct code_request {
 
 /* r: zeroed but for x, whose lock is held. keep_all: words that say nothing count too. */
 void code_request_read(code_request *r, const char *query, bool keep_all);
+/* Each concept also stands for words that are alike (index_state.h, alike), by how much; nothing where nobody knows any. */
+void code_request_add_alike(code_request *r);
 
 #endif

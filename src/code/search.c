@@ -285,6 +285,7 @@ void code_index_search(const code_index *x, const char *query, uint32_t k, code_
     r->x = x;
     code_request_read(r, query, false);
     if (r->n == 0) code_request_read(r, query, true);
+    code_request_add_alike(r);
     const size_t n = x->n_chunks;
     if (n != 0 && r->n != 0 && k != 0) {
         double *scores = base_xcalloc(n, sizeof *scores), *coverage = base_xcalloc(n, sizeof *coverage);

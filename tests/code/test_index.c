@@ -158,6 +158,38 @@ static void test_index__questions_find_definitions(void **state)
     code_index_free(x);
 }
 
+/* Somebody who knows one thing: that a colour is a hue. */
+static void find_hue(void *user, const base_alike_query *q)
+{
+    bool *const was_wanted = user;
+    assert_false(q->is_wanted(q->asker, "tint")); /* it stands nowhere in the tree */
+    *was_wanted = q->is_wanted(q->asker, "hue");
+    for (uint32_t i = 0; i < q->n && *was_wanted; i++)
+        if (strcmp(q->words[i], "colour") == 0) q->add(q->asker, i, "hue", q->least + .1F);
+}
+
+static void test_index__words_that_are_alike_lead_to_definitions(void **state)
+{
+    code_index *x = code_index_new(NULL);
+    bool was_wanted = false;
+    const base_alike alike = {&was_wanted, find_hue};
+    char name[64];
+    put(x, "a.c", "void turn_hue(int a)\n{\n    a = 1;\n}\n\nvoid turn_page(int a)\n{\n    a = 2;\n}\n");
+    code_hits h;
+    code_index_search(x, "the colour", 5, &h);
+    assert_int_equal(h.n, 0);
+    code_hits_free(&h);
+    code_index_set_alike(x, &alike);
+    assert_string_equal(first(x, "the colour", name), "turn_hue");
+    assert_true(was_wanted);
+    assert_string_equal(first(x, "turns the page", name), "turn_page"); /* a word that is there counts more */
+    code_index_set_alike(x, NULL);
+    code_index_search(x, "the colour", 5, &h);
+    assert_int_equal(h.n, 0);
+    code_hits_free(&h);
+    code_index_free(x);
+}
+
 static void test_index__a_failing_test_leads_to_what_it_tests(void **state)
 {
     code_index *x = code_index_new(NULL);
@@ -678,6 +710,7 @@ int main(void)
         cmocka_unit_test(test_index__descriptions_state_what_code_shows),
         cmocka_unit_test(test_index__descriptions_name_the_owner),
         cmocka_unit_test(test_index__questions_find_definitions),
+        cmocka_unit_test(test_index__words_that_are_alike_lead_to_definitions),
         cmocka_unit_test(test_index__a_failing_test_leads_to_what_it_tests),
         cmocka_unit_test(test_index__callers_and_manuals_lead_to_what_they_name),
         cmocka_unit_test(test_index__hits_fit_a_budget),

@@ -3,7 +3,7 @@
  * repository and prints a JSON line a question: the rank of the chunk that holds the expected definition, and whether it
  * survives in the 5,200 bytes (1,500 tokens) that go in front of a request. Used by run-retrieval; no test depends on its numbers.
  *
- *   retrieve QUESTIONS REPO DIR [-v]
+ *   retrieve QUESTIONS REPO DIR [-v] [MODEL]      MODEL: its words that are alike count too
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "code/index.h"
+#include "model/forward/alike.h"
 
 enum { BUDGET_BYTES = 5200, LEAST = 6, DEPTH = 20 };
 
@@ -71,12 +72,27 @@ static void ask(const code_index *x, const base_json *q, bool verbose)
     code_hits_free(&h);
 }
 
+static void find_alike(void *user, const base_alike_query *q)
+{
+    model_alike_find(user, q);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4) return 2;
     const bool verbose = argc > 4 && strcmp(argv[4], "-v") == 0;
+    const char *path_of_model = argc > 4 + verbose ? argv[4 + verbose] : NULL;
+    model *m = NULL;
+    model_alike *words = NULL;
+    base_err err = {0};
+    if (path_of_model && (model_open(&m, path_of_model, NULL, &err) || model_alike_open(&words, m, &err))) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    const base_alike alike = {words, find_alike};
     code_grammars *g = code_grammars_open();
     code_index *x = code_index_new(g);
+    if (words) code_index_set_alike(x, &alike);
     char *path = NULL;
     size_t cap = 0;
     const uint64_t start = base_clock_ns();
@@ -103,5 +119,7 @@ int main(int argc, char **argv)
     free(path);
     code_index_free(x);
     code_grammars_close(g);
+    model_alike_free(words);
+    model_close(m);
     return 0;
 }

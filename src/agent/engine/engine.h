@@ -14,6 +14,7 @@
 #ifndef KVIST_AGENT_ENGINE_ENGINE_H
 #define KVIST_AGENT_ENGINE_ENGINE_H
 
+#include "base/alike.h"
 #include "base/schema.h"
 #include "kv/session.h"
 #include "model/text/grammar.h"
@@ -182,6 +183,9 @@ typedef struct engine_ops {
      * these tokens may bring that on and nobody was idle before; it tells as learn does.
      */
     void (*prepare)(engine *e, uint32_t n, void (*tell)(void *user, const char *what), void *user);
+
+    /* Who knows which words stand for one another, as long as the engine lives; NULL: this engine does not. */
+    const base_alike *(*alike)(engine *e);
 
     /* ENGINE_GRAMMAR: which calls there are. */
     int (*set_tools)(

@@ -149,6 +149,21 @@ static void find_heads(local *l, void (*tell)(void *user, const char *what), voi
  * The heads that repairs of later sessions listen to, and their budget's numbers. This one goes on with what it
  * began with: its plans stay reproducible.
  */
+/* A vocabulary without words knows none alike: nobody misses anything by that. */
+static void find_alike(void *user, const base_alike_query *q)
+{
+    local *l = user;
+    if (!l->words && !l->has_no_words) l->has_no_words = model_alike_open(&l->words, l->model, NULL) != 0;
+    if (l->words) model_alike_find(l->words, q);
+}
+
+static const base_alike *local_alike(engine *e)
+{
+    local *l = as_local(e);
+    l->alike = (base_alike){.user = l, .find = find_alike};
+    return &l->alike;
+}
+
 static void local_learn(engine *e, void (*tell)(void *user, const char *what), void *user)
 {
     local *l = as_local(e);
@@ -496,6 +511,7 @@ static void local_close(engine *e)
     model_answer_free(l->answer);
     model_sampler_free(l->sampler);
     model_lookup_free(l->lookup);
+    model_alike_free(l->words);
     model_close(l->model);
     for (char **p = l->set; p && *p; p++) free(*p);
     free(l->set);
@@ -528,6 +544,7 @@ static const engine_ops local_ops = {
     .restart = local_restart,
     .make_ready = local_make_ready,
     .learn = local_learn,
+    .alike = local_alike,
     .prepare = local_prepare,
     .set_tools = local_set_tools,
     .set_sampling = local_set_sampling,

@@ -3,6 +3,7 @@
 #define KVIST_AGENT_ENGINE_ENGINE_LOCAL_PARTS_H
 
 #include "agent/engine/engine.h"
+#include "model/forward/alike.h"
 #include "model/text/answer.h"
 #include "model/text/lookup.h"
 
@@ -39,6 +40,9 @@ typedef struct local {
      */
     uint32_t n_known, n_drafted, n_taken;
     kv_origin origin; /* of what was written last */
+    base_alike alike;
+    model_alike *words; /* made when they are first asked for; NULL: not yet */
+    bool has_no_words;
 } local;
 
 static inline local *as_local(const engine *e)
