@@ -294,6 +294,45 @@ static void test_opening__a_test_gets_the_new_spelling(void **state)
     }
 }
 
+/* The version is written where the tree gives it, and nothing else of that number is touched. */
+static void test_opening__a_version_is_bumped(void **state)
+{
+    static const struct {
+        const char *request, *now;
+    } cases[] = {{"Bump the version to 1.3.0, please", "1.3.0"}, {"chore: release version v1.3.0", "1.3.0"},
+        {"Prepare release 1.3: bump the version.", "1.3"},
+        {"pad should raise the error of version 1.3.0", "1.2.0"}};
+    static const char manifest[] =
+        "[project]\nname = \"pad\"\nversion = \"%s\"\nrequires-python = \">=3.8\"\n"
+        "dependencies = [\"pal==1.2.0\"]\n\n[tool.x]\ntarget_version = \"1.2.0\"\n";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf before = {0}, after = {0}, module = {0};
+        base_buf_printf(&before, manifest, "1.2.0");
+        base_buf_printf(&after, manifest, cases[i].now);
+        base_buf_printf(&module,
+            "\"\"\"Since version 1.0.\"\"\"\n\n__version__ = '%s'\n\n\ndef pad(s):\n    return s\n",
+            cases[i].now);
+        put_file("pyproject.toml", before.data);
+        put_file("version.py",
+            "\"\"\"Since version 1.0.\"\"\"\n\n__version__ = '1.2.0'\n\n\ndef pad(s):\n    return s\n");
+        put_file("setup.cfg", "[metadata]\nversion = 9.9\n"); /* another thing's */
+        host h = new_host();
+        agent_session *s =
+            open_session(&h, "answer Done.\nanswer Done.\nanswer Done.\nanswer Done.\nanswer Done.\n",
+                AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        assert_file("pyproject.toml", after.data);
+        assert_file("version.py", module.data);
+        assert_file("setup.cfg", "[metadata]\nversion = 9.9\n");
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&before);
+        base_buf_free(&after);
+        base_buf_free(&module);
+    }
+}
+
 /* A comment above a function is a change of it; the second of two is asked for. */
 static void test_opening__comments_of_each_are_wanted(void **state)
 {
@@ -347,6 +386,7 @@ int main(void)
         TEST_CASE(test_opening__of_long_functions_a_short_one_is_taken),
         TEST_CASE(test_opening__a_test_that_is_wrong_is_mended),
         TEST_CASE(test_opening__a_test_gets_the_new_spelling),
+        TEST_CASE(test_opening__a_version_is_bumped),
         TEST_CASE(test_opening__comments_of_each_are_wanted),
         TEST_CASE(test_opening__a_comment_is_begun),
         TEST_CASE(test_opening__a_prototype_follows_its_function),

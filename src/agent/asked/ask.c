@@ -174,6 +174,7 @@ void agent__asked_free(agent *a)
     free(x->went);
     base_buf_free(&x->done);
     free(x->document);
+    free(x->old_version);
     for (uint32_t i = 0; i < x->n_listed; i++) agent__listed_free(&x->listed[i]);
     agent__forget_meant(a);
     free(x->test_of);

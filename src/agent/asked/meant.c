@@ -2,8 +2,10 @@
  * "Warn when the file is empty" names no definition and wants one to behave otherwise. Which functions that may be the
  * index says (code/rank.h): they are what the model sees, and the call that rewrites one is begun for it.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/asked/asked.h"
 #include "agent/retrieve/retrieve.h"
@@ -49,12 +51,61 @@ static uint32_t count_functions(const agent *a, const char *request, char **ret_
     return n;
 }
 
+static const char *const things[] = {"readme", "documentation", "docs", "changelog", "docstring",
+    "docstrings", "comment", "comments", "licence", "license", "workflow", "makefile", "example", "examples",
+    "benchmark", NULL};
+
+/* It speaks of a text that is no code; "for example" is none. */
+static bool speaks_of_document(const char *text)
+{
+    static const char *const lead[] = {"for", NULL};
+    agent_word before;
+    for (agent_word w = {0}; agent__next_word(text, w.to, &w);)
+        if (agent__is_any_word(text, w, things) &&
+            !(agent__word_before(text, w.from, &before) && agent__is_any_word(text, before, lead)))
+            return true;
+    return false;
+}
+
+/* Where the clause that begins at byte `at` ends: a sentence's end, or an "and" that begins another one. */
+static size_t end_of_clause(const char *s, size_t at)
+{
+    for (size_t i = at; s[i]; i++) {
+        const bool is_end =
+            (strchr(".;!?", s[i]) && (!s[i + 1] || isspace((unsigned char)s[i + 1]))) || s[i] == '\n';
+        if (is_end) return i + 1;
+        if (i > at && (!strncasecmp(s + i, " and ", 5) || !strncasecmp(s + i, ", with ", 7))) return i + 1;
+    }
+    return strlen(s);
+}
+
+/*
+ * "f should skip blanks. Say so in the README and add an example.": what is asked of the code, without the clauses about documents.
+ * Heap; all of it where little else is said.
+ */
+static char *about_code(const char *request)
+{
+    enum { LEAST_WORDS = 5 };
+    base_buf out = {0};
+    agent_word w = {0};
+    uint32_t n = 0;
+    for (size_t at = 0, end; request[at]; at = end) {
+        end = end_of_clause(request, at);
+        char *clause = base_xstrndup(request + at, end - at);
+        if (!speaks_of_document(clause)) base_buf_puts(&out, clause);
+        free(clause);
+    }
+    while (out.len && n < LEAST_WORDS && agent__next_word(out.data, w.to, &w)) n++;
+    if (n < LEAST_WORDS) {
+        base_buf_clear(&out);
+        base_buf_puts(&out, request);
+    }
+    return base_buf_take(&out);
+}
+
 /* Something else than the code that is there is to change, or something new is to stand beside it. */
 static bool asks_for_other_thing(const char *request)
 {
-    static const char *const things[] = {"readme", "documentation", "docs", "changelog", "docstring",
-        "docstrings", "comment", "comments", "licence", "license", "workflow", "makefile", "example",
-        "examples", "benchmark", NULL};
     static const char *const verbs[] = {"add", "create", "write", "implement", "introduce", NULL};
     static const char *const fillers[] = {"a", "an", "new", "the", "another", "second", NULL};
     static const char *const kinds[] = {"function", "method", "class", "struct", "type", "helper", "module",
@@ -63,7 +114,7 @@ static bool asks_for_other_thing(const char *request)
         "create", "write", "implement", "introduce", "define", "provide", NULL};
     agent_word w = {0};
     bool is_verb = false;
-    if (agent__has_any_word(request, things) ||
+    if (speaks_of_document(request) ||
         (agent__next_word(request, 0, &w) && agent__is_any_word(request, w, making)))
         return true; /* "Implement peek on Ring" */
     w = (agent_word){0};
@@ -159,7 +210,7 @@ static uint32_t first_of(const code_ranked *ranked, const bool *may, uint32_t n)
     return first;
 }
 
-void agent__find_meant(agent *a, const char *request)
+static void find_in(agent *a, const char *request)
 {
     enum { DEPTH = 64 };
     agent_asked *x = &a->asked;
@@ -197,6 +248,13 @@ void agent__find_meant(agent *a, const char *request)
     if (is_twice || second > UNKNOWN_SHARE * best) agent__forget_meant(a);
     code_ranked_free(ranked, n);
     free(file);
+}
+
+void agent__find_meant(agent *a, const char *request)
+{
+    char *code = about_code(request);
+    find_in(a, code);
+    free(code);
 }
 
 bool agent__aim_at_next_meant(agent *a)

@@ -164,6 +164,10 @@ void agent__put_edit(
  */
 bool agent__open_spelling(agent *a, const char *request, agent_opening *opening);
 
+/* --- version.c --- */
+/* The call that writes the version which the request orders ("bump the version to 1.2.0") where the tree gives it; a file a call, while one is left. */
+bool agent__open_version(agent *a, const char *request, agent_opening *opening);
+
 /* --- document.c --- */
 /*
  * A document that was to change too, where all the code that was asked for is in the tree: shows the lines around the place where

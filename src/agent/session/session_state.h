@@ -216,6 +216,8 @@ typedef struct agent_asked {
     char *document;                     /* that was to change too, once its place was shown; NULL */
     bool has_begun_document;            /* the call that writes its line */
     uint32_t n_respelled;               /* files of tests whose calls were begun (spelling.c) */
+    uint32_t n_bumped;                  /* files whose version was begun (version.c) */
+    char *old_version;                  /* heap; which one they gave; NULL: none was begun */
     bool has_begun_export;              /* the call that hands out one that is there */
     agent_meant meant[AGENT_MAX_MEANT]; /* best first; empty: it names one, or asks for something else */
     uint32_t n_meant, n_aimed;          /* n_aimed: those whose call was begun */

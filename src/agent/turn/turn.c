@@ -220,6 +220,7 @@ static int open_answer(agent *a, const char *request, uint32_t steps, agent_open
         agent__open_operation(a, request, opening);
     if (!rc && !opening->call.len) agent__open_instead(a, opening);
     if (!rc && !opening->call.len) agent__open_spelling(a, request, opening);
+    if (!rc && !opening->call.len) agent__open_version(a, request, opening);
     if (!rc && !opening->call.len) agent__open_document(a, opening);
     if (!rc && !opening->call.len && a->asked.new_test.path && agent__tries_are_due(a)) return rc;
     if (!rc && !opening->call.len) agent__open_new_test(a, opening);

@@ -58,13 +58,13 @@ static bool is_question_after_all(const char *from)
 
 /* Verbs that order something of code and are hardly said to an assistant otherwise: "warn when", "ignore empty lines". */
 static const char *const orders[] = {"accept", "align", "append", "avoid", "cache", "catch", "clamp", "close",
-    "compute", "convert", "correct", "deny", "detect", "disable", "disallow", "discard", "don", "emit",
-    "enable", "enforce", "ensure", "escape", "exclude", "expose", "fail", "flush", "forbid", "guard",
+    "bump", "compute", "convert", "correct", "deny", "detect", "disable", "disallow", "discard", "don",
+    "emit", "enable", "enforce", "ensure", "escape", "exclude", "expose", "fail", "flush", "forbid", "guard",
     "handle", "hide", "honor", "honour", "ignore", "improve", "include", "keep", "limit", "never", "omit",
-    "parse", "permit", "pass", "prefer", "prefix", "preserve", "prevent", "prohibit", "propagate", "protect",
-    "quote", "raise", "recognise", "recognize", "respect", "restore", "round", "set", "skip", "sort", "strip",
-    "swap", "throw", "tolerate", "treat", "trim", "truncate", "unescape", "use", "validate", "warn", "wrap",
-    NULL};
+    "parse", "permit", "pass", "prefer", "prefix", "preserve", "prevent", "prohibit", "prepare", "propagate",
+    "protect", "quote", "raise", "recognise", "recognize", "release", "respect", "restore", "round", "set",
+    "skip", "sort", "strip", "swap", "throw", "tolerate", "treat", "trim", "truncate", "unescape", "use",
+    "validate", "warn", "wrap", NULL};
 /* Said of a program as of an answer: an order where the request says in which case. */
 static const char *const shows[] = {"show", "print", "list", "log", "report", "count", "check", "name", NULL};
 static const char *const cases[] = {"when", "if", "unless", "instead", "before", "after", "error message",
