@@ -29,19 +29,50 @@ static void test_new_test__one_that_notices_nothing_is_told(void **state)
     check_notices(w, "3) or True", "in is_odd: it may test nothing", "The new test does not notice a fault");
 }
 
-/* In copies of the tree, before anything is written: one that notices no fault gives way to one that does. */
-static void test_new_test__one_that_notices_nothing_gives_way(void **state)
+/* In copies of the tree, before anything is written: why one did not do stands in front of the next. */
+static void test_new_test__one_that_fails_gives_way(void **state)
 {
     NEEDS("branches");
     wish w = EVEN;
-    w.script = ANSWER("3) or True") ANSWER("hm\n5)") ADDED;
+    w.script = ANSWER("'x')") ANSWER("hm\n5)") ADDED;
     if (!has_pytest()) skip();
     host h = ask_for(&w, "def test_is_odd():\n    assert is_odd(5)\n");
-    assert_true(told(&h, "\"number\":1,\"of\":6,\"status\":\"passed, and notices no fault\""));
-    assert_true(told(&h, "The last test is wrong: it passes also with \\\" != \\\" for"));
+    assert_true(told(&h, "\"number\":1,\"of\":6,\"status\":\"failed\""));
+    assert_true(told(&h, "The last test is wrong: TypeError"));
     assert_true(told(&h, "\"number\":2,\"of\":6,\"status\":\"passed\""));
     assert_true(told(&h, "in is_odd the test file fails, as it should"));
     free_host(&h);
+}
+
+/* One that notices no fault gives way to its calls with what they give, which costs no token. */
+static void test_new_test__what_its_calls_give_is_expected(void **state)
+{
+    NEEDS("branches");
+    wish w = EVEN;
+    w.script = ANSWER("3) or True\n    assert is_odd(8) == 'no'\n    assert is_odd(n)") ADDED;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_odd():\n    assert is_odd(3) is True\n    assert is_odd(8) is False\n");
+    assert_true(told(&h, "\"number\":2,\"of\":6,\"status\":\"passed\""));
+    assert_true(told(&h, "It expects what the code gives now"));
+    free_host(&h);
+}
+
+/* What a request says that comes of a call is not what the code gives. */
+static void test_new_test__values_of_a_request_are_not_recorded(void **state)
+{
+    NEEDS("branches");
+    wish w = EVEN;
+    char *tests;
+    w.request = "Add a test for is_odd: is_odd(8) == True";
+    w.script = ANSWER("8) == True") ANSWER("hm\n8) is True") ADDED ADDED ADDED ADDED ADDED;
+    w.tries = 2;
+    if (!has_pytest()) skip();
+    host h = ask(&w, &tests);
+    assert_true(told(&h, "\"number\":2,\"of\":2,\"status\":\"failed\""));
+    assert_false(told(&h, "It expects what the code gives now"));
+    assert_null(strstr(tests, "False"));
+    free_host(&h);
+    free(tests);
 }
 
 /* Its file fails without the new test as well: no other one would be judged by it either. */
@@ -89,6 +120,8 @@ static void test_new_test__faults_are_small_and_of_each_kind(void **state)
             {"void f(T *a) {\n    T *b = a;\n    a->n = 0;\n    free(b);\n    if (a != b)\n        g(a);\n}",
                 "void f(T *a) {\n    T *b = a;\n    a->n = 1;\n    free(b);\n    if (a == b)\n        g(a);\n}",
                 "void f(T *a) {\n    T *b = a;\n    a->n = 0;\n    free(b);\n    if (a == b)\n        ;\n}"}},
+        {"python", "raise ValueError(\n    \"no color\")", {"return ValueError(\n    \"no color\")"}},
+        {"javascript", "throw new TypeError(`${g('ab')} bad`)", {"return new TypeError(`${g('ab')} bad`)"}},
         {"python", "def f(self, x):\n    n = x\n    print(n)\n    self.n = n\n    return n",
             {"def f(self, x):\n    n = x\n    print(n)\n    pass\n    return n"}},
         {"go", "func (c *C) F() {\n\tn := c.n\n\tc.Lock()\n\tc.g(n)\n}",
@@ -131,6 +164,9 @@ static void test_new_test__faults_are_where_the_request_is(void **state)
         {"go", "n := a + b\nif stopped {\n\treturn errLast\n}\n",
             "that the last error is returned once it is stopped",
             "n := a + b\nif false && (stopped) {\n\treturn errLast\n}\n"},
+        {"python", "if not a == b:\n    raise ValueError('x')\nreturn a + 1\n",
+            "Write a unit test for f with an invalid color",
+            "if not a == b:\n    return ValueError('x')\nreturn a + 1\n"},
         {"python", "if a > 1:\n    return b\n", "Add a test for f", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -283,7 +319,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest once[] = {
         TEST_CASE(test_new_test__of_what_the_turn_changed),
         TEST_CASE(test_new_test__that_passes_without_the_change_gives_way),
-        TEST_CASE(test_new_test__one_that_notices_nothing_gives_way),
+        TEST_CASE(test_new_test__one_that_fails_gives_way),
+        TEST_CASE(test_new_test__what_its_calls_give_is_expected),
+        TEST_CASE(test_new_test__values_of_a_request_are_not_recorded),
         TEST_CASE(test_new_test__a_file_that_fails_anyway_judges_none),
         TEST_CASE(test_new_test__one_that_does_not_parse_gives_way),
         cmocka_unit_test(test_new_test__faults_are_small_and_of_each_kind),

@@ -274,9 +274,10 @@ static void test_request_words__a_test_is_wanted_where_none_is(void **state)
     static const char *const wanted[] = {
         "has() lowercases the name, but no test asks it for one in another case. Please add one.",
         "There's a test that gets all of them but none that asks for a few. Add one.",
-        "Nothing checks f. Write one."};
-    static const char *const others[] = {"No test fails any more", "f has no check for None. Add one.",
-        "Fix f, since no test asks for it, and add one"};
+        "Nothing checks f. Write one.", "f and g need more tests, add some to test_b.py",
+        "HasPrefix and HasSuffix have no tests, could you add them to runes_test.go?"};
+    static const char *const others[] = {"No test fails any more", "f and g have no tests, do they?",
+        "f has no check for None. Add one.", "Fix f, since no test asks for it, and add one"};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (!agent_says_test_is_wanted(wanted[i])) fail_msg("%s", wanted[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

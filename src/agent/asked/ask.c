@@ -189,6 +189,7 @@ void agent__asked_free(agent *a)
     free(t->rows);
     free(t->head);
     free(t->setup);
+    free(t->own_name);
     free(t->fault);
     *x = (agent_asked){0};
 }

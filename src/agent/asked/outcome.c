@@ -377,12 +377,11 @@ static const char *tell_judged(const agent *a, base_buf *out)
     const char *passes = a->test.is_found ? "The tests of it pass" : "Its test passes";
     tell_judge(a, words ? words->passes : passes, out);
     if (a->test.is_found && !words) tell_untested(a, out);
-    if (a->asked.new_test.n_put_right)
-        base_buf_puts(out, " It expects what the code gives now: see whether that is right.");
+    const bool is_recorded = a->asked.new_test.n_put_right || a->asked.new_test.is_recorded;
+    if (is_recorded) base_buf_puts(out, " It expects what the code gives now: see whether that is right.");
     if (a->asked.new_test.is_blind) base_buf_puts(out, " The new test does not notice a fault.");
     /* Tests that stood there before say that nothing broke, not that what was asked for is right. */
-    return a->test.is_found || a->asked.new_test.is_blind || a->asked.new_test.n_put_right ? "changed"
-                                                                                           : "done";
+    return a->test.is_found || a->asked.new_test.is_blind || is_recorded ? "changed" : "done";
 }
 
 /* Says whether something is missing by that. */

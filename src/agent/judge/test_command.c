@@ -103,8 +103,31 @@ static bool is_of_unittest(const agent *a, const char *path)
     return is_so;
 }
 
+/* Tests of node's own runner, whatever their file is called. */
+static bool is_of_node(const agent *a, const char *path)
+{
+    enum { MAX_FILE = 4 << 20 };
+    static const char *const endings[] = {".js", ".mjs", ".cjs"};
+    base_buf text = {0};
+    bool is_script = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        is_script |= base_ends_with(path, endings[i]);
+    const bool is_so = is_script && agent__path_is_plain(path) &&
+                       !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len &&
+                       (strstr(text.data, "'node:test'") || strstr(text.data, "\"node:test\""));
+    base_buf_free(&text);
+    return is_so;
+}
+
 bool agent__set_test_file(agent *a, const char *path)
 {
+    if (is_of_node(a, path)) {
+        base_buf command = {0};
+        base_buf_printf(&command, "node --test %s", path);
+        agent__set_test(a, command.data);
+        base_buf_free(&command);
+        return true;
+    }
     for (size_t i = 0; i < sizeof test_runners / sizeof *test_runners; i++) {
         if (!base_ends_with(path, test_runners[i].ending) || !agent__path_is_plain(path)) continue;
         const bool is_python = base_ends_with(path, ".py"),

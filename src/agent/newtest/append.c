@@ -121,6 +121,14 @@ static char *rows_of(const base_buf *text, const code_definition *d, const char 
     return out.len ? base_buf_take(&out) : NULL;
 }
 
+/* "... with an invalid color": what comes of that may be an error. */
+static bool is_about_bad_input(const char *request)
+{
+    static const char *const words[] = {
+        "invalid", "malformed", "illegal", "bad", "wrong", "unknown", "raises", NULL};
+    return agent__asks_for_error(request) || agent__has_any_word(request, words);
+}
+
 /* Rows of values cannot say that an error is given, unless they have a place for it: "wantErr", "err error". */
 static bool has_no_place_for_error(const char *rows)
 {
@@ -234,25 +242,26 @@ static int append_beside(
     /* An error that is raised is no row of values. */
     const bool is_raised = base_ends_with(e->path, ".py") && agent__put_raises(request, shown, &raises);
     char *rows = is_raised ? NULL : rows_of(&e->text, d, plain_subject(e));
-    if (rows && agent__asks_for_error(request) && has_no_place_for_error(rows)) {
+    if (rows && is_about_bad_input(request) && has_no_place_for_error(rows)) {
         free(rows);
         rows = NULL;
     }
     const int rc = show_example(a, e, d, rows, request, err);
     base_sha256_hex(e->text.data, e->text.len, version);
     tool_workspace_mark_shown(a->workspace, e->path, version);
+    char *own = name_like(a, d->name, plain_subject(e), base_ends_with(e->path, ".rs"));
     *t = (agent_new_test){.path = base_xstrdup(e->path),
-        .name = rows ? base_xstrdup(d->name)
-                     : name_like(a, d->name, plain_subject(e), base_ends_with(e->path, ".rs")),
+        .name = rows ? base_xstrdup(d->name) : own,
+        .own_name = rows ? own : NULL,
         .rows = rows,
         .example = base_xstrdup(d->name),
         .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
         .subject = base_xstrdup(e->subject),
         .assertion = agent__begin_assertion(a, e->path, &e->text, shown, e->subject, e->subject_path)};
+    t->head = head_of(f, e->path, &e->text, d, own);
     if (!rows) {
         t->begins = e->begins;
         e->begins = NULL;
-        t->head = head_of(f, e->path, &e->text, d, t->name);
         t->setup = e->setup;
         e->setup = NULL;
     }
@@ -260,6 +269,17 @@ static int append_beside(
     if (!agent__set_test_file(a, e->path)) agent__find_judge(a, e->path);
     base_buf_free(&raises);
     return rc;
+}
+
+void agent__leave_rows(agent *a)
+{
+    agent_new_test *t = &a->asked.new_test;
+    if (!t->rows) return;
+    free(t->rows);
+    free(t->name);
+    t->rows = NULL;
+    t->name = t->own_name;
+    t->own_name = NULL;
 }
 
 int agent__append_new_test(agent *a, const char *request, base_err *err)
@@ -273,6 +293,8 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             a, f, e.path, &e.text, e.test, e.subject, e.subject_path, &e.begins, &e.setup, &e.ends);
         const bool is_test = d && agent__is_test_definition(d, e.path, &e.text);
         if (is_test) rc = agent__append_call_test(a, e.path, &e.text, d, plain_subject(&e), request, err);
+        if (!rc && !is_test)
+            rc = agent__append_helper_test(a, e.path, &e.text, f, plain_subject(&e), request, err);
         if (!rc && !t->path && is_test)
             rc = append_beside(a, &e, f, d, request, err);
         else if (!rc && !t->path && agent__is_script(e.path))

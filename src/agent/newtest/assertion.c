@@ -145,7 +145,7 @@ static void put_said_argument(const agent *a, const code_place *p, base_buf *out
 static const char *rust_assertion(const agent *a, const code_place *p)
 {
     static const char *const compared[] = {"usize", "isize", "u8", "u16", "u32", "u64", "i8", "i16", "i32",
-        "i64", "f32", "f64", "char", "String", "str", "bool", NULL};
+        "i64", "f32", "f64", "char", "String", "str", "bool", "Ordering", NULL};
     static const char *const around[] = {"&", "'static ", "Option<", "Vec<"};
     base_buf text = {0};
     const char *begins = "";
@@ -168,6 +168,37 @@ static const char *rust_assertion(const agent *a, const code_place *p)
     return begins;
 }
 
+/*
+ * Go: "if got := " in front of a call that gives one value, "got, err := " of one that may fail; "" otherwise. A model that begins such a
+ * test by itself copies the table of the one beside it until it is cut.
+ */
+static const char *go_assertion(const agent *a, const code_place *p, const char *subject)
+{
+    base_buf text = {0};
+    const char *begins = "";
+    if (base_ends_with(p->path, ".go") &&
+        !tool_workspace_read(a->workspace, p->path, NEWTEST_MAX_FILE, &text, NULL) && p->to <= text.len) {
+        const char *from = text.data + p->from, *brace = memmem(from, p->to - p->from, " {\n", 3);
+        const char *name = memmem(from, p->to - p->from, subject, strlen(subject)),
+                   *at = name ? strchr(name, '(') : NULL;
+        int depth = 0;
+        for (; at && brace && at < brace; at++) {
+            depth += (*at == '(') - (*at == ')');
+            if (depth == 0) break;
+        }
+        const char *gives = at && brace && at < brace ? at + 1 + strspn(at + 1, " ") : NULL;
+        const size_t n = gives && gives < brace ? (size_t)(brace - gives) : 0;
+        uint32_t n_commas = 0;
+        for (size_t i = 0; i < n; i++) n_commas += gives[i] == ',';
+        if (n && !n_commas)
+            begins = "if got := ";
+        else if (n_commas == 1 && !memcmp(brace - strlen("error)"), "error)", strlen("error)")))
+            begins = "got, err := ";
+    }
+    base_buf_free(&text);
+    return begins;
+}
+
 char *agent__begin_assertion(const agent *a, const char *file_path, const base_buf *file, base_str example,
     const char *subject, const char *subject_path)
 {
@@ -179,6 +210,7 @@ char *agent__begin_assertion(const agent *a, const char *file_path, const base_b
     base_buf said = {0};
     if (is_function) put_said_argument(a, &places[0], &said);
     const char *rust = is_function ? rust_assertion(a, &places[0]) : "";
+    const char *go = is_function ? go_assertion(a, &places[0], subject) : "";
     code_places_free(places, n_places);
     base_buf out = {0}, path = {0};
     const bool raises =
@@ -189,6 +221,10 @@ char *agent__begin_assertion(const agent *a, const char *file_path, const base_b
     if (*rust) {
         base_buf_clear(&out);
         base_buf_puts(&out, rust);
+    }
+    if (*go) {
+        base_buf_clear(&out);
+        base_buf_puts(&out, go);
     }
     if (!out.len) {
         base_buf_free(&said);

@@ -55,7 +55,7 @@ static bool read_python(const char *output, pair *ret)
             const char *p = take_value(at + strlen(marks[i]), NULL, &ret->first);
             if (p && (!strncmp(p, " != ", 4) || !strncmp(p, " == ", 4)) &&
                 take_value(p + 4, NULL, &ret->second))
-                return true;
+                return ret->is_source = true;
             pair_free(ret);
         }
     return false;

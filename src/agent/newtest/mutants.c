@@ -1,6 +1,6 @@
 /*
  * Small faults that are put into what a new test is of: a test that passes with all of them tests nothing. First an operator that
- * is turned, then a call at a chain's end that is left out, a denial, a number, a string, a branch that is never taken, a statement that is left out: one of a kind
+ * is turned, then an error that is given back and not raised, a call at a chain's end that is left out, a denial, a number, a string, a branch that is never taken, a statement that is left out: one of a kind
  * before the second of one. A body that has nothing of these ends the program as it begins: a test that passes with that never gets
  * there. Where the request's words are those of one line more than of others ("when the index is
  * negative", "index < 0"), the faults of that line come first, and the test has to notice one of those.
@@ -28,6 +28,7 @@ static const turn operators[] = {{" == ", " != "}, {" != ", " == "}, {" === ", "
     {" is not None", " is None"}, {" is None", " is not None"}, {" not in ", " in "}};
 static const turn answers[] = {{"return True", "return False"}, {"return False", "return True"},
     {"return true", "return false"}, {"return false", "return true"}};
+static const turn raises[] = {{"raise ", "return "}, {"throw ", "return "}};
 static const turn denials[] = {
     {"if not ", "if "}, {"(!", "("}, {"if !", "if "}, {"and not ", "and "}, {"return not ", "return "}};
 
@@ -39,7 +40,9 @@ static const turn looks[] = {{"negative", "< 0"}, {"negative", "<0"}, {"empty", 
     {"colon", "':'"}, {"colon", "\":\""}, {"slash", "'/'"}, {"slash", "\"/\""}, {"dot", "'.'"},
     {"dot", "\".\""}, {"dash", "'-'"}, {"dash", "\"-\""}, {"hyphen", "'-'"}, {"hyphen", "\"-\""},
     {"underscore", "'_'"}, {"underscore", "\"_\""}, {"padding", "="}, {"space", "strip"}, {"space", "trim"},
-    {"whitespace", "strip"}, {"whitespace", "trim"}};
+    {"whitespace", "strip"}, {"whitespace", "trim"}, {"invalid", "raise "}, {"invalid", "throw "},
+    {"malformed", "raise "}, {"malformed", "throw "}, {"raises", "raise "}, {"throws", "throw "},
+    {"error", "raise "}, {"error", "throw "}};
 
 /* The body as it is searched: comments are blank. */
 typedef struct body {
@@ -85,6 +88,24 @@ static bool add_chain(const body *b, agent_mutant *ret, size_t *n, size_t most)
     return false;
 }
 
+/* Does byte `at` stand in the words of an error or of what is printed, which few tests read? */
+static bool is_message(const body *b, size_t at)
+{
+    static const char *const ends[] = {
+        "Error", "Exception", "Errorf", "errors.New", "panic", "warn", "print", "printf", "log"};
+    int depth = 0;
+    for (size_t i = at; i-- > b->from;) {
+        depth += (b->plain[i] == ')') - (b->plain[i] == '(');
+        if (depth >= 0 || b->plain[i] != '(') continue;
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+            const size_t n = strlen(ends[k]);
+            if (i >= b->from + n && !memcmp(b->plain + i - n, ends[k], n)) return true;
+        }
+        depth = 0;
+    }
+    return false;
+}
+
 /* Another number, another string. */
 static bool add_literal(const body *b, agent_mutant *ret, size_t *n, size_t most)
 {
@@ -103,7 +124,7 @@ static bool add_literal(const body *b, agent_mutant *ret, size_t *n, size_t most
         if (c != '"' && c != '\'') continue;
         size_t to = i + 1;
         while (to < b->to && b->plain[to] != c && b->plain[to] != '\n') to += 1 + (b->plain[to] == '\\');
-        const bool is_string = to < b->to && b->plain[to] == c && to > i + 1;
+        const bool is_string = to < b->to && b->plain[to] == c && to > i + 1 && !is_message(b, i);
         if (is_string && c == '"' && add(ret, n, most, i + 1, to - i - 1, "zz")) return true;
         if (is_string && c == '\'' && to > i + 2 && add(ret, n, most, i + 1, to - i - 1, "zz")) return true;
         i = to;
@@ -318,6 +339,7 @@ size_t agent__mutants(const char *language, const base_buf *text, size_t from, s
     for (bool goes_on = true; goes_on && n < most;) { /* of each kind one more */
         goes_on = add_turn(&b, operators, sizeof operators / sizeof *operators, ret, &n, most);
         goes_on |= add_turn(&b, answers, sizeof answers / sizeof *answers, ret, &n, most);
+        goes_on |= add_turn(&b, raises, sizeof raises / sizeof *raises, ret, &n, most);
         goes_on |= add_chain(&b, ret, &n, most);
         goes_on |= add_turn(&b, denials, sizeof denials / sizeof *denials, ret, &n, most);
         goes_on |= add_literal(&b, ret, &n, most);

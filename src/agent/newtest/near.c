@@ -136,6 +136,78 @@ static char *opening_like(
     return NULL;
 }
 
+/* Does text[from, to) write a name that is no keyword argument's: a variable of its test, which the new one does not have? */
+static bool uses_names(const base_buf *text, size_t from, size_t to)
+{
+    static const char *const plain[] = {"True", "False", "None"};
+    size_t word, end;
+    for (size_t at = from; at < to;) {
+        const size_t quote = at + strcspn(text->data + at, "'\"");
+        const size_t part = quote < to ? quote : to;
+        while (code_next_identifier(text->data, part, &at, &word, &end)) {
+            bool is_plain = text->data[end] == '=' && text->data[end + 1] != '=';
+            for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+                is_plain |=
+                    strlen(plain[i]) == end - word && !memcmp(plain[i], text->data + word, end - word);
+            if (!is_plain) return true;
+        }
+        if (part >= to) break;
+        const char *close = memchr(text->data + part + 1, text->data[part], to - part - 1);
+        at = close ? (size_t)(close - text->data) + 1 : to;
+    }
+    return false;
+}
+
+/*
+ * "    a = NGram(2)" of text[from, to) makes an object of the type out of plain values: that statement, without white space around it.
+ * *ret_name: what is set. false: no line does.
+ */
+static bool find_maker(
+    const base_buf *text, size_t from, size_t to, const char *type, base_str *ret, base_str *ret_name)
+{
+    base_buf call = {0};
+    bool found = false;
+    base_buf_printf(&call, "%s(", type);
+    for (size_t at = from, end; at < to && !found; at = end + 1) {
+        const char *newline = memchr(text->data + at, '\n', to - at);
+        end = newline ? (size_t)(newline - text->data) : to;
+        size_t word = at + strspn(text->data + at, " "), name = word;
+        while (name < end && (code_is_name_byte(text->data[name]) || text->data[name] == '.')) name++;
+        const char *open = memmem(text->data + word, end > word ? end - word : 0, call.data, call.len);
+        found = name > word && name + 3 < end && !memcmp(text->data + name, " = ", 3) && open &&
+                text->data[end - 1] == ')' && !code_is_name_byte(open[-1]) &&
+                !uses_names(text, (size_t)(open - text->data) + call.len, end - 1);
+        *ret = (base_str){text->data + word, end - word};
+        *ret_name = (base_str){text->data + word, name - word};
+    }
+    base_buf_free(&call);
+    return found;
+}
+
+/* A test of Python of a method: an object as a test of the same class makes it, and an assertion of the call. NULL: none makes one. */
+static char *opening_made(
+    const subject *s, const code_file *f, const base_buf *text, const code_definition *beside)
+{
+    base_str line = {0}, name = {0};
+    const code_definition *maker = NULL;
+    for (uint32_t i = 0; i < f->n_definitions && !maker; i++) {
+        const code_definition *d = i ? &f->definitions[i - 1] : beside; /* the one beside it first */
+        const bool is_near =
+            !strcmp(d->parent, beside->parent) && d->to <= text->len && d->body_to > d->body_from;
+        if (!is_near || !find_maker(text, d->body_from, d->body_to, s->d->parent, &line, &name)) continue;
+        const bool is_own = name.len > 5 && !memcmp(name.ptr, "self.", 5);
+        if (is_own == !strcmp(d->name, "setUp")) maker = d; /* "self.x" is there where setUp makes it */
+    }
+    if (!maker) return NULL;
+    base_buf out = {0};
+    base_buf_puts(&out, *beside->parent ? "self):\n" : "):\n");
+    if (strcmp(maker->name, "setUp") != 0) base_buf_printf(&out, "    %.*s\n", (int)line.len, line.ptr);
+    base_buf_printf(&out, "    %s%.*s.%s(",
+        memmem(text->data, text->len, "self.assertEqual(", 17) ? "self.assertEqual(" : "assert ",
+        (int)name.len, name.ptr, s->d->name);
+    return base_buf_take(&out);
+}
+
 const code_definition *agent__nearest_test(const agent *a, const code_file *f, const char *path,
     const base_buf *text, const char *name, const char *subject_name, const char *subject_path,
     char **ret_opening, char **ret_setup, char **ret_end)
@@ -168,6 +240,9 @@ const code_definition *agent__nearest_test(const agent *a, const code_file *f, c
         most = near > most ? near : most;
         free(opening);
     }
+    if (best && !*ret_opening && s.d && *s.d->parent && base_ends_with(path, ".py") &&
+        !is_decorated(text, best) && strcmp(s.d->name, "__init__") != 0)
+        *ret_opening = opening_made(&s, f, text, best);
     *ret_setup = agent__find_setup(&s.text, s.d, path, f, text, best, ret_end);
     subject_free(&s);
     return best;

@@ -13,6 +13,8 @@ enum { NEWTEST_MAX_FILE = 1 << 20 }; /* a file of tests or of their subjects tha
 /* --- append.c --- */
 /* The test that the new one stands beside, in front of the request; its file becomes the test that judges. */
 int agent__append_new_test(agent *a, const char *request, base_err *err);
+/* Not rows of the example's table, but a test beside it. */
+void agent__leave_rows(agent *a);
 /*
  * "Add f, with a test", "let f refuse ..., and add a test": where f is as it was asked for, its test is the next, like any
  * new test. *ret_begun false: it is not, or no test was put off.
@@ -22,6 +24,8 @@ int agent__append_due_test(agent *a, bool *ret_begun, base_err *err);
 /* --- open.c --- */
 /* How the answer that writes the new test begins; once a turn. */
 bool agent__open_new_test(agent *a, agent_opening *opening);
+/* The answer that writes a new test of these lines; false: the model's calls are no plain text, or its form is not known. */
+bool agent__put_whole_new_test(agent *a, const char *body, base_buf *ret);
 /* How a further attempt begins: at the new test, or at the definition (agent__open_call). */
 int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err);
 
@@ -65,6 +69,8 @@ int agent__append_script_test(agent *a, const char *path, const base_buf *text, 
     const char *request, base_err *err);
 /* The call that writes it, up to its first assertion or its title; false: where it stands is not known any more. */
 bool agent__open_script_test(agent *a, agent_opening *opening);
+/* Its call with the test around these lines, indented by four and more, whole; false: as above, or it is a row. */
+bool agent__put_whole_script_test(agent *a, const char *body, base_buf *ret);
 
 /* --- row.c --- */
 /*
@@ -72,6 +78,9 @@ bool agent__open_script_test(agent *a, agent_opening *opening);
  * call. Nothing is shown where it is called less than twice.
  */
 int agent__append_call_test(agent *a, const char *path, const base_buf *text, const code_definition *d,
+    const char *subject, const char *request, base_err *err);
+/* The same where the file has no test by its name, and a helper calls the subject: main calls that one again and again. */
+int agent__append_helper_test(agent *a, const char *path, const base_buf *text, const code_file *f,
     const char *subject, const char *request, base_err *err);
 
 /* --- language.c --- */

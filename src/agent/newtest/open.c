@@ -35,7 +35,9 @@ static void begin_python(const agent_new_test *t, const char *claim, base_buf *b
 static void begin_go(const agent_new_test *t, const char *claim, base_buf *body, base_buf *behind)
 {
     base_buf_printf(body, "func %s(t *testing.T) {\n%s%s", t->name, t->setup ? t->setup : "", claim);
-    if (names_subject(t, claim)) base_buf_printf(body, "\t// %s", code_last_name(t->subject));
+    if (t->assertion) base_buf_printf(body, "\t%s", t->assertion);
+    if (!t->assertion && names_subject(t, claim))
+        base_buf_printf(body, "\t// %s", code_last_name(t->subject));
 }
 
 static void begin_rust(const agent_new_test *t, const char *claim, base_buf *body, base_buf *behind)
@@ -80,6 +82,18 @@ static void put_comment(const struct form *f, const char *request, base_buf *out
     base_buf_free(&claim);
 }
 
+/* The call up to its text. */
+static void put_call(const agent *a, const struct form *f, base_buf *out)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    const bool in_holder = t->holder && f->has_holders;
+    base_buf name = {0};
+    base_buf_printf(&name, "%s%s%s", in_holder ? t->holder : "", in_holder ? "." : "", t->name);
+    const agent_definition like = {.path = t->path, .name = name.data, .language = (char *)f->language};
+    agent__put_call(a, &like, out);
+    base_buf_free(&name);
+}
+
 bool agent__open_new_test(agent *a, agent_opening *opening)
 {
     agent_new_test *t = &a->asked.new_test;
@@ -88,12 +102,9 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     if (!f && !t->is_file) return false;
     t->begun = true;
     if (t->is_file) return agent__open_script_test(a, opening);
-    const bool in_holder = t->holder && f->has_holders;
-    base_buf name = {0}, claim = {0}, body = {0};
-    base_buf_printf(&name, "%s%s%s", in_holder ? t->holder : "", in_holder ? "." : "", t->name);
-    const agent_definition like = {.path = t->path, .name = name.data, .language = (char *)f->language};
+    base_buf claim = {0}, body = {0};
     agent_opening_free(opening);
-    agent__put_call(a, &like, &opening->call);
+    put_call(a, f, &opening->call);
     if (!t->rows) put_comment(f, a->request, &claim);
     if (t->rows)
         base_buf_puts(&body, t->rows);
@@ -102,8 +113,32 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     agent_prompt_put_payload(a->info.tools, body.data, body.len, &opening->call);
     base_buf_free(&claim);
     base_buf_free(&body);
-    base_buf_free(&name);
     return true;
+}
+
+bool agent__put_whole_new_test(agent *a, const char *body, base_buf *ret)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    const struct form *f = t->is_file ? NULL : form_of(t);
+    base_buf text = {0};
+    if (model_tools_are_marked(a->info.tools) || t->rows || (!f && !t->is_file)) return false;
+    if (t->is_file) {
+        if (!agent__put_whole_script_test(a, body, ret)) return false;
+    } else {
+        put_call(a, f, ret);
+        if (f->begin == begin_python)
+            base_buf_printf(&text, "def %s(%s):\n%s", t->name, t->holder ? "self" : "", body);
+        else if (f->begin == begin_go)
+            base_buf_printf(&text, "func %s(t *testing.T) {\n%s}\n", t->name, body);
+        else if (f->begin == begin_rust)
+            base_buf_printf(&text, "#[test]\nfn %s() {\n%s}\n", t->name, body);
+        else
+            base_buf_printf(&text, "%s%s}\n", t->head, body);
+        base_buf_add(ret, text.data, text.len);
+        base_buf_free(&text);
+    }
+    base_buf_puts(ret, "```\n");
+    return !memchr(ret->data, AGENT_PROMPT_MARK, ret->len);
 }
 
 int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err)

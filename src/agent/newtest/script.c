@@ -185,7 +185,7 @@ static bool read_block(const base_buf *text, size_t at, block *ret)
 
 static bool is_test_line(const base_buf *text, size_t at)
 {
-    static const char *const words[] = {"it(", "test("};
+    static const char *const words[] = {"it(", "test(", "t.test(", "await t.test("};
     at += column_of(text, at);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (text->len - at > strlen(words[i]) && !strncmp(text->data + at, words[i], strlen(words[i])))
@@ -356,7 +356,8 @@ int agent__append_script_test(
     uint32_t n_tests = 0;
     for (size_t at = 0; at < text->len; at = line_end(text, at) + 1) n_tests += is_test_line(text, at);
     /* the subject has a file already, and that not for one test alone */
-    const bool is_its_own = named && !strcmp(named, path) && n_tests > 1;
+    const bool is_its_own =
+        (named && !strcmp(named, path) && n_tests > 1) || code_has_identifier(text->data, text->len, subject);
     free(named);
     const int rc = is_its_own ? 0 : append_own_file(a, path, text, subject, request, err);
     if (rc || a->asked.new_test.path || (!is_its_own && strstr(base_path_name(path), ".test."))) return rc;
@@ -434,6 +435,68 @@ static bool put_beside_call(agent *a, const agent_new_test *t, base_buf *json, b
     }
     base_buf_free(&text);
     return is_there;
+}
+
+/*
+ * "  it('f', () => {" and "  })" around the body, in the place of the lines `assertion` that begin such a test; true: what stands in
+ * front of the test is in it, too.
+ */
+static char *whole_script_test(const agent *a, const char *body)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    static const char *const words[] = {"test(", "it("};
+    const char *begin = NULL;
+    base_buf file = {0}, title = {0}, out = {0};
+    for (size_t i = 0; i < sizeof words / sizeof *words && !begin; i++)
+        for (const char *at = t->assertion; !begin && (at = strstr(at, words[i])); at++)
+            if (at == t->assertion || isspace((unsigned char)at[-1]) || at[-1] == '.')
+                begin = at + strlen(words[i]);
+    if (!begin || tool_workspace_read(a->workspace, t->path, NEWTEST_MAX_FILE, &file, NULL))
+        base_buf_clear(&file);
+    if (begin) {
+        const char *line = begin;
+        while (line > t->assertion && line[-1] != '\n') line--;
+        const int column = (int)strspn(line, " \t");
+        const bool is_async = !strncmp(line + column, "await ", 6),
+                   has_end = strstr(t->assertion, ");\n") != NULL,
+                   is_arrow = !file.len || memmem(file.data, file.len, "=> {", 4),
+                   has_semicolons = has_end || (file.len && memmem(file.data, file.len, "});\n", 4));
+        const char quote = *begin && strchr("'\"`", *begin) ? *begin : '\'';
+        const char *given = strstr(body, "t.") ? "t" : "";
+        put_title(a->request, &title);
+        base_buf_printf(&out, "%.*s%c%s%c, %s", (int)(begin - t->assertion), t->assertion, quote,
+            title.len ? title.data : t->name, quote, is_async ? "async " : "");
+        if (is_arrow)
+            base_buf_printf(&out, "(%s) => {\n", given);
+        else
+            base_buf_printf(&out, "function (%s) {\n", given);
+        for (const char *at = body; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+            const size_t indent = strspn(at, " ") / 2;
+            base_buf_printf(&out, "%.*s", column, line);
+            for (size_t k = 0; k < (indent ? indent - 1 : 0); k++)
+                base_buf_puts(&out, *line == '\t' ? "\t" : "  ");
+            base_buf_printf(&out, "%.*s\n", (int)(strcspn(at, "\n") - strspn(at, " ")), at + strspn(at, " "));
+        }
+        base_buf_printf(&out, "%.*s})%s\n", column, line, has_semicolons ? ";" : "");
+    }
+    base_buf_free(&file);
+    base_buf_free(&title);
+    return out.len ? base_buf_take(&out) : NULL;
+}
+
+bool agent__put_whole_script_test(agent *a, const char *body, base_buf *ret)
+{
+    agent_new_test *t = &a->asked.new_test;
+    agent_opening opening = {0};
+    char *whole = t->is_row ? NULL : whole_script_test(a, body), *begins = t->assertion;
+    if (!whole) return false;
+    t->assertion = whole;
+    const bool is_open = agent__open_script_test(a, &opening);
+    t->assertion = begins;
+    base_buf_add(ret, opening.call.data ? opening.call.data : "", opening.call.len);
+    agent_opening_free(&opening);
+    free(whole);
+    return is_open;
 }
 
 bool agent__open_script_test(agent *a, agent_opening *opening)

@@ -11,6 +11,7 @@
 #include "agent/retrieve/retrieve.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "code/code.h"
 
 /* The mention with the member behind two colons, as the index writes it: "Pattern::escape" is "Pattern.escape". */
@@ -47,16 +48,29 @@ static char *find_member(const agent *a, const char *request, char **ret_path)
     return member;
 }
 
+/* What a build made of sources that stand elsewhere: no tests are written for it. */
+static bool is_built(const char *path)
+{
+    static const char *const folders[] = {"dist/", "build/", "out/"};
+    bool is = base_ends_with(path, ".d.ts") || strstr(path, ".min.");
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        for (const char *at = path; (at = strstr(at, folders[i])); at++) is |= at == path || at[-1] == '/';
+    return is;
+}
+
 /* The first definition outside of tests that a name has: its file (heap); NULL: none. */
 static char *code_path_of(const agent *a, const char *name, bool is_called)
 {
     code_place *places = NULL;
     char *path = NULL;
     const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
-    for (uint32_t i = 0; i < n && !path; i++)
-        if (agent__is_code_place(&places[i]) &&
-            (!is_called || !strcmp(places[i].what, "function") || !strcmp(places[i].what, "method")))
-            path = base_xstrdup(places[i].path);
+    for (uint32_t i = 0; i < n && (!path || is_built(path)); i++) {
+        if (!agent__is_code_place(&places[i]) || (path && is_built(places[i].path)) ||
+            (is_called && strcmp(places[i].what, "function") != 0 && strcmp(places[i].what, "method") != 0))
+            continue;
+        free(path);
+        path = base_xstrdup(places[i].path);
+    }
     code_places_free(places, n);
     return path;
 }

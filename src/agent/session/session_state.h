@@ -162,6 +162,7 @@ typedef struct agent_new_test {
     char *subject;          /* what is tested */
     char *assertion; /* how the example's first assertion begins, up to the subject's arguments; NULL */
     char *begins;    /* the example's lines behind its name, up to the subject's arguments; NULL: none fit */
+    char *own_name;  /* where `name` is the example's, which gets rows: of a test of its own; NULL */
     char *rows;      /* the example's text up to a further row of its table; NULL: it has none */
     char *head;      /* C, Java: the example's head under the new name, up to its body; NULL: neither */
     char *setup;     /* C, Go: lines of a test beside it that make what the subject is given; NULL: none do */
@@ -177,6 +178,8 @@ typedef struct agent_new_test {
     bool notices;         /* that one, or another */
     bool misses_aim;      /* another one, and not that one, of which the request speaks */
     uint32_t n_put_right; /* literals in it that are what the code gave, not what the model wrote */
+    uint32_t n_probed;    /* how often its calls were made to see what they give */
+    bool is_recorded;     /* all that it expects was seen by that */
 } agent_new_test;
 
 /* An operation that the tool refused, and its words (act.c); why NULL: none. */

@@ -146,6 +146,13 @@ bool agent__choosing_is_due(const agent *a); /* other behaviour is asked for, an
 /* Samples a few answers that begin so; *ret_ids: the tokens of the one whose change the request fits best. */
 int agent__choose(agent *a, const agent_opening *opening, model_ids *ret_ids, base_err *err);
 
+/* --- record.c --- */
+/*
+ * The calls of the subject in answer[0, n), which holds a new test that did not do, are made in a copy of the tree; *ret_kept: a test that
+ * expects what they gave is what is tried next (fix.kept).
+ */
+int agent__record_test(agent *a, const char *answer, size_t n, bool *ret_kept, base_err *err);
+
 /* --- tries.c --- */
 bool agent__tries_are_due(const agent *a); /* a test has failed, and candidates were not sampled yet */
 uint32_t agent__tries(const agent *a);     /* how many candidates there are in the mode that holds */

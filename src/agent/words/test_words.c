@@ -16,7 +16,12 @@ static const char *const lacking[] = {"should be tested", "must be tested", "sho
     "missing tests for", "no test covers", "no test checks", "no test for", "no tests for",
     "no unit test for", "nothing tests", "nobody tests", "never tested", "has no test", "has no tests",
     "have no tests", "has no unit test", "isn't tested", "is not tested", "aren't tested", "are not tested",
-    "is untested", "are untested", "isn't covered by", "is not covered by", NULL};
+    "need a test", "need tests", "need a unit test", "need more tests", "needs more tests", "need some tests",
+    "needs some tests", "lack tests", "lack a test", "could use tests", "could use some tests",
+    "could use more tests", "has no unit tests", "have no unit tests", "doesn't have a test",
+    "doesn't have tests", "doesn't have any tests", "don't have tests", "does not have a test",
+    "do not have tests", "has no test yet", "is untested", "are untested", "isn't covered by",
+    "is not covered by", NULL};
 /* The same where a test is spoken of, or "one" is ordered. */
 static const char *const unchecked[] = {"nothing checks", "nothing covers", "nothing exercises",
     "nothing verifies", "nobody checks", "tests say nothing", "tests never", "no test says", "no test",
@@ -42,10 +47,13 @@ bool agent_says_test_is_wanted(const char *request)
     static const char *const heads[] = {"test for", "tests for", "test that", "unit test for",
         "unit tests for", "unit test that", "regression test for", "regression test that", "a test for",
         "a unit test for", "new test for", "one more test for", NULL};
+    static const char *const polite[] = {"could you add", "could you put", "can you add", "would you add",
+        "could you write", "can you write", "would you write", "please add", "please write", NULL};
     const char *end = request + strlen(request);
     while (end > request && strchr(" \t\n", end[-1])) end--;
     const bool asks = end > request && end[-1] == '?' && agent__first_word(request) == request;
-    if (asks || agent__has_any_word(request, others)) return false;
+    const bool is_polite = agent__has_any_word(request, polite) && agent__has_any_word(request, lacking);
+    if ((asks && !is_polite) || agent__has_any_word(request, others)) return false;
     return (begins_with(request, cover) && agent__has_any_word(request, tests)) ||
            begins_with(request, heads) || agent__has_any_word(request, lacking) ||
            (agent__has_any_word(request, unchecked) && agent__has_any_word(request, ordered));
