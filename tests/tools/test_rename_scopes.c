@@ -308,9 +308,30 @@ static void test_rename_scopes__a_parameter_of_what_is_defined(void **state)
     DONE(cases);
 }
 
+/* `this` of a function on a prototype is what has the others of it; of a function inside of it, it is something else. */
+static void test_rename_scopes__this_of_a_prototype_is_its_holder(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.js",
+        "function Send () {}\n\nSend.prototype.fresh = function fresh () {\n  return true\n}\n\n"
+        "Send.prototype.go = function go (list) {\n  if (this.fresh()) return 1\n"
+        "  list.forEach(function (x) { this.fresh() })\n}\n\n"
+        "function Other () {}\n\nOther.prototype.go = function () {\n  return this.fresh()\n}\n");
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"rename\",\"name\":\"fresh\",\"to\":\"isFresh\"}", TOOL_OK));
+    expect(&t, "a.js",
+        "function Send () {}\n\nSend.prototype.isFresh = function isFresh () {\n  return true\n}\n\n"
+        "Send.prototype.go = function go (list) {\n  if (this.isFresh()) return 1\n"
+        "  list.forEach(function (x) { this.fresh() })\n}\n\n"
+        "function Other () {}\n\nOther.prototype.go = function () {\n  return this.fresh()\n}\n");
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rename_scopes__this_of_a_prototype_is_its_holder),
         cmocka_unit_test(test_rename_scopes__python_follows_imports_and_scopes),
         cmocka_unit_test(test_rename_scopes__python_members_and_parameters),
         cmocka_unit_test(test_rename_scopes__arguments_of_a_constructor_are_no_fields),

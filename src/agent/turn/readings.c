@@ -474,6 +474,7 @@ void agent__find_readings(const agent *a, const char *request, agent_readings *r
     agent__find_names(a, request, &f.n);
     agent__read_topics(request, &f.n, &f.w);
     ret->names_it = f.w.names_it;
+    ret->is_to_be = f.w.is_to_be;
     const read_names *n = &f.n;
     const bool are_two = describes_two(request);
     const bool may_delete = !f.w.condition; /* "f can't be needed when g is": not always */

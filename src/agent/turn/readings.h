@@ -91,6 +91,8 @@ typedef struct agent_readings {
     bool has_operation; /* one at least that the program would do */
     /* What has the new name is there: a renaming need not be clearly likelier than other work. */
     bool names_it;
+    /* "... should be countRows": a new name stands where what is there gets it. */
+    bool is_to_be;
 } agent_readings;
 
 /* How its call begins: "rename(". */

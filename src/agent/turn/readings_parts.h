@@ -62,6 +62,7 @@ typedef struct read_words {
     bool question;
     bool adds;     /* a sentence begins with "add", and nothing is to be moved */
     bool names_it; /* "... too vague a name. Call it g", "g would be clearer": what has that name is there */
+    bool is_to_be; /* "should be countRows": a new name, written as code has it */
     /* "Take everything out that ...", "remove the lines that ...": no definition as a whole. */
     bool takes_text;
 } read_words;

@@ -264,6 +264,22 @@ static bool praises_name(const char *s, const read_names *n)
     return false;
 }
 
+/* "What counts rows should be countRows". */
+static bool is_to_be(const char *s, const read_names *n)
+{
+    static const char *const be[] = {"be", "become", NULL};
+    agent_word before;
+    for (agent_word w = {0}; agent__next_word(s, w.to, &w);)
+        for (size_t i = 0; i < n->n_fresh; i++) {
+            const char *const fresh[] = {n->fresh[i].text, NULL};
+            if (n->fresh[i].is_coded && agent__is_any_word(s, w, fresh) &&
+                agent__word_before(s, w.from, &before) && before.to + 3 > w.from &&
+                agent__is_any_word(s, before, be))
+                return true;
+        }
+    return false;
+}
+
 /* What is to go is text, all of a kind or the rest of something. */
 static bool takes_text(const char *s)
 {
@@ -307,6 +323,7 @@ void agent__read_topics(const char *request, const read_names *n, read_words *re
         .acts = !is_arrow && acts(request, n),
         .adds = adds(request),
         .names_it = names_it(request) || praises_name(request, n),
+        .is_to_be = is_to_be(request, n),
         .takes_text = takes_text(request),
         .question = strchr(request, '?') ||
                     (agent__next_word(request, 0, &first) && agent__is_any_word(request, first, asking))};

@@ -58,7 +58,7 @@ static bool are_twins(const agent_reading *x, const agent_reading *y)
 }
 
 /* A word orders it, and nothing says that it may be something else. */
-static bool is_ordered(const agent_reading *r)
+static bool is_ordered(const agent_readings *all, const agent_reading *r)
 {
     static const agent_reading_sign against[] = {AGENT_SIGN_MAKING, AGENT_SIGN_DOCUMENT, AGENT_SIGN_PART,
         AGENT_SIGN_CONDITION, AGENT_SIGN_ACTS, AGENT_SIGN_OTHER_OBJECT, AGENT_SIGN_FRESH_LEFT,
@@ -73,7 +73,8 @@ static bool is_ordered(const agent_reading *r)
         if (r->signs[unsaid[i]]) return false;
     if (is_of_parameter) return !r->signs[AGENT_SIGN_UNSAID] && !r->signs[AGENT_SIGN_OTHER_VERB];
     const bool moves = r->kind == AGENT_READ_MOVE || r->kind == AGENT_READ_MOVE_BOTH;
-    return r->signs[AGENT_SIGN_VERB] || (moves && r->signs[AGENT_SIGN_TO_FILE]);
+    const bool renames = r->kind == AGENT_READ_RENAME;
+    return r->signs[AGENT_SIGN_VERB] || (renames && all->is_to_be) || (moves && r->signs[AGENT_SIGN_TO_FILE]);
 }
 
 /* The likeliest operation on what is described, where that it is one is clear and what of is not; NULL. */
@@ -85,7 +86,7 @@ static const agent_reading *find_asked(const agent_readings *r)
         if (!best || one->weight > best->weight) best = one;
         if (is_described(one) && (!first || one->weight > first->weight)) first = one;
     }
-    if (!first || !is_ordered(first)) return NULL;
+    if (!first || !is_ordered(r, first)) return NULL;
     const bool renames = first->kind == AGENT_READ_RENAME;
     const bool is_first = first == best || (renames && best->kind == AGENT_READ_ADD);
     return is_first && (renames || first->weight >= LEAST) ? first : NULL;

@@ -243,6 +243,19 @@ static bool is_attribute(refactor *x, const refactor_file *f, const code_use *u)
     return is_it;
 }
 
+/* `this` of a function that stands beside the target ("Holder.prototype.f = function"), and not of one in it. */
+static bool is_this_of(const refactor_file *f, const code_use *u, const char *holder)
+{
+    static const char own[] = "this.";
+    const size_t n = sizeof own - 1;
+    const code_file *file = f->uses->file;
+    const uint32_t at = code_definition_at(file, u->from);
+    if (at == UINT32_MAX || u->from < n || memcmp(f->file.text.data + u->from - n, own, n) != 0) return false;
+    const code_definition *d = &file->definitions[at];
+    return !strcmp(d->parent, holder) && d->body_to && d->body_from < u->from &&
+           !code_has_identifier(f->file.text.data + d->body_from, u->from - d->body_from, "function");
+}
+
 /* module.name, Outer.Name, path::name */
 static refactor_decision decide_qualified(refactor *x, const refactor_file *f, const code_use *u)
 {
@@ -255,7 +268,7 @@ static refactor_decision decide_qualified(refactor *x, const refactor_file *f, c
         return refactor__comes_from(x, refactor__module_path(x, f, u->object), t->name, 0) ? sure : other;
     if (language->has_free_objects && *t->parent && !t->is_type && u->object_kind != CODE_OBJECT_LITERAL) {
         /* holder.name = function: known by the name of what holds it, in its own file */
-        if (f == t->in && !strcmp(u->before, t->parent)) return sure;
+        if (f == t->in && (!strcmp(u->before, t->parent) || is_this_of(f, u, t->parent))) return sure;
         return refactor__import_of(f, u->before) && !comes_from_holder(x, f, u->before)
                    ? other
                    : unsure("the object is not known");
