@@ -190,7 +190,9 @@ static const agent_reading *choose(const agent_readings *r)
             next = one;
     }
     const bool fits = r->names_it || best->weight >= agent__least_weight();
-    const bool leads = !next || best->weight - next->weight >= agent__least_lead();
+    const double least =
+        next && agent__are_twins(best, next) ? agent__least_lead_of_twins() : agent__least_lead();
+    const bool leads = !next || best->weight - next->weight >= least;
     return !best->meaning || (fits && leads) ? best : NULL;
 }
 
@@ -253,7 +255,7 @@ int agent__read_meaning(agent *a, const char *request, char **ret, base_buf *ret
     *ret = agent__read_which(a, request);
     if (*ret) return BASE_OK;
     if (agent__read_signs(a, request, &r, &said)) a->read_as = AGENT_READ_AS_CHANGE;
-    const int rc = r.n ? agent__weigh_readings(a, request, agent__least_lead(), &r, err) : 0;
+    const int rc = r.n ? agent__weigh_readings(a, request, agent__least_lead_of_twins(), &r, err) : 0;
     const agent_reading *best = !rc && r.n ? choose(&r) : NULL;
     if (!rc && r.n) tell(a, &r, best);
     if (best && best->meaning)

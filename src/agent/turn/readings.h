@@ -118,6 +118,8 @@ bool agent__read_signs(agent *a, const char *request, agent_readings *ret, base_
 int agent__weigh_readings(agent *a, const char *request, double margin, agent_readings *r, base_err *err);
 
 /* --- which.c --- */
+/* The same operation, of two definitions that are described. */
+bool agent__are_twins(const agent_reading *x, const agent_reading *y);
 /*
  * Is an operation asked for, clearly, and what of is not? Then *ret has the question that the program asks in place of doing anything, and
  * a->which what an answer to it means.
@@ -134,5 +136,7 @@ double agent__weight_of_model(const agent_reading *r);
 /* What an operation has to weigh at least, and by how many nats it has to be likelier than anything else. */
 double agent__least_weight(void);
 double agent__least_lead(void);
+/* ... than the same of another definition, where both are only described (which.c). */
+double agent__least_lead_of_twins(void);
 
 #endif

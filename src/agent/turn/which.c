@@ -51,10 +51,10 @@ static const char *second_of(const agent_reading *r)
     return at ? strchr(at, '(') + 1 : NULL;
 }
 
-/* The same of another definition. */
-static bool are_twins(const agent_reading *x, const agent_reading *y)
+bool agent__are_twins(const agent_reading *x, const agent_reading *y)
 {
-    return is_described(y) && !second_of(x) && x->kind == y->kind && !strcmp(rest_of(x), rest_of(y));
+    return is_described(x) && is_described(y) && !second_of(x) && x->kind == y->kind &&
+           !strcmp(rest_of(x), rest_of(y));
 }
 
 /* A word orders it, and nothing says that it may be something else. */
@@ -77,6 +77,17 @@ static bool is_ordered(const agent_readings *all, const agent_reading *r)
     return r->signs[AGENT_SIGN_VERB] || (renames && all->is_to_be) || (moves && r->signs[AGENT_SIGN_TO_FILE]);
 }
 
+/* Is it clear enough by its weight, and would be without the same of others? */
+static bool is_clear_but_for_twins(const agent_readings *all, const agent_reading *r)
+{
+    bool leads = r->weight >= agent__least_weight();
+    for (uint32_t i = 0; i < all->n && leads; i++) {
+        const agent_reading *one = &all->all[i];
+        leads = one == r || agent__are_twins(r, one) || r->weight - one->weight >= agent__least_lead();
+    }
+    return leads;
+}
+
 /* The likeliest operation on what is described, where that it is one is clear and what of is not; NULL. */
 static const agent_reading *find_asked(const agent_readings *r)
 {
@@ -86,6 +97,7 @@ static const agent_reading *find_asked(const agent_readings *r)
         if (!best || one->weight > best->weight) best = one;
         if (is_described(one) && (!first || one->weight > first->weight)) first = one;
     }
+    if (first && first == best && is_clear_but_for_twins(r, first)) return first;
     if (!first || !is_ordered(r, first)) return NULL;
     const bool renames = first->kind == AGENT_READ_RENAME;
     const bool is_first = first == best || (renames && best->kind == AGENT_READ_ADD);
@@ -103,8 +115,8 @@ static uint32_t take_twins(const agent_readings *r, const agent_reading *first, 
         for (uint32_t i = 0; i < r->n; i++) {
             const agent_reading *one = &r->all[i];
             const bool is_behind = one->weight < last->weight || (one->weight == last->weight && one > last);
-            if (one != last && is_behind && are_twins(first, one) && one->weight >= first->weight - SPAN &&
-                (!next || one->weight > next->weight))
+            if (one != last && is_behind && agent__are_twins(first, one) &&
+                one->weight >= first->weight - SPAN && (!next || one->weight > next->weight))
                 next = one;
         }
     }
