@@ -31,6 +31,19 @@ static bool belongs(const char *text, uint32_t at, uint32_t to)
     return k == to;
 }
 
+/*
+ * Rust: a call in what a macro is given, "assert_eq!(f(a, b), 1)", of which the tree has brackets and single words. UINT32_MAX: none; what
+ * has types in it, "::<A, B>", is not told apart.
+ */
+static uint32_t find_in_macro(const code_tree *t, const char *text, uint32_t at)
+{
+    static const char *const trees[] = {"token_tree", NULL};
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->nodes[i].from == at && code_node_is_one(t, i, trees))
+            return memmem(text + at, t->nodes[i].to - at, "::<", 3) ? UINT32_MAX : i;
+    return UINT32_MAX;
+}
+
 bool code_items(
     code_grammars *g, const char *path, const char *text, size_t n, uint32_t at, code_item_list *ret)
 {
@@ -40,7 +53,7 @@ bool code_items(
     const code_grammar *grammar = n < UINT32_MAX ? code_grammar_get(g, code_language(path, text, n)) : NULL;
     const code_tree *t = grammar != NULL ? code_trees_take(code_grammars_trees(g), grammar, text, n) : NULL;
     if (t == NULL) return false;
-    uint32_t found = UINT32_MAX;
+    uint32_t found = find_in_macro(t, text, at);
     for (uint32_t i = 0; i < t->n && found == UINT32_MAX; i++)
         if (t->nodes[i].from >= at && code_node_is_one(t, i, lists)) found = i;
     bool is_near = found != UINT32_MAX && belongs(text, at, t->nodes[found].from);

@@ -184,6 +184,25 @@ static void test_refactor_signature__puts_what_all_calls_give_into_the_body(void
     tree_remove(&t);
 }
 
+/* Rust's tests call what they test in a macro, of which the tree has brackets and single words. */
+static void test_refactor_signature__calls_in_a_macro_follow(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "src/lib.rs",
+        "fn near(value: &str, name: &str, least: u8) -> bool {\n    value == name && least > 0\n}\n\n"
+        "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn good() {\n"
+        "        assert_eq!(near(\"a,b\", &join(\"c\", 'd'), 1), true);\n        assert!(near(\"a\", \"b\", 2));\n    }\n}\n");
+    tree_open(&t);
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"near\",\"parameter\":\"1,3,2\"}", TOOL_OK));
+    expect(&t, "src/lib.rs",
+        "fn near(value: &str, least: u8, name: &str) -> bool {\n    value == name && least > 0\n}\n\n"
+        "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn good() {\n"
+        "        assert_eq!(near(\"a,b\", 1, &join(\"c\", 'd')), true);\n        assert!(near(\"a\", 2, \"b\"));\n    }\n}\n");
+    tree_remove(&t);
+}
+
 /* What is still used goes where the call says what stands there instead; the refusal shows what that is made from. */
 static void test_refactor_signature__says_what_stands_instead(void **state)
 {
@@ -613,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_refactor_signature__an_order_keeps_what_each_parameter_gets),
         cmocka_unit_test(test_refactor_signature__puts_what_all_calls_give_into_the_body),
         cmocka_unit_test(test_refactor_signature__says_what_stands_instead),
+        cmocka_unit_test(test_refactor_signature__calls_in_a_macro_follow),
         cmocka_unit_test(test_refactor_signature__puts_the_default_into_the_body),
         cmocka_unit_test(test_refactor_signature__declares_as_the_language_does),
         cmocka_unit_test(test_refactor_signature__parts_go_s_groups),

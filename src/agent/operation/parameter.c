@@ -342,16 +342,19 @@ bool agent__open_order(const agent *a, const char *request, base_buf *json)
     agent_order_words w = {0};
     const char *names[AGENT_MAX_PARAMETERS];
     const bool is_said = find_function(a, request, gets_order, request, &f);
-    const bool is_open =
+    bool is_open =
         is_said || (asks_for_reverse(request) && find_function(a, request, can_reverse, request, &f));
     for (size_t i = 0; is_open && i < f.n; i++) {
         names[i] = f.parameters[i];
         w.order[i] = f.n - 1 - i;
     }
     if (is_said) agent_read_order_words(request, names, f.n, &w);
+    bool is_other = false; /* than it is: else the words mean something that they do not say */
+    for (size_t i = 0; is_open && i < f.n; i++) is_other |= w.order[i] != i;
     const char *language = is_open ? code_language(f.path, "", 0) : NULL;
     char *said = is_said && w.moved < f.n ? agent_read_default_words(request) : NULL;
     const char *value = literal_of(language ? language : "", said);
+    is_open &= is_other || value;
     base_buf order = {0};
     if (value) base_buf_printf(&order, "%s=%s", names[w.moved], value);
     for (size_t i = 0; is_open && !value && i < f.n; i++)

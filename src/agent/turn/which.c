@@ -16,7 +16,7 @@
 #include "code/code.h"
 
 /* Nats: what is asked about weighs that much at least, unless a word orders a rename; and how far the next ones may lie behind. */
-static const double LEAST = -3.5, SPAN = 2.5;
+static const double LEAST = -5, SPAN = 2.5;
 
 /* What is asked of a kind, in front of the names; %1 and %2 are the call's second and third argument. NULL: nothing. */
 static const char *const questions[AGENT_N_READINGS] = {
