@@ -144,12 +144,28 @@ typedef struct kv_segment {
     const uint64_t *only;
 } kv_segment;
 
+/* A line that answers a request clearly: tokens [from, to), and how many times the sinks' mass its best row draws (repair/choose.h). */
+typedef struct kv_quote {
+    uint32_t from, to;
+    float times;
+} kv_quote;
+enum {
+    KV_MOST_QUOTES = 4,
+    KV_QUOTE_NEAR = 1024, /* newest tokens: what stands among them is in view, and is not quoted */
+};
+typedef struct kv_quotes {
+    kv_quote lines[KV_MOST_QUOTES];
+    uint32_t n;
+} kv_quotes;
+
 /* Which message or result asks in a repair, and what it may ask for. */
 typedef struct kv_ask {
     uint32_t from, to; /* its tokens, [from, to): appended already, without the template's tail */
     const uint32_t
         *queries; /* [n_queries] ascending: which of them count (content words, identifiers); 8 at most do */
     uint32_t n_queries; /* 0: chosen evenly */
+    /* out: lines that are to be said again behind it (parameter `quote`); NULL: nobody wants to know */
+    kv_quotes *quotes;
     /* What only experiments say; NULL: as it is for a user. */
     const struct kv_signal *signal; /* asks instead of [from, to): the last question's, another session's */
     const uint64_t *among; /* [bits of n] evicted rows beside these are not scored and do not come back */

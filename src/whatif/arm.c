@@ -171,7 +171,7 @@ static int append_text(whatif_arm *a, const whatif_step *t, base_err *err)
     return rc;
 }
 
-/* As agent__repair asks (src/agent/sequence/insert.c). */
+/* As agent__repair asks (src/agent/sequence/repair.c). */
 static int repair(whatif_arm *a, const whatif_step *t, base_err *err)
 {
     uint32_t n, ends[AGENT_MAX_QUERIES], queries[AGENT_MAX_QUERIES], n_queries = 0;

@@ -1,7 +1,8 @@
 /*
  * Events -> steps (contract: schedule.h). The log says of a repair only what came of it, so where one was asked for
  * is found by what stands around it: behind a request, and behind a tool's results, before the answer is opened
- * (src/agent/turn/turn.c, src/agent/act/act.c). A budget is told at a turn's end; it was changed before the turn began.
+ * (src/agent/turn/turn.c, src/agent/act/act.c) or lines that it found are said again (src/agent/sequence/repair.c).
+ * A budget is told at a turn's end; it was changed before the turn began.
  */
 #include "whatif/schedule.h"
 
@@ -149,6 +150,7 @@ static void add_repair(reading *r, const char *label, uint64_t seq)
     for (size_t i = r->message; i < s->n_steps; i++) {
         const whatif_step *t = &s->steps[i];
         const char *word = t->label ? t->label : "";
+        if (t->kind == WHATIF_REPAIR) return; /* what it found stands behind it */
         if (t->kind != WHATIF_TEXT) continue;
         const bool asks = is_result ? t->text.origin == KV_ORIGIN_TOOL && (from > to || !strcmp(word, "test"))
                                     : t->text.origin == KV_ORIGIN_USER && !strcmp(word, "request");
@@ -183,6 +185,7 @@ static void take_append(reading *r, const agent_event *e, uint64_t seq)
         return;
     }
     if (origin == KV_ORIGIN_SCAFFOLD) add_repair(r, label, seq);
+    if (origin == KV_ORIGIN_CONTEXT && !strcmp(label, "quoted")) add_repair(r, "-user+assistant", seq);
     whatif_step *t = add_step(r, WHATIF_TEXT, seq);
     t->text = (agent_logged_run){.origin = origin, .turn = r->turn, .from = r->n};
     t->label = base_xstrdup(label);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "kit.h"
+#include "kv/core/state.h"
 #include "kv/lab/lab.h"
 #include "kv/rows/bits.h"
 
@@ -109,13 +110,103 @@ static void test_repair__brings_a_line_for_each_name(void **state)
             (kv_segment){.origin = KV_ORIGIN_USER, .turn = 2, .queries = named, .n_queries = 2}, question,
             20);
         log = (kit_seen){0};
-        assert_int_equal(kv_session_repair(s, &(kv_ask){3020, 3040, asks, n}, NULL, NULL), 0);
+        kv_quotes quotes;
+        const kv_ask ask = {.from = 3020, .to = 3040, .queries = asks, .n_queries = n, .quotes = &quotes};
+        assert_int_equal(kv_session_repair(s, &ask, NULL, NULL), 0);
         assert_int_equal(kit_active_in(s, 420, 430), 10);
+        assert_int_equal(quotes.n, n);
+        assert_int_equal(quotes.lines[0].from, 420);
+        if (n > 1) { /* one of the lines that hold the second name */
+            assert_int_equal(quotes.lines[1].from % 10, 0);
+            assert_true(quotes.lines[1].from >= 1020 && quotes.lines[1].from < 2240);
+        }
         promoted[n - 1] = (uint32_t)log.promoted;
         kv_session_free(s);
     }
     assert_int_equal(promoted[0], 10);
     assert_int_equal(promoted[1], 20);
+}
+
+/* What with_needle's question, the tokens [3020, 3040), finds to be said again. */
+static kv_quotes find_quotes(kv_session *s)
+{
+    const uint32_t query = 3020 + 7;
+    kv_quotes found = {.n = 9}; /* to be written */
+    const kv_ask ask = {.from = 3020, .to = 3040, .queries = &query, .n_queries = 1, .quotes = &found};
+    assert_int_equal(kv_session_repair(s, &ask, NULL, NULL), 0);
+    return found;
+}
+
+static void assert_quoted(kv_session *s, uint32_t from, uint32_t to)
+{
+    const kv_quotes found = find_quotes(s);
+    assert_int_equal(found.n, 1);
+    assert_true(found.lines[0].from == from && found.lines[0].to == to);
+    assert_true(found.lines[0].times >= 1.6f);
+}
+
+/*
+ * The line that answers clearly is to be said again: whether it comes back now or is there, after the plan was taken back, and in
+ * a fork; not without the parameter.
+ */
+static void test_repair__says_which_line_to_quote(void **state)
+{
+    static const char *const off[] = {"quote=0", "signal=reuse", NULL}, *const on[] = {"signal=reuse", NULL};
+    for (int i = 0; i < 2; i++) {
+        fake_model m = {.lanes_differ = true};
+        kit_seen log = {0};
+        kv_session *s = with_needle(&m, &log, i ? on : off, 1000), *f = NULL;
+        assert_true(s->fold.n > 0);
+        if (!i) {
+            assert_int_equal(find_quotes(s).n, 0);
+            kv_session_free(s);
+            continue;
+        }
+        assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
+        assert_quoted(s, 420, 430);
+        assert_int_equal(kit_active_in(s, 420, 430), 10);
+        assert_quoted(s, 420, 430);
+        assert_int_equal(kv_session_undo_plan(s, NULL), 0);
+        assert_quoted(s, 420, 430);
+        assert_quoted(f, 420, 430);
+        assert_true(kv_session_schedule_hash(s) != kv_session_schedule_hash(f)); /* it says what was done */
+        kv_session_free(f);
+        kv_session_free(s);
+    }
+}
+
+/* Not what stands among the newest tokens, nor what answers no more clearly than the first tokens, nor a result's. */
+static void test_repair__quotes_no_line_that_is_in_view_or_unclear(void **state)
+{
+    enum { NEW, UNCLEAR, RESULT, UNFOLDED, N_CASES };
+    for (int i = 0; i < N_CASES; i++) {
+        fake_model m = {.lanes_differ = true};
+        kit_seen log = {0};
+        int32_t ids[3000], question[20];
+        uint32_t lines[300];
+        const uint32_t asks = 7;
+        kit_make_classes(ids, 3000, 50, 6);
+        for (uint32_t k = 0; k < 300; k++) lines[k] = k * 10;
+        ids[i == NEW ? 2505 : 405] = 55;
+        kv_session *s = kit_open(&m, &(kv_options){.budget = 1000, .repair = 40, .set = reuse}, &log);
+        kit_make_classes(question, 20, 50, 7);
+        if (i == UNCLEAR) question[1] = 55; /* a sink has as much */
+        kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_USER, .turn = 1}, question, 20);
+        kit_append_segment(
+            s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1, .lines = lines, .n_lines = 300}, ids, 3000);
+        assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 420, 440, NULL), 0);
+        question[1] = 1;
+        question[7] = 55;
+        kit_append_segment(s,
+            (kv_segment){.origin = i == RESULT ? KV_ORIGIN_TOOL : KV_ORIGIN_USER,
+                .turn = 2,
+                .queries = &asks,
+                .n_queries = 1},
+            question, 20);
+        if (i == UNFOLDED) s->fold.n = 0;
+        assert_int_equal(find_quotes(s).n, 0);
+        kv_session_free(s);
+    }
 }
 
 /* Unless it is long; with signal=unvisited only where its tokens could not visit what comes back, with reuse never. */
@@ -314,6 +405,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repair__brings_the_asked_line_back_within_the_budget),
         cmocka_unit_test(test_repair__focuses_on_what_answers_clearly),
+        cmocka_unit_test(test_repair__says_which_line_to_quote),
+        cmocka_unit_test(test_repair__quotes_no_line_that_is_in_view_or_unclear),
         cmocka_unit_test(test_repair__brings_a_line_for_each_name),
         cmocka_unit_test(test_repair__computes_a_message_again),
         cmocka_unit_test(test_repair__what_came_back_stays_for_the_turn),

@@ -16,6 +16,7 @@
 char record_folder[64];
 uint32_t record_instructions;
 bool record_has_calls;
+bool record_says_again;
 static char log_path[96];
 
 int record_make_folder(void **state)
@@ -284,6 +285,7 @@ void record_ask(recorder *r)
     assert_int_equal(
         kv_session_repair(r->s, &(kv_ask){from, from + REQUEST, queries, n_queries}, NULL, NULL), 0);
     record_release(r);
+    for (int i = 0; i < 2 && record_says_again; i++) record_text(r, KV_ORIGIN_CONTEXT, "quoted", 12, NULL);
     record_text(r, KV_ORIGIN_SCAFFOLD, "-user+assistant", 2, logits);
     for (int i = 0; answer(r, logits) && i < 3; i++) tell_result(r, logits);
 }

@@ -13,6 +13,8 @@ enum { BUDGET = 800, TURNS = 4, SYSTEM = 64, CONTEXT = 300, REQUEST = 30, ANSWER
 extern char record_folder[64];
 /* Some tokens are whole calls: answers end there, get a result, and are gone on with. */
 extern bool record_has_calls;
+/* Lines of former text are said again behind a request's repair. */
+extern bool record_says_again;
 extern uint32_t record_instructions; /* tokens of a second part of the fixed prompt; 0: there is none */
 
 typedef struct recorder {

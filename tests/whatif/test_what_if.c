@@ -91,6 +91,39 @@ static void test_what_if__equal_settings_differ_nowhere(void **state)
     agent_log_close(l);
 }
 
+/* What a repair found and was said again stands behind it: the repair asks over the same tokens as it did. */
+static void test_what_if__a_repair_asks_before_what_it_found_is_said_again(void **state)
+{
+    fake_model m = {.fail_after = -1};
+    agent_log *l = record_open_log();
+    recorder r = record_begin(l, "one", &m);
+    seen s = {0};
+    whatif_schedule *schedule = NULL;
+    record_says_again = true;
+    record_turns(&r, &m);
+    record_says_again = false;
+    assert_int_equal(whatif_schedule_read(&schedule, l, "one", NULL), 0);
+    uint32_t n_repairs = 0;
+    for (size_t i = 0; i < schedule->n_steps; i++) {
+        const whatif_step *t = &schedule->steps[i];
+        if (t->kind != WHATIF_REPAIR) continue;
+        n_repairs++;
+        assert_string_equal(t[-1].label, "request");
+        assert_string_equal(t[1].label, "quoted");
+        assert_string_equal(t[2].label, "quoted");
+        assert_string_equal(t[3].label, "-user+assistant");
+    }
+    assert_int_equal(n_repairs, TURNS);
+    whatif_schedule_free(schedule);
+    assert_int_equal(record_compare(l, "one", 0, &s, NULL), 0);
+    assert_int_equal(s.n_said, s.n_tokens);
+    assert_int_equal(s.n_differ, 0);
+    assert_int_equal(s.checks.len, 0);
+    seen_free(&s);
+    kv_session_free(r.s);
+    agent_log_close(l);
+}
+
 static void on_row(void *user, const agent_log_row *row)
 {
     base_buf_printf(user, "%s of %s%s, %s: %s\n", row->is_what_if ? "what-if" : "session",
@@ -522,6 +555,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             test_what_if__equal_settings_differ_nowhere, record_make_folder, record_drop_folder),
+        cmocka_unit_test_setup_teardown(test_what_if__a_repair_asks_before_what_it_found_is_said_again,
+            record_make_folder, record_drop_folder),
         cmocka_unit_test_setup_teardown(test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own,
             record_make_folder, record_drop_folder),
         cmocka_unit_test_setup_teardown(test_what_if__differing_turns_are_found_one_after_the_other,

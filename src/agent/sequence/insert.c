@@ -301,7 +301,7 @@ int agent__open_message(agent *a, int role, base_err *err)
     return rc;
 }
 
-static void put_text(const agent *a, const int32_t *ids, uint32_t n, base_buf *out)
+void agent__put_text(const agent *a, const int32_t *ids, uint32_t n, base_buf *out)
 {
     for (uint32_t i = 0; i < n; i++) {
         size_t len = 0;
@@ -317,7 +317,7 @@ int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids,
     /* Only what came as text was told where its lines start. */
     if (segment.origin != KV_ORIGIN_SCAFFOLD && !kv_origin_is_written(segment.origin)) {
         base_buf text = {0};
-        put_text(a, ids, n, &text);
+        agent__put_text(a, ids, n, &text);
         agent_token_map m = agent__map_tokens(a, ids, n);
         segment.lines = lines =
             agent__line_starts(&m, text.data ? text.data : "", text.len, &segment.n_lines);
@@ -326,36 +326,5 @@ int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids,
     }
     int rc = a->engine->ops->append(a->engine, &segment, ids, n, err);
     free(lines);
-    return rc;
-}
-
-int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err)
-{
-    if (from >= to || (!a->engine->session && !agent__is_priced(a))) return 0;
-    uint32_t n;
-    const int32_t *ids = a->engine->ops->ids(a->engine, &n);
-    if (to > n) return 0;
-    base_buf text = {0};
-    put_text(a, ids + from, to - from, &text);
-    if (!a->engine->session) {
-        const int rc = agent__hold_budget(a, text.data ? text.data : "", err);
-        base_buf_free(&text);
-        return rc;
-    }
-    agent_token_map m = agent__map_tokens(a, ids + from, to - from);
-    uint32_t ends[AGENT_MAX_QUERIES], queries[AGENT_MAX_QUERIES], n_queries = 0;
-    uint32_t n_ends = agent__pick_queries(text.data ? text.data : "", text.len, ends);
-    for (uint32_t i = 0; i < n_ends; i++) {
-        uint32_t token = from + agent__token_at(&m, ends[i] - 1);
-        if (!n_queries || queries[n_queries - 1] < token) queries[n_queries++] = token;
-    }
-    const uint64_t start = base_clock_ns();
-    const kv_ask ask = {.from = from, .to = to, .queries = queries, .n_queries = n_queries};
-    int rc = kv_session_repair(a->engine->session, &ask, a->cancel, err);
-    a->ledger.sums.prefill_ns +=
-        base_clock_ns() - start; /* it may compute rows, and who asked waits for that too */
-    agent__tell_visits(a);
-    free(m.end);
-    base_buf_free(&text);
     return rc;
 }

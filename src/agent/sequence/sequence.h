@@ -25,12 +25,19 @@ int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err
  * here.
  */
 int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids, uint32_t n, base_err *err);
+/* Appends what ids spell, control tokens too. */
+void agent__put_text(const agent *a, const int32_t *ids, uint32_t n, base_buf *out);
 /* Ends the open message and begins one of `role` (-1: only ends), as scaffold. */
 int agent__open_message(agent *a, int role, base_err *err);
-/* Asks for evicted rows with the content words of tokens [from, to). */
-int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err);
 /* A part of a segment's text is lines of a file, up to line_end: remembered for staleness and "shown already". */
 void agent__add_shown(agent *a, size_t index, const tool_source *part, uint32_t line_end);
+
+/* --- repair.c --- */
+/*
+ * Asks for evicted rows with the content words of tokens [from, to). Lines that answer a request clearly are said again, in its
+ * message, which is open and ends with it.
+ */
+int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err);
 
 /* --- spans.c --- */
 enum { AGENT_MAX_SPANS = 1024 };

@@ -23,6 +23,7 @@
 #include "bench/common/result_file.h"
 #include "bench/common/write_answer.h"
 #include "bench/long/endless_questions.h"
+#include "bench/long/endless_quote.h"
 #include "kv/repair/heads.h"
 #include "kv/session.h"
 #include "model/text/template.h"
@@ -231,6 +232,8 @@ typedef struct found {
     bool is_right;
     double log_p, kept, repaired, visited;
     uint32_t promoted;    /* rows a lane */
+    uint32_t n_said;      /* lines that are said again behind the question */
+    bool is_said;         /* the fact's is one of them */
     timed message, prose; /* the question with its repair and what opens the answer; the answer */
 } found;
 
@@ -238,6 +241,13 @@ typedef struct found {
 static uint64_t fact_beside(const bench *b, uint64_t k, uint32_t part)
 {
     return (k + part * b->n_facts / (uint64_t)b->together) % b->n_facts;
+}
+
+static void note_said(const bench *b, uint64_t k, const endless_said *said, found *ret)
+{
+    ret->n_said = said->n_lines;
+    for (uint32_t i = 0; i < said->n_lines; i++)
+        ret->is_said |= said->from[i] >= b->places[k].from && said->from[i] < b->places[k].to;
 }
 
 /* The question, its repair, and what opens the answer, up to the place where the number is due. */
@@ -271,10 +281,12 @@ static int put_question(bench *b, kv_session *s, uint64_t k, found *ret, base_er
     int r = append(s, &question, &ids, NULL, err);
     kv_session_ids(s, &to);
     for (uint32_t i = 0; i < n_named; i++) named[i] += from;
-    if (!r) r = kv_session_repair(s, &(kv_ask){from, to, named, n_named}, NULL, err);
+    endless_said said;
+    if (!r) r = endless_repair(b->model, s, 2, (kv_ask){from, to, named, n_named}, &said, err);
     ret->repaired = active_share(s, b->places[k]);
     if (!r) r = append(s, &scaffold, &tail, b->logits, err);
-    ret->message = (timed){(uint32_t)(ids.n + tail.n), base_clock_cpu_ns() - start};
+    if (!r) note_said(b, k, &said, ret);
+    ret->message = (timed){(uint32_t)(ids.n + tail.n) + (r ? 0 : said.n_tokens), base_clock_cpu_ns() - start};
     model_ids_free(&ids);
     model_ids_free(&tail);
     return r;
@@ -383,11 +395,11 @@ static void write_line(bench *b, const kv_stats *stats, uint32_t length, uint64_
         "{\"bench\":\"endless\",\"model\":\"%.12s\",\"seed\":%lld,\"length\":%u,\"tokens\":%u,"
         "\"folded_to\":%u,\"active\":%u,\"until\":%u,\"budget\":%u,\"fact\":%llu,\"at\":%u,\"right\":%d,"
         "\"log_p\":%.4f,\"kept\":%.3f,\"repaired\":%.3f,\"visited\":%.2f,\"promoted\":%u,\"result_ms\":%.2f,"
-        "\"message_ms\":%.2f,\"prose_ms\":%.2f,\"peak_mb\":%.0f,\"said\":%s}\n",
+        "\"again\":%u,\"said_again\":%d,\"message_ms\":%.2f,\"prose_ms\":%.2f,\"peak_mb\":%.0f,\"said\":%s}\n",
         b->info->hash, (long long)b->seed, length, stats->n_tokens, stats->folded_to, stats->active,
         stats->until, stats->budget, (unsigned long long)k, b->places[k].from, f->is_right, f->log_p, f->kept,
-        f->repaired, f->visited, f->promoted, ms_a_token(b->results_read), ms_a_token(f->message),
-        ms_a_token(f->prose), bench_peak_mb(), said.data);
+        f->repaired, f->visited, f->promoted, ms_a_token(b->results_read), f->n_said, f->is_said,
+        ms_a_token(f->message), ms_a_token(f->prose), bench_peak_mb(), said.data);
     fflush(b->results);
     base_buf_free(&said);
 }

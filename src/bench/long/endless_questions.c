@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bench/common/result_file.h"
 #include "bench/common/write_answer.h"
+#include "bench/long/endless_quote.h"
 #include "kv/plan/plan.h"
 #include "kv/rows/bits.h"
 #include "model/text/template.h"
@@ -26,6 +27,7 @@ typedef struct question {
     bool is_right, is_foremost;
     double log_p;                /* of the given answer, mean over its tokens */
     uint32_t promoted, outshone; /* by the repair: rows a lane; tokens */
+    endless_said again;
 } question;
 
 static const char *text_of(const question *q, const char *name)
@@ -89,7 +91,8 @@ static int put(question *q, base_err *err)
     int r = append(q, &asks, &ids, NULL, err);
     kv_session_ids(q->s, &to);
     for (uint32_t i = 0; i < n_queries; i++) queries[i] += from;
-    if (!r) r = kv_session_repair(q->s, &(kv_ask){from, to, queries, n_queries}, NULL, err);
+    if (!r)
+        r = endless_repair(q->all->model, q->s, TURN, (kv_ask){from, to, queries, n_queries}, &q->again, err);
     if (!r) r = append(q, &opens, &tail, q->logits, err);
     model_ids_free(&ids);
     model_ids_free(&tail);
@@ -146,11 +149,11 @@ static void write_line(const question *q, const kv_stats *stats)
     base_json_put_str(&said, q->text.data ? q->text.data : "", q->text.len);
     fprintf(q->all->out,
         "{\"bench\":\"endless-questions\",\"model\":\"%.12s\",\"seed\":%lld,\"length\":%u,\"tokens\":%u,\"folded_to\":%u,"
-        "\"id\":\"%s\",\"kind\":\"%s\",\"right\":%d,\"log_p\":%.4f,\"foremost\":%d,\"promoted\":%u,\"outshone\":%u,"
+        "\"id\":\"%s\",\"kind\":\"%s\",\"right\":%d,\"log_p\":%.4f,\"foremost\":%d,\"promoted\":%u,\"outshone\":%u,\"again\":%u,"
         "\"said\":%s}\n",
         model_get_info(q->all->model)->hash, (long long)q->all->seed, q->all->length, stats->n_tokens,
         stats->folded_to, text_of(q, "id"), text_of(q, "kind"), q->is_right, q->log_p, q->is_foremost,
-        q->promoted, q->outshone, said.data);
+        q->promoted, q->outshone, q->again.n_lines, said.data);
     fflush(q->all->out);
     base_buf_free(&said);
 }

@@ -100,6 +100,7 @@ enum {
     X(pick, "pick", 0, 2, "rank coverage refresh", "repair: how anchors are taken") \
     X(focus, "focus", 0, 1, NULL, "repair by mass, once rows are folded and where one line answers a request clearly: only lines come back whose best row has this share of the most at least, and one; the others visit no token but a call; 0: all that there is room for") \
     X(outshone, "outshone", 0, .5, NULL, "repair with focus: lines behind those that come back visit no token but a call until they are this share of the session; 0: as many as there would be room for") \
+    X(quote, "quote", 0, 4, NULL, "repair with focus: so many lines that answer a request clearly are quoted behind it; 0: none") \
     X(lanes, "lanes", 0, 1, "one each", "repair: one set for all lanes, or a set for each") \
     X(heads, "heads", 0, 1, "all calibrated", "repair: whose mass counts, where heads are calibrated") \
     X(signal, "signal", 0, 2, "reuse replay unvisited", "repair: the signal's own rows stay; are computed again; are where what comes back could not visit them") \

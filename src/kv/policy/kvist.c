@@ -50,13 +50,13 @@ const kv_policy kv_policy_kvist = {
     .info = {"kvist",
         "hard, then request and session memory by rank, with soft=.75 "
         "in code behind them program structure; repairs at every pause",
-        "low sinks window hard soft w kernel memory queries order grow pick focus outshone lanes heads signal again "
+        "low sinks window hard soft w kernel memory queries order grow pick focus outshone quote lanes heads signal again "
         "message visit rest open open_asked",
         "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads, lines, signal "
         "and visit: measured, docs/results.md"},
     .score = score,
     .defaults = {KV_USUAL_DEFAULTS, .sinks = 4, .hard = 1, .memory = 1, .signal = KV_SIGNAL_REPLAY,
-        .again = 256, .focus = .5, .outshone = .0625, .message = .5, .visit = .2, .rest = 1, .open = 16384,
-        .open_asked = 4096},
+        .again = 256, .focus = .5, .outshone = .0625, .quote = 4, .message = .5, .visit = .2, .rest = 1,
+        .open = 16384, .open_asked = 4096},
     .repair = -1,
 };

@@ -101,13 +101,18 @@ static void outshine_window(kv_repair_work *w, uint32_t from, uint32_t to)
         if (is_new(w, t) && w->set.missing[t]) kv_bits_set(w->outshone, t);
 }
 
-bool kv__repair_is_clear(const kv_session *s, const kv_repair_work *w, const float *mass, uint32_t best)
+float kv__repair_clarity(const kv_session *s, const kv_repair_work *w, const float *mass, uint32_t row)
 {
     const uint32_t n_sinks = (uint32_t)s->parameters.sinks;
     float most = 0;
-    if (!w->is_request || !s->fold.n || s->parameters.order != KV_ORDER_MASS || !w->set.n_order) return false;
+    if (!w->is_request || !s->fold.n || s->parameters.order != KV_ORDER_MASS || !w->set.n_order) return 0;
     for (uint32_t t = 0; t < n_sinks && t < s->n; t++) most = mass[t] > most ? mass[t] : most;
-    return mass[best] >= CLEAR * most;
+    return most > 0 ? mass[row] / most : INFINITY;
+}
+
+bool kv__repair_is_clear(const kv_session *s, const kv_repair_work *w, const float *mass, uint32_t best)
+{
+    return kv__repair_clarity(s, w, mass, best) >= CLEAR;
 }
 
 /*

@@ -25,6 +25,7 @@ typedef struct kv_repair_work {
     uint8_t *reasons;      /* [n] of the chosen */
     const uint64_t *among; /* evicted rows that may come back; NULL: all eligible ones */
     bool is_request;       /* a person asks, not a result */
+    kv_quotes *quotes;     /* out; NULL: nobody wants to know */
     uint64_t *named;       /* [bits of n] the best row of each name that a clear request asks for */
     /*
      * [bits of n] out: what would have come back too, had the best line not so much more mass. It is what that line is
@@ -34,6 +35,8 @@ typedef struct kv_repair_work {
     kv_repair_set set; /* the one at hand */
 } kv_repair_work;
 
+/* How many times the mass of the sinks a row draws by `mass` ([n]); 0 where no row's line outshines others. */
+float kv__repair_clarity(const kv_session *s, const kv_repair_work *w, const float *mass, uint32_t row);
 /*
  * Does one line answer a request so clearly that lines like it would only mislead? What finds nothing that fits looks at
  * the first rows, the sinks, so the best row has to draw more than these by `mass` ([n]). A result has no one answer, and
@@ -46,5 +49,11 @@ bool kv__repair_is_clear(const kv_session *s, const kv_repair_work *w, const flo
  * the chosen are all that shall be active of the eligible, not only what comes back.
  */
 void kv__repair_choose(const kv_session *s, kv_repair_work *w, uint64_t room);
+
+/* --- quote.c: what is said again behind the request (kv_ask.quotes) --- */
+/* The line of a row that answers clearly by `mass` ([n]), unless it is noted already, or in view. */
+void kv__note_quote(const kv_session *s, const kv_repair_work *w, const float *mass, uint32_t row);
+/* Behind what answers single names: the lines that a whole request brings back, which is clear. */
+void kv__note_quotes(const kv_session *s, const kv_repair_work *w);
 
 #endif

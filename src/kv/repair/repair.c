@@ -95,6 +95,7 @@ static int work_init(
                 .outshone = kv_work_zero(&memory, n_words, sizeof(uint64_t)),
                 .named = kv_work_zero(&memory, n_words, sizeof(uint64_t)),
                 .among = ask->among,
+                .quotes = ask->quotes,
                 .is_request = is_request(s, ask),
                 .set =
                     {
@@ -109,6 +110,7 @@ static int work_init(
         .sum = kv_work_take(&memory, n, sizeof(float)),
     };
     w->memory = memory;
+    if (ask->quotes) ask->quotes->n = 0;
     for (uint32_t t = 0; ask->rank && t < s->n; t++) ask->rank[t] = UINT32_MAX;
     kv_signal_init(&w->signal, s->recent.n_layer, s->recent.n_head, s->recent.head_dim);
     kv_repair_work *c = &w->choice;
@@ -312,7 +314,10 @@ static int find_named_row(kv_session *s, work *w, uint32_t from, uint32_t to, fl
         mean_mass(s, w, *mass, w->sum);
         for (uint32_t i = 0; i < set->n_order; i++)
             if (w->sum[set->order[i]] > w->sum[best]) best = set->order[i];
-        if (kv__repair_is_clear(s, &w->choice, w->sum, best)) kv_bits_set(w->choice.named, best);
+        if (kv__repair_is_clear(s, &w->choice, w->sum, best)) {
+            kv_bits_set(w->choice.named, best);
+            kv__note_quote(s, &w->choice, w->sum, best);
+        }
     }
     kv_signal_fini(&name);
     return rc;
@@ -332,6 +337,7 @@ static int find_named(kv_session *s, work *w, base_err *err)
         for (to = from + 1; to < by->n && by->tokens[to] < end;) to++;
         if (to - from < by->n) rc = find_named_row(s, w, from, to, &mass, err);
     }
+    if (!rc) kv__note_quotes(s, c);
     return rc;
 }
 
