@@ -1,7 +1,8 @@
 /*
  * A request in plain words -> the chunks that fit: BM25 (Robertson and Zaragoza, The Probabilistic Relevance
  * Framework, 2009) with fields, where each word of the request is a concept: the word's stem, its
- * abbreviations and near synonyms, and names that it is glued into (sdsfree for "free"), each with a weight.
+ * abbreviations and near synonyms, names that it is glued into (sdsfree for "free"), and where a model is at hand the words
+ * that it takes for alike (index.h), each with a weight.
  * What a definition is called counts more than what is said above it, and that more than what stands in it.
  *
  * Constants were chosen by trying some forty settings on both sets of tests/questions, so what those sets

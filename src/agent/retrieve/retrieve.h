@@ -40,7 +40,6 @@ uint32_t agent__room_bytes(const agent *a); /* cap of one tool result */
 uint32_t agent__file_room(agent *a, const char *path, uint32_t n_tokens, uint32_t n_lines, uint32_t n_taken);
 
 /* --- context.c --- */
-void agent__read_instructions(agent *a, base_buf *ret); /* AGENTS.md, when there is one; else nothing */
 int agent__append_context(agent *a, const char *request, base_err *err);
 /*
  * "Add a function f to strutils", "write g in the parser module": the one file where something new is to stand, whose text
@@ -48,8 +47,11 @@ int agent__append_context(agent *a, const char *request, base_err *err);
  * frees.
  */
 char *agent__home_of_addition(const agent *a, const char *request);
-void agent__mark_stale(agent *a, const char *path);   /* rows that show an older text of it */
-void agent__notice_changes(agent *a, base_buf *told); /* what the person changed since it was shown */
+
+/* --- tree_news.c --- */
+void agent__read_instructions(agent *a, base_buf *ret); /* AGENTS.md, when there is one; else nothing */
+void agent__mark_stale(agent *a, const char *path);     /* rows that show an older text of it */
+void agent__notice_changes(agent *a, base_buf *told);   /* what the person changed since it was shown */
 
 /* --- changes.c --- */
 /* A diff that git makes, what changed since a commit: no function of the tree that is called "diff". */
