@@ -57,6 +57,25 @@ static void test_new_test__what_its_calls_give_is_expected(void **state)
     free_host(&h);
 }
 
+/* A function with overloads is one: imported, begun with what its first type begins with, broken where something is done. */
+static void test_new_test__of_a_function_with_overloads(void **state)
+{
+    NEEDS("branches");
+    const wish w = {.module = "conv",
+        .code =
+            "import typing as t\n\n\n@t.overload\ndef to_bytes(  # noqa: D103\n    b: t.Union[str, bytes]) -> bytes:\n"
+            "    ...\n\n\n@t.overload\ndef to_bytes(b: None) -> None:\n    ...\n\n\n"
+            "def to_bytes(b):\n    return b if b is None else b.encode()\n\n\ndef low(s):\n    return s.lower()\n",
+        .tests = "from conv import low\n\n\ndef test_low():\n    assert low('A') == 'a'\n",
+        .request = "Add a test for to_bytes",
+        .script = ANSWER("x') == 'x'") ADDED,
+        .tries = 6};
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "    assert to_bytes('x') == b'x'\n    assert to_bytes('X') == b'X'\n");
+    assert_true(told(&h, "in to_bytes the test file fails, as it should"));
+    free_host(&h);
+}
+
 /* What a request says that comes of a call is not what the code gives. */
 static void test_new_test__values_of_a_request_are_not_recorded(void **state)
 {
@@ -322,6 +341,7 @@ int main(int argc, char **argv)
         TEST_CASE(test_new_test__one_that_fails_gives_way),
         TEST_CASE(test_new_test__what_its_calls_give_is_expected),
         TEST_CASE(test_new_test__values_of_a_request_are_not_recorded),
+        TEST_CASE(test_new_test__of_a_function_with_overloads),
         TEST_CASE(test_new_test__a_file_that_fails_anyway_judges_none),
         TEST_CASE(test_new_test__one_that_does_not_parse_gives_way),
         cmocka_unit_test(test_new_test__faults_are_small_and_of_each_kind),

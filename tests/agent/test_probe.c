@@ -95,10 +95,35 @@ static void test_probe__calls_that_cannot_stand_alone_are_none(void **state)
     }
 }
 
+/* Further calls have other literals in the place of what the subject is given. */
+static void test_probe__calls_are_varied(void **state)
+{
+    static const struct {
+        const char *path, *text, *calls[4];
+    } all[] = {
+        {"t.py", "    assert A('x').f('aB', 3) == 1\n",
+            {"A('x').f('aB', 3)", "A('x').f('Ab', 4)", "A('x').f('aB-aB', 16)", "A('x').f('', 0)"}},
+        {"a_test.go", "\tif f('a') != 1 {\n", {"f('a')", "f('Z')", "f('0')", "f(' ')"}},
+        {"t.py", "    assert f(1) == 1\n    assert f(2) == 1\n", {"f(1)", "f(2)", "f(12)", "f(0)"}},
+        {"t.py", "    x = g()\n    assert f(x, 1.5) == 1\n", {"f(x, 1.5)"}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        agent_steps s;
+        uint32_t n = 0;
+        assert_true(agent__find_calls(all[i].path, all[i].text, strlen(all[i].text), "f", &s));
+        agent__vary_calls(all[i].path, "f", 4, &s);
+        for (uint32_t k = 0; k < s.n; k++)
+            if (s.steps[k].kind == AGENT_STEP_CALL) assert_string_equal(s.steps[k].text, all[i].calls[n++]);
+        assert_true(n == 4 || !all[i].calls[n]);
+        agent_steps_free(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probe__what_is_printed_is_expected),
+        cmocka_unit_test(test_probe__calls_are_varied),
         cmocka_unit_test(test_probe__calls_that_cannot_stand_alone_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

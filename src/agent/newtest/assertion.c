@@ -87,13 +87,15 @@ static const char *opening_of_value(const agent *a, const code_place *p)
     base_buf text = {0};
     const char *opens = "";
     if (!tool_workspace_read(a->workspace, p->path, NEWTEST_MAX_FILE, &text, NULL) && p->to <= text.len) {
-        const char *open = memchr(text.data + p->from, '(', p->to - p->from), *end = text.data + p->to;
+        char *plain = code_blank_comments(code_language(p->path, "", 0), text.data, text.len);
+        const char *open = memchr(plain + p->from, '(', p->to - p->from), *end = plain + p->to;
         const size_t n = open ? (size_t)(end - open - 1) : 0, list = n ? strcspn(open + 1, ",)=") : 0;
         const char *colon = list && list < n ? memchr(open + 1, ':', list) : NULL;
         const char *type = colon ? colon + 1 + strspn(colon + 1, " ") : NULL;
         if (type)
             opens = agent__opening_of_type(
                 (base_str){type, (size_t)(open + 1 + list - type)}, base_ends_with(p->path, ".py"));
+        free(plain);
     }
     base_buf_free(&text);
     return opens;

@@ -32,6 +32,7 @@ typedef struct agent_step {
     agent_given given;
     char *values[AGENT_MAX_RESULTS]; /* of a call: as the language writes them */
     uint32_t n_values;
+    bool is_varied; /* by the program: an error that it gives is not what was asked for */
     uint32_t needs; /* of a call: bit i: step i in front of it */
 } agent_step;
 
@@ -45,6 +46,8 @@ typedef struct agent_steps {
  * what they need; false: there is none that could stand alone. agent_steps_free.
  */
 bool agent__find_calls(const char *path, const char *text, size_t n, const char *subject, agent_steps *ret);
+/* vary.c: further calls behind them, as the first ones with other literals, up to `want` in all. */
+void agent__vary_calls(const char *path, const char *subject, uint32_t want, agent_steps *s);
 /* Calls that give nothing go, and lines that no call needs. */
 void agent__drop_useless(agent_steps *s);
 void agent_steps_free(agent_steps *s);

@@ -15,6 +15,7 @@
 #include "agent/session/tell.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "code/code.h"
 #include "tools/run/scratch.h"
 
@@ -168,8 +169,9 @@ static void subject_free(subject *s)
 static bool read_subject(const agent *a, const base_buf *with, subject *ret)
 {
     const agent_new_test *t = &a->asked.new_test;
+    enum { MOST = 8 };
     code_place *places = NULL;
-    uint32_t at;
+    uint32_t at[MOST];
     *ret = (subject){0};
     const uint32_t n = code_index_define(tool_workspace_index(a->workspace), t->subject, &places);
     for (uint32_t i = 0; i < n && !ret->path; i++)
@@ -183,9 +185,11 @@ static bool read_subject(const agent *a, const base_buf *with, subject *ret)
     if (!ret->text.data) return false;
     code_file *f =
         code_parse(tool_workspace_grammars(a->workspace), ret->path, ret->text.data, ret->text.len);
-    const bool found = code_find_definition(f, t->subject, &at, 1) >= 1;
-    if (found) {
-        const code_definition *d = &f->definitions[at];
+    const uint32_t n_found = code_find_definition(f, t->subject, at, MOST);
+    const bool found = n_found >= 1;
+    if (found) { /* Python: behind its overloads stands what is done */
+        const uint32_t last = n_found < MOST ? n_found - 1 : MOST - 1;
+        const code_definition *d = &f->definitions[at[base_ends_with(ret->path, ".py") ? last : 0]];
         ret->from = d->body_to > d->body_from ? d->body_from : d->from;
         ret->to = d->to;
     }

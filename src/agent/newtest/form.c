@@ -181,8 +181,14 @@ const char *agent__opening_of_type(base_str type, bool is_python)
         {"&str", "\"", "'"}, {"string", "\"", "'"}, {"list", "", "["}, {"List", "", "["},
         {"Sequence", "", "["}, {"Iterable", "", "["}, {"Collection", "", "["}, {"Sized", "", "["},
         {"dict", "", "{"}, {"Dict", "", "{"}, {"Mapping", "", "{"}};
+    static const char *const modules[] = {"t.", "typing."}, *const either[] = {"Union[", "Optional["};
+    for (size_t i = 0; is_python && i < 4; i++) { /* "t.Union[str, bytes]" begins as a str */
+        const char *front = i < 2 ? modules[i] : either[i - 2];
+        const size_t m = strlen(front);
+        if (type.len > m && !memcmp(type.ptr, front, m)) type = (base_str){type.ptr + m, type.len - m};
+    }
     size_t n = 0; /* "List" of "List[int]" */
-    while (n < type.len && !isspace((unsigned char)type.ptr[n]) && type.ptr[n] != '[') n++;
+    while (n < type.len && !isspace((unsigned char)type.ptr[n]) && !strchr("[],|", type.ptr[n])) n++;
     for (size_t i = 0; i < sizeof openings / sizeof *openings; i++)
         if (strlen(openings[i].type) == n && !memcmp(type.ptr, openings[i].type, n))
             return is_python ? openings[i].python : openings[i].opens;

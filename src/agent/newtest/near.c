@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/newtest/newtest.h"
+#include "agent/words/request_words.h"
 #include "base/mem.h"
 #include "code/code.h"
 
@@ -185,8 +186,8 @@ static bool find_maker(
 }
 
 /* A test of Python of a method: an object as a test of the same class makes it, and an assertion of the call. NULL: none makes one. */
-static char *opening_made(
-    const subject *s, const code_file *f, const base_buf *text, const code_definition *beside)
+static char *opening_made(const subject *s, const code_file *f, const base_buf *text,
+    const code_definition *beside, const char *request)
 {
     base_str line = {0}, name = {0};
     const code_definition *maker = NULL;
@@ -205,6 +206,8 @@ static char *opening_made(
     base_buf_printf(&out, "    %s%.*s.%s(",
         memmem(text->data, text->len, "self.assertEqual(", 17) ? "self.assertEqual(" : "assert ",
         (int)name.len, name.ptr, s->d->name);
+    static const char *const strings[] = {"string", "strings", NULL};
+    if (agent__has_any_word(request, strings)) base_buf_putc(&out, '\'');
     return base_buf_take(&out);
 }
 
@@ -242,7 +245,7 @@ const code_definition *agent__nearest_test(const agent *a, const code_file *f, c
     }
     if (best && !*ret_opening && s.d && *s.d->parent && base_ends_with(path, ".py") &&
         !is_decorated(text, best) && strcmp(s.d->name, "__init__") != 0)
-        *ret_opening = opening_made(&s, f, text, best);
+        *ret_opening = opening_made(&s, f, text, best, a->request);
     *ret_setup = agent__find_setup(&s.text, s.d, path, f, text, best, ret_end);
     subject_free(&s);
     return best;

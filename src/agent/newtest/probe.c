@@ -498,6 +498,7 @@ uint32_t agent__read_probe(style *y, const char *output, agent_steps *s)
     }
     for (uint32_t i = 0; i < s->n; i++) {
         agent_step *c = &s->steps[i];
+        if (c->is_varied && c->given == AGENT_GIVES_ERROR) c->given = AGENT_GIVES_NOTHING;
         if (c->given && l->takes && !l->takes(y, c)) c->given = AGENT_GIVES_NOTHING;
         n += c->given != AGENT_GIVES_NOTHING;
     }

@@ -17,7 +17,7 @@
 #include "base/path.h"
 #include "code/code.h"
 
-enum { TEST_MS = 60000, TEST_BYTES = 16384, MOST_PROBES = 3, MOST_HEAD = 300 };
+enum { TEST_MS = 60000, TEST_BYTES = 16384, MOST_PROBES = 3, MOST_HEAD = 300, USUAL_CALLS = 4 };
 
 /* The subject's head, for what it gives: in front of its name in C, all of it in Rust. "" (heap): not known. */
 static char *copy_head(const agent *a, const char *subject)
@@ -51,6 +51,14 @@ static bool may_record(const agent *a)
     agent_values_free(values, n_values);
     return t->path && t->subject && !t->is_row && !n_values && t->n_probed < MOST_PROBES && a->test.command &&
            !a->test.words && agent__can_probe(t->path) && a->fix.n_kept < AGENT_MAX_KEPT;
+}
+
+/* "... with an empty string": which calls that means is the model's to say. A name alone says none. */
+static bool has_claim(const agent *a)
+{
+    agent_word claim;
+    return agent__find_test_claim(a->request, &claim) &&
+           memchr(a->request + claim.from, ' ', claim.to - claim.from) != NULL;
 }
 
 /* Runs the probe of these steps in a copy; how many of its calls gave something. */
@@ -94,7 +102,9 @@ static int probe_each(
             if (s->steps[i].needs >> k & 1)
                 one.steps[one.n++] = (agent_step){.text = base_xstrdup(s->steps[k].text)};
         agent_step *call = &one.steps[one.n++];
-        *call = (agent_step){.kind = AGENT_STEP_CALL, .text = base_xstrdup(s->steps[i].text)};
+        *call = (agent_step){.kind = AGENT_STEP_CALL,
+            .text = base_xstrdup(s->steps[i].text),
+            .is_varied = s->steps[i].is_varied};
         rc = probe(a, style, &one, &n, err);
         *ret_n += n;
         s->steps[i].given = call->given;
@@ -137,6 +147,7 @@ int agent__record_test(agent *a, const char *answer, size_t n, bool *ret_kept, b
         .gives = head,
         .is_method = t->holder != NULL,
         .wants_error = agent__asks_for_error(a->request)};
+    if (!has_claim(a)) agent__vary_calls(t->path, code_last_name(t->subject), USUAL_CALLS, &s);
     t->n_probed++;
     rc = probe(a, &style, &s, &n_given, err);
     if (!rc && !n_given) rc = probe_each(a, &style, &s, &n_given, err);

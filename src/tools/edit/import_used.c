@@ -48,7 +48,8 @@ void tool__import_used(tool_workspace *w, const char *path, base_str block, cons
             if (*places[i].parent || places[i].is_declaration || code_path_is_test(places[i].path) ||
                 !strcmp(base_path_name(places[i].path), "conftest.py")) /* pytest hands its fixtures out */
                 continue;
-            one = one && !only;
+            one =
+                one && (!only || (is_python && !strcmp(only->path, places[i].path))); /* with its overloads */
             only = &places[i];
         }
         if (only && one && is_rust_test) {
