@@ -183,16 +183,15 @@ static const agent_reading *find_best(const agent_readings *r, const agent_readi
  */
 static const agent_reading *choose(const agent_readings *r)
 {
-    const agent_reading *best = find_best(r, NULL), *next = NULL;
-    for (uint32_t i = 0; i < r->n; i++) {
+    const agent_reading *best = find_best(r, NULL);
+    bool leads = true;
+    for (uint32_t i = 0; i < r->n && leads; i++) {
         const agent_reading *one = &r->all[i];
-        if (one != best && (one->meaning || !r->names_it) && (!next || one->weight > next->weight))
-            next = one;
+        if (one == best || (!one->meaning && r->names_it)) continue;
+        const double least = agent__are_twins(best, one) ? agent__least_lead_of_twins() : agent__least_lead();
+        leads = best->weight - one->weight >= least;
     }
     const bool fits = r->names_it || best->weight >= agent__least_weight();
-    const double least =
-        next && agent__are_twins(best, next) ? agent__least_lead_of_twins() : agent__least_lead();
-    const bool leads = !next || best->weight - next->weight >= least;
     return !best->meaning || (fits && leads) ? best : NULL;
 }
 

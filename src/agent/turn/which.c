@@ -61,19 +61,20 @@ bool agent__are_twins(const agent_reading *x, const agent_reading *y)
 static bool is_ordered(const agent_readings *all, const agent_reading *r)
 {
     static const agent_reading_sign against[] = {AGENT_SIGN_MAKING, AGENT_SIGN_DOCUMENT, AGENT_SIGN_PART,
-        AGENT_SIGN_CONDITION, AGENT_SIGN_ACTS, AGENT_SIGN_OTHER_OBJECT, AGENT_SIGN_FRESH_LEFT,
-        AGENT_SIGN_FILE_LEFT, AGENT_SIGN_NEW_CALLED};
+        AGENT_SIGN_CONDITION, AGENT_SIGN_ACTS, AGENT_SIGN_OTHER_OBJECT, AGENT_SIGN_FILE_LEFT,
+        AGENT_SIGN_NEW_CALLED};
     static const agent_reading_sign unsaid[] = {AGENT_SIGN_NO_GOING, AGENT_SIGN_NO_NAMING,
         AGENT_SIGN_NO_CARRYING, AGENT_SIGN_NO_TAKING, AGENT_SIGN_NO_ORDER};
     const bool is_of_parameter = r->kind == AGENT_READ_DROP || r->kind == AGENT_READ_INSERT ||
                                  r->kind == AGENT_READ_REORDER || r->kind == AGENT_READ_RENAME_PARAMETER;
+    const bool renames = r->kind == AGENT_READ_RENAME;
     for (size_t i = 0; i < sizeof against / sizeof *against; i++)
         if (r->signs[against[i]]) return false;
+    if (renames && r->signs[AGENT_SIGN_FRESH_LEFT]) return false;
     for (size_t i = 0; i < sizeof unsaid / sizeof *unsaid; i++)
         if (r->signs[unsaid[i]]) return false;
     if (is_of_parameter) return !r->signs[AGENT_SIGN_UNSAID] && !r->signs[AGENT_SIGN_OTHER_VERB];
     const bool moves = r->kind == AGENT_READ_MOVE || r->kind == AGENT_READ_MOVE_BOTH;
-    const bool renames = r->kind == AGENT_READ_RENAME;
     return r->signs[AGENT_SIGN_VERB] || (renames && all->is_to_be) || (moves && r->signs[AGENT_SIGN_TO_FILE]);
 }
 
@@ -91,17 +92,19 @@ static bool is_clear_but_for_twins(const agent_readings *all, const agent_readin
 /* The likeliest operation on what is described, where that it is one is clear and what of is not; NULL. */
 static const agent_reading *find_asked(const agent_readings *r)
 {
-    const agent_reading *best = NULL, *first = NULL;
+    const agent_reading *best = NULL, *first = NULL, *ordered = NULL;
     for (uint32_t i = 0; i < r->n; i++) {
         const agent_reading *one = &r->all[i];
         if (!best || one->weight > best->weight) best = one;
-        if (is_described(one) && (!first || one->weight > first->weight)) first = one;
+        if (!is_described(one)) continue;
+        if (!first || one->weight > first->weight) first = one;
+        if (is_ordered(r, one) && (!ordered || one->weight > ordered->weight)) ordered = one;
     }
     if (first && first == best && is_clear_but_for_twins(r, first)) return first;
-    if (!first || !is_ordered(r, first)) return NULL;
-    const bool renames = first->kind == AGENT_READ_RENAME;
-    const bool is_first = first == best || (renames && best->kind == AGENT_READ_ADD);
-    return is_first && (renames || first->weight >= LEAST) ? first : NULL;
+    if (!ordered) return NULL;
+    const bool renames = ordered->kind == AGENT_READ_RENAME;
+    const bool is_first = ordered == best || (renames && best->kind == AGENT_READ_ADD);
+    return is_first && (renames || ordered->weight >= LEAST) ? ordered : NULL;
 }
 
 /* The best of them, in order; returns how many. */
