@@ -44,18 +44,23 @@ static void test_acting__is_found(void **state)
         {"repr() of an empty Lru raises an IndexError.", "lru.py:Lru.__repr__; Lru.__repr__"},
         {"The str of a Lru should say its size.", "lru.py:Lru.__str__; Lru.__str__"},
         {"repr(Arc()) should say the size.", ""}, /* it has none */
+        {"Comparing a Lru with None ends in an AttributeError.", "lru.py:Lru.__eq__; Lru.__eq__"},
+        {"With --version the program should print TOOL_VERSION.", "tool.py:main; main"},
+        {"The command line tool should fail for --zoom 0.", "tool.py:main; main"},
         {"An argument that is unknown should end in a message. Say so in the README and add an example.",
             "tool.py:main"},
         {"An argument that is unknown should end in a message, and say so in the README.", "tool.py:main"},
-        {"The command line tool ends in a traceback for an unknown size. It should print a message.",
+        {"The command line tool ends in a traceback for an unknown argument. It should print a message.",
             "tool.py:main"},
     };
     put_file("lru.py", "class Lru:\n    def Add(self, key):\n        self.items[key] = key\n\n"
                        "    def Resize(self, size):\n        self.size = size\n\n"
                        "    def __repr__(self):\n        return str(self.items[0])\n\n"
+                       "    def __eq__(self, other):\n        return self.items == other.items\n\n"
                        "    def __str__(self):\n        return repr(self)\n");
     put_file("tool.py",
-        "import sys\n\n\ndef main():\n    \"\"\"Prints the arguments, each unknown one too.\"\"\"\n    print(sys.argv)\n");
+        "import sys\n\nTOOL_VERSION = 1\n\n\ndef main():\n    \"\"\"Prints the arguments, each unknown one too.\"\"\"\n"
+        "    print(sys.argv[1:], '--zoom' in sys.argv)\n");
     put_file("arc.py",
         "class Arc:\n    def Add(self, key):\n        self.t1 = key\n\n"
         "    def Resize(self, size):\n        if size < 0:\n            raise ValueError('no')\n\n\n"

@@ -201,6 +201,30 @@ static void test_outcome__a_file_that_has_an_order_is_to_change(void **state)
     }
 }
 
+/* Code is ordered first, and a document alone was written: the model is asked for the rest, and the last line says what is missing. */
+static void test_outcome__code_that_was_not_changed_is_told(void **state)
+{
+    static const struct {
+        const char *request;
+        bool is_missing;
+    } cases[] = {{"Quux should be possible. Say so in NOTES.md, please.", true},
+        {"NOTES.md should say that numbers add up.", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("add.sh", "add_up() {\n    echo $(($1 + $2))\n}\n");
+        host h = new_host();
+        agent_session *s = open_session(&h,
+            "answer <<X\n<tools>{\"name\": \"write\", \"arguments\": {\"path\": \"NOTES.md\"}}</tools>\n"
+            "```\nNegative numbers too.\n```\nX\n" NO NO NO NO NO,
+            AGENT_MODE_ALL, NULL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        submit(s, &h, cases[i].request);
+        if (told(&h, "Changed: NOTES.md. No code was changed.") != cases[i].is_missing)
+            fail_msg("%s\n%s", cases[i].request, h.json.data);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 /* Its call is begun for the model, which writes the body only. */
 static void test_outcome__what_is_missing_is_begun(void **state)
 {
@@ -654,6 +678,7 @@ int main(void)
         TEST_CASE(test_outcome__what_is_missing_is_named_where_nothing_was_changed),
         TEST_CASE(test_outcome__a_file_that_has_an_order_is_to_change),
         TEST_CASE(test_outcome__what_is_missing_is_begun),
+        TEST_CASE(test_outcome__code_that_was_not_changed_is_told),
         TEST_CASE(test_outcome__who_is_to_use_what_is_new_changes_too),
         TEST_CASE(test_outcome__a_definition_that_stays_as_it_was_is_asked_for),
         TEST_CASE(test_outcome__the_old_text_again_is_no_change),

@@ -32,6 +32,8 @@ bool agent__wants_new_test(const agent *a, const char *request);
 void agent__want_test(agent *a, const char *request, const agent_addition_words *addition, const char *first);
 /* A test was put off (asked.test_waits), and what it is to test is in the tree as it was asked for. */
 bool agent__is_test_due(const agent *a);
+/* The request orders code first, and documents or tests alone were written. */
+bool agent__lacks_code(const agent *a);
 /* One was asked for, new or changed, and no file of tests was written. */
 bool agent__lacks_test(const agent *a);
 
@@ -47,6 +49,10 @@ void agent__forget_meant(agent *a); /* what meant.c found */
 bool agent__find_special(agent *a, const char *request);
 /* "The command line tool", "the program": the one file of the tree where such a program begins; the caller frees. NULL: none is said. */
 char *agent__find_program(const agent *a, const char *request);
+/* The first option that the request writes ("--version"); the caller frees. NULL: none. */
+char *agent__read_option(const char *request);
+/* "With --version the program should ...": the function that reads the program's options has to change. false: nothing of the kind. */
+bool agent__find_option(agent *a, const char *request);
 
 /* --- wishes.c --- */
 /* A hash of the texts that the tree's definitions of that name have now; path: those of this file, NULL: all. */

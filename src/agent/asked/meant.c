@@ -2,10 +2,8 @@
  * "Warn when the file is empty" names no definition and wants one to behave otherwise. Which functions that may be the
  * index says (code/rank.h): they are what the model sees, and the call that rewrites one is begun for it.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "agent/asked/asked.h"
 #include "agent/retrieve/retrieve.h"
@@ -32,6 +30,15 @@ static bool is_type(const agent *a, const char *name)
     return is;
 }
 
+/* "print KILO_VERSION": a macro without parameters is used, and does nothing of its own. */
+static bool is_constant(const char *request, const char *name)
+{
+    const size_t n = strlen(name);
+    bool is_called = false;
+    for (const char *p = request; (p = strstr(p, name)) != NULL; p += n) is_called |= p[n] == '(';
+    return !is_called && strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == n;
+}
+
 /* How many functions are written as names, the last of them in *ret_one (heap). What type it is about the ranking reads. */
 static uint32_t count_functions(const agent *a, const char *request, char **ret_one)
 {
@@ -42,65 +49,14 @@ static uint32_t count_functions(const agent *a, const char *request, char **ret_
     agent__find_named(a, request, &named);
     for (uint32_t i = 0; i < named.n; i++) {
         const bool is_written = named.items[i].score >= WRITTEN || named.items[i].score == AGENT_NAMED_SURE;
-        if (!is_written || is_type(a, named.items[i].name)) continue;
+        if (!is_written || is_type(a, named.items[i].name) || is_constant(request, named.items[i].name))
+            continue;
         free(*ret_one);
         *ret_one = base_xstrdup(named.items[i].name);
         n++;
     }
     agent_named_free(&named);
     return n;
-}
-
-static const char *const things[] = {"readme", "documentation", "docs", "changelog", "docstring",
-    "docstrings", "comment", "comments", "licence", "license", "workflow", "makefile", "example", "examples",
-    "benchmark", NULL};
-
-/* It speaks of a text that is no code; "for example" is none. */
-static bool speaks_of_document(const char *text)
-{
-    static const char *const lead[] = {"for", NULL};
-    agent_word before;
-    for (agent_word w = {0}; agent__next_word(text, w.to, &w);)
-        if (agent__is_any_word(text, w, things) &&
-            !(agent__word_before(text, w.from, &before) && agent__is_any_word(text, before, lead)))
-            return true;
-    return false;
-}
-
-/* Where the clause that begins at byte `at` ends: a sentence's end, or an "and" that begins another one. */
-static size_t end_of_clause(const char *s, size_t at)
-{
-    for (size_t i = at; s[i]; i++) {
-        const bool is_end =
-            (strchr(".;!?", s[i]) && (!s[i + 1] || isspace((unsigned char)s[i + 1]))) || s[i] == '\n';
-        if (is_end) return i + 1;
-        if (i > at && (!strncasecmp(s + i, " and ", 5) || !strncasecmp(s + i, ", with ", 7))) return i + 1;
-    }
-    return strlen(s);
-}
-
-/*
- * "f should skip blanks. Say so in the README and add an example.": what is asked of the code, without the clauses about documents.
- * Heap; all of it where little else is said.
- */
-static char *about_code(const char *request)
-{
-    enum { LEAST_WORDS = 5 };
-    base_buf out = {0};
-    agent_word w = {0};
-    uint32_t n = 0;
-    for (size_t at = 0, end; request[at]; at = end) {
-        end = end_of_clause(request, at);
-        char *clause = base_xstrndup(request + at, end - at);
-        if (!speaks_of_document(clause)) base_buf_puts(&out, clause);
-        free(clause);
-    }
-    while (out.len && n < LEAST_WORDS && agent__next_word(out.data, w.to, &w)) n++;
-    if (n < LEAST_WORDS) {
-        base_buf_clear(&out);
-        base_buf_puts(&out, request);
-    }
-    return base_buf_take(&out);
 }
 
 /* Something else than the code that is there is to change, or something new is to stand beside it. */
@@ -114,7 +70,7 @@ static bool asks_for_other_thing(const char *request)
         "create", "write", "implement", "introduce", "define", "provide", NULL};
     agent_word w = {0};
     bool is_verb = false;
-    if (speaks_of_document(request) ||
+    if (agent__speaks_of_document(request) ||
         (agent__next_word(request, 0, &w) && agent__is_any_word(request, w, making)))
         return true; /* "Implement peek on Ring" */
     w = (agent_word){0};
@@ -210,24 +166,29 @@ static uint32_t first_of(const code_ranked *ranked, const bool *may, uint32_t n)
     return first;
 }
 
-static void find_in(agent *a, const char *request)
+/* What a program does as a whole its first function does, where none of its functions fits clearly better. */
+static void mean_main(agent *a, const char *file)
+{
+    agent_asked *x = &a->asked;
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), "main", &places);
+    for (uint32_t i = 0; i < n && !x->n_meant; i++)
+        if (!places[i].is_declaration && !strcmp(places[i].path, file))
+            x->meant[x->n_meant++] = (agent_meant){.path = base_xstrdup(file),
+                .name = base_xstrdup("main"),
+                .from = places[i].from,
+                .to = places[i].to};
+    code_places_free(places, n);
+}
+
+/* By the ranking, of that file alone; NULL: of all. */
+static void find_ranked(agent *a, const char *request, const char *file)
 {
     enum { DEPTH = 64 };
     agent_asked *x = &a->asked;
     code_ranked *ranked = NULL;
-    char *file = NULL;
-    if (!wants_behaviour(a, request) || agent__find_special(a, request)) return;
-    char *named;
-    const uint32_t n_named = count_functions(a, request, &named);
-    if (n_named == 1) find_long(a, named);
-    free(named);
-    if (n_named) return;
-    const bool has_place = read_file(a, request, &file);
-    if (has_place && !file) file = agent__find_program(a, request);
-    const uint32_t n = has_place
-                           ? code_index_rank(tool_workspace_index(a->workspace),
-                                 tool_workspace_history(a->workspace, a->cancel), request, DEPTH, &ranked)
-                           : 0;
+    const uint32_t n = code_index_rank(tool_workspace_index(a->workspace),
+        tool_workspace_history(a->workspace, a->cancel), request, DEPTH, &ranked);
     bool may[DEPTH] = {false};
     for (uint32_t i = 0; i < n; i++)
         may[i] = (!file || !strcmp(file, ranked[i].path)) && !agent__why_stays(a, ranked[i].path) &&
@@ -247,12 +208,30 @@ static void find_in(agent *a, const char *request)
                           !strcmp(code_last_name(x->meant[0].name), code_last_name(x->meant[1].name));
     if (is_twice || second > UNKNOWN_SHARE * best) agent__forget_meant(a);
     code_ranked_free(ranked, n);
+}
+
+static void find_in(agent *a, const char *request)
+{
+    char *file = NULL, *named;
+    if (!wants_behaviour(a, request) || agent__find_special(a, request) || agent__find_option(a, request))
+        return;
+    const uint32_t n_named = count_functions(a, request, &named);
+    if (n_named == 1) find_long(a, named);
+    free(named);
+    if (n_named || !read_file(a, request, &file)) {
+        free(file);
+        return;
+    }
+    char *program = file ? NULL : agent__find_program(a, request);
+    find_ranked(a, request, program ? program : file);
+    if (program && !a->asked.n_meant) mean_main(a, program);
     free(file);
+    free(program);
 }
 
 void agent__find_meant(agent *a, const char *request)
 {
-    char *code = about_code(request);
+    char *code = agent__about_code(request);
     find_in(a, code);
     free(code);
 }

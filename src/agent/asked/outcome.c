@@ -65,6 +65,7 @@ bool agent__is_missing(const agent *a, base_buf *out)
         base_buf_printf(out, "%s is as it was: it was to be changed too. ", same.data);
     if (a->asked.n_changed && agent__list_wishes(a, AGENT_WISH_FILE, &files))
         base_buf_printf(out, "The file %s is as it was: it was to be changed too. ", files.data);
+    if (agent__lacks_code(a)) base_buf_puts(out, "No code was changed yet. ");
     if (a->asked.n_changed && agent__lacks_test(a))
         base_buf_puts(out, a->asked.tests_too ? "Its test is as it was. " : "No test was added yet. ");
     base_buf_free(&missing);
@@ -80,7 +81,8 @@ bool agent__awaits_code(const agent *a)
     base_buf part = {0};
     bool is = agent__list_wishes(a, AGENT_WISH_STANDS, &part) ||
               agent__list_wishes(a, AGENT_WISH_GOES, &part) ||
-              agent__list_wishes(a, AGENT_WISH_CHANGES, &part) || (x->n_changed && agent__lacks_test(a));
+              agent__list_wishes(a, AGENT_WISH_CHANGES, &part) || (x->n_changed && agent__lacks_test(a)) ||
+              agent__lacks_code(a);
     for (uint32_t i = 0; i < x->n_wishes && !is; i++) {
         const agent_wish *w = &x->wishes[i];
         const char *language = w->kind == AGENT_WISH_FILE ? code_language(w->name, "", 0) : NULL;
@@ -343,17 +345,28 @@ static bool tell_changed(agent *a, base_buf *out)
     if (same.len || files.len)
         base_buf_printf(out, " As it was: %s%s%s.", same.len ? same.data : "",
             same.len && files.len ? ", " : "", files.len ? files.data : "");
-    const bool lacks_test = agent__lacks_test(a);
+    const bool lacks_code = agent__lacks_code(a), lacks_test = agent__lacks_test(a);
+    if (lacks_code) base_buf_puts(out, " No code was changed.");
     if (lacks_test) base_buf_puts(out, x->tests_too ? " No test was changed." : " No test was added.");
     const bool is_left_out = tell_listed(x, out);
     tell_refusal(x, out);
     tell_other(a, out);
-    const bool is_partial = is_left_out || missing.len || left.len || same.len || files.len || lacks_test;
+    const bool is_partial =
+        is_left_out || missing.len || left.len || same.len || files.len || lacks_code || lacks_test;
     base_buf_free(&missing);
     base_buf_free(&left);
     base_buf_free(&same);
     base_buf_free(&files);
     return is_partial;
+}
+
+/* "Fixed", says the model, and the tests pass as they did before: a person is not to take that for a proof. */
+static void tell_old_tests(const agent *a, base_buf *out)
+{
+    bool is_old = !a->asked.new_test.path && !a->test.has_values && agent__asks_for_behaviour(a);
+    for (size_t i = 0; i < a->asked.n_changed && is_old; i++)
+        is_old = !code_path_is_test(a->asked.changed[i]);
+    if (is_old) base_buf_puts(out, " They were there before: that nothing broke is all that they say.");
 }
 
 /* What tests say of the change: the outcome's state where all of the request is in the tree. */
@@ -377,6 +390,7 @@ static const char *tell_judged(const agent *a, base_buf *out)
     const char *passes = a->test.is_found ? "The tests of it pass" : "Its test passes";
     tell_judge(a, words ? words->passes : passes, out);
     if (a->test.is_found && !words) tell_untested(a, out);
+    if (a->test.is_found && !words) tell_old_tests(a, out);
     const bool is_recorded = a->asked.new_test.n_put_right || a->asked.new_test.is_recorded;
     if (is_recorded) base_buf_puts(out, " It expects what the code gives now: see whether that is right.");
     if (a->asked.new_test.is_blind) base_buf_puts(out, " The new test does not notice a fault.");

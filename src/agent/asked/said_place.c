@@ -14,6 +14,13 @@
 static const char *const calls_special[] = {"repr", "str", "len", "hash", "bool", "iter", "next", "int",
     "float", "bytes", "abs", "reversed", "format", NULL};
 
+/* What is done to a value, and what Python calls for that. */
+static const struct doing {
+    const char *word, *special;
+} doings[] = {{"comparing", "eq"}, {"equality", "eq"}, {"comparison", "eq"}, {"hashing", "hash"},
+    {"hashable", "hash"}, {"iterating", "iter"}, {"iterable", "iter"}, {"iteration", "iter"},
+    {"indexing", "getitem"}, {"slicing", "getitem"}, {"calling", "call"}, {"printing", "str"}};
+
 /* "repr(x)", "the repr of", "through str": said of what code gives, and no word of a sentence. */
 static bool is_special(const char *s, agent_word w)
 {
@@ -57,8 +64,12 @@ bool agent__find_special(agent *a, const char *request)
     for (agent_word w = {0}; !is_found && agent__next_word(request, w.to, &w);) {
         code_place *places;
         uint32_t n;
-        if (!is_special(request, w)) continue;
-        char *said = agent__copy_word(request, w);
+        char *said = is_special(request, w) ? agent__copy_word(request, w) : NULL;
+        for (size_t i = 0; i < sizeof doings / sizeof *doings && !said; i++) {
+            const char *const only[] = {doings[i].word, NULL};
+            if (agent__is_any_word(request, w, only)) said = base_xstrdup(doings[i].special);
+        }
+        if (!said) continue;
         const code_place *p = find_of_type(a, request, said, &places, &n);
         base_buf name = {0};
         base_buf_printf(&name, "__%s__", said);
@@ -120,4 +131,53 @@ char *agent__find_program(const agent *a, const char *request)
     char *path = meant ? base_xstrdup(meant->path) : NULL;
     code_places_free(places, n);
     return path;
+}
+
+char *agent__read_option(const char *request)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    for (const char *p = request; (p = strstr(p, "--")) != NULL; p += 2) {
+        const size_t n = strspn(p, letters);
+        const bool begins = p == request || strchr(" \t\n`'\"(", p[-1]);
+        if (begins && n > 3 && p[2] != '-') return base_xstrndup(p, n);
+    }
+    return NULL;
+}
+
+/* The first function of the file that writes the text; NULL: none does. */
+static const code_definition *find_user(const code_file *f, const base_buf *text, const char *written)
+{
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (!strcmp(d->what, "function") && d->body_to > d->body_from && d->to <= text->len &&
+            memmem(text->data + d->from, d->to - d->from, written, strlen(written)))
+            return d;
+    }
+    return NULL;
+}
+
+bool agent__find_option(agent *a, const char *request)
+{
+    enum { MAX_FILE = 1 << 20 };
+    char *option = agent__read_option(request), *path = option ? agent__find_program(a, request) : NULL;
+    const char *const signs[] = {option, "add_argument(", "getopt", "argv["};
+    base_buf text = {0};
+    bool is_found = false;
+    if (path && !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len) {
+        code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
+        const code_definition *d = NULL;
+        for (size_t i = 0; i < sizeof signs / sizeof *signs && !d; i++) d = find_user(f, &text, signs[i]);
+        code_place *places = NULL;
+        const uint32_t n = d ? code_index_define(tool_workspace_index(a->workspace), d->name, &places) : 0;
+        for (uint32_t i = 0; i < n && !is_found; i++) {
+            is_found = !strcmp(places[i].path, path) && places[i].from == d->from;
+            if (is_found) agent__set_meant(a, &places[i], d->name);
+        }
+        code_places_free(places, n);
+        code_file_free(f);
+    }
+    base_buf_free(&text);
+    free(option);
+    free(path);
+    return is_found;
 }

@@ -141,7 +141,8 @@ void agent__want_test(agent *a, const char *request, const agent_addition_words 
     } else if (x->test && !addition && !x->test_alone && first && is_told_first(request, first)) {
         agent__wish_changed(a, NULL, first);
         put_test_off(x, first);
-    } else if (x->test && !addition && !x->test_alone && asks_for_change_first(request)) {
+    } else if (x->test && !addition && !x->test_alone &&
+               (asks_for_change_first(request) || agent__orders_code_first(request))) {
         put_test_off(x, NULL);
     }
     x->tests_too = !x->test && !x->test_waits && !is_deletion(x, request) &&
@@ -168,6 +169,12 @@ bool agent__is_test_due(const agent *a)
     for (uint32_t i = 0; i < x->n_wishes; i++)
         if (!strcmp(x->wishes[i].name, x->test_of) && !agent__is_met(a, &x->wishes[i])) return false;
     return true;
+}
+
+bool agent__lacks_code(const agent *a)
+{
+    return a->asked.n_changed && !a->asked.test_alone && !a->asked.n_operations && !has_changed_code(a) &&
+           agent__orders_code_first(a->request);
 }
 
 bool agent__lacks_test(const agent *a)

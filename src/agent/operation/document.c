@@ -18,12 +18,12 @@
 
 enum { MAX_FILE = 1 << 20, MOST_NEIGHBOURS = 64 };
 
-/* What the document is to speak of: a name that comes, one of the tree that the request writes, or what was written last. */
+/* What the document is to speak of: an option, a name that comes, one of the tree that the request writes, or what was written last. */
 static char *find_subject(const agent *a)
 {
     const agent_asked *x = &a->asked;
     agent_named named;
-    char *name = NULL;
+    char *name = agent__read_option(a->request);
     for (uint32_t i = 0; i < x->n_wishes && !name; i++)
         if (x->wishes[i].kind == AGENT_WISH_STANDS) name = base_xstrdup(code_last_name(x->wishes[i].name));
     agent__find_named(a, a->request, &named);

@@ -62,6 +62,18 @@ bool agent_asks_for_change(const char *request);
 bool agent__orders_behaviour(const char *request);
 /* "encode hangs as soon as ...": a fault of what is there is told, and nothing else is ordered. */
 bool agent__complains(const char *request);
+/* --- clauses.c --- */
+/* It speaks of a text that is no code: a README, a comment, an example. */
+bool agent__speaks_of_document(const char *text);
+/*
+ * "f should skip blanks. Say so in the README and add an example.": what is asked of the code, without the clauses about documents
+ * (heap); all of it where little else is said.
+ */
+char *agent__about_code(const char *request);
+/* Is the first thing that it orders code, and no document or test? */
+bool agent__orders_code_first(const char *request);
+
+/* --- change_words.c --- */
 /* Is it a question, whatever it names: "is f used anywhere?", "why does f ..."? Not "could you delete f?", not "why not f?" */
 bool agent__asks_question(const char *request);
 /* "Cover f with a test", "there is no test for f", "unit test for f please": a new test is wanted, in words that order none. */
