@@ -54,6 +54,42 @@ static void test_new_test_plain__the_word_is_an_order(void **state)
     }
 }
 
+/* Of two functions that are named the one is meant that "one" is ordered for. */
+static void test_new_test_plain__the_one_behind_for_is_meant(void **state)
+{
+    static const plain all[] = {{"is_odd has a test. Add one for first", "assert first(ZZZ"},
+        {"There are no tests for first, only some for is_odd. Please add one for first", "assert first(ZZZ"}};
+    NEEDS_GRAMMAR;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        put_file("even.py",
+            "def is_odd(n):\n    return n % 2 == 1\n\n\ndef first(seq):\n    return next(iter(seq))\n");
+        put_file("test_even.py", "from even import is_odd\n\n\ndef test_is_odd():\n    assert is_odd(3)\n");
+        check_begins(all + i, 1);
+    }
+}
+
+/* Tests of node's own runner: beside the nested one, but behind the whole where that counts what is in it. */
+static void test_new_test_plain__of_nested_tests(void **state)
+{
+    static const plain all[] = {
+        {"add a test for double with an empty list",
+            "  await t.test('double with an empty list', () => {\\n    assert.equal(double(ZZZ"},
+        {"add a test for double with an empty list",
+            "\\ntest('double with an empty list', async (t) => {\\n    assert.equal(double(ZZZ"}};
+    NEEDS_GRAMMAR;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        base_buf tests = {0};
+        base_buf_printf(&tests,
+            "const test = require('node:test')\n\ntest('double', async (t) => {\n%s  await t.test('of one', () => {\n"
+            "    assert.equal(double(1), 2)\n  })\n\n  await t.test('other', () => {\n    run()\n  })\n})\n",
+            i ? "  t.plan(2)\n" : "");
+        put_file("double.js", "function double(n) {\n  return 2 * n\n}\n\nmodule.exports = { double }\n");
+        put_file("double.test.js", tests.data);
+        check_begins(all + i, 1);
+        base_buf_free(&tests);
+    }
+}
+
 /* No order: what is behind "test" is no name of the tree, or something asks. */
 static void test_new_test_plain__a_run_is_no_new_test(void **state)
 {
@@ -342,6 +378,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_new_test_plain__the_word_is_an_order),
+        TEST_CASE(test_new_test_plain__the_one_behind_for_is_meant),
+        TEST_CASE(test_new_test_plain__of_nested_tests),
         TEST_CASE(test_new_test_plain__a_run_is_no_new_test),
         TEST_CASE(test_new_test_plain__of_several_files),
         TEST_CASE(test_new_test_plain__in_a_block_that_says_what_is_given),

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "agent/newtest/newtest.h"
 #include "agent/newtest/probe.h"
 
 typedef struct written {
@@ -119,11 +120,26 @@ static void test_probe__calls_are_varied(void **state)
     }
 }
 
+/* What the calls of a file are given says what a further one is given. */
+static void test_probe__calls_of_a_file_say_what_is_given(void **state)
+{
+    static const char *const all[][2] = {{"g(1)\nf('x', 1)\n", "'"}, {"s = \"x\"\na.f(s, 1)\n", "\""},
+        {"f(1)\nf([2])\n", "["}, {"s, t = 'a', 'b'\nf(s, t)\n", "'"}, {"f(s + 1)\n", ""}, {"ff('a')\n", ""},
+        {"f(s)\n", ""}, {"", ""}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        base_buf text = {0};
+        base_buf_puts(&text, all[i][0]);
+        assert_string_equal(agent__usual_argument(&text, "f"), all[i][1]);
+        base_buf_free(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probe__what_is_printed_is_expected),
         cmocka_unit_test(test_probe__calls_are_varied),
+        cmocka_unit_test(test_probe__calls_of_a_file_say_what_is_given),
         cmocka_unit_test(test_probe__calls_that_cannot_stand_alone_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,7 +229,8 @@ static bool has_target(const char *makefile, const char *target)
 static bool judge_built(agent *a, const char *path, base_buf *out)
 {
     static const char *const makefiles[] = {"GNUmakefile", "makefile", "Makefile"};
-    static const char *const targets[] = {"check", "test"};
+    /* Where there is one that runs the tests "test" builds them alone. */
+    static const char *const targets[] = {"check", "run-test", "run-tests", "run_tests", "runtest", "test"};
     if (top_file_says(a, "meson.build", "test("))
         base_buf_puts(out, "{ [ -e kvist-build/build.ninja ] || meson setup kvist-build >/dev/null; } && "
                            "meson test -C kvist-build --print-errorlogs");

@@ -209,6 +209,8 @@ char *agent__begin_assertion(const agent *a, const char *file_path, const base_b
     uint32_t n_places = code_index_define(tool_workspace_index(a->workspace), subject, &places);
     bool is_function = n_places && !strcmp(places[0].what, "function") && !*places[0].parent;
     const char *opens = is_function ? opening_of_value(a, &places[0]) : "";
+    if (is_function && !*opens && base_ends_with(subject_path, ".py"))
+        opens = agent__usual_argument(file, subject);
     base_buf said = {0};
     if (is_function) put_said_argument(a, &places[0], &said);
     const char *rust = is_function ? rust_assertion(a, &places[0]) : "";

@@ -8,6 +8,7 @@
 #include "agent/newtest/newtest.h"
 #include "agent/words/request_words.h"
 #include "base/mem.h"
+#include "code/code.h"
 
 enum { LEAST_ROWS = 3, MOST_METHODS = 32 /* of assertions, that a file is looked through for */ };
 
@@ -192,6 +193,46 @@ const char *agent__opening_of_type(base_str type, bool is_python)
     for (size_t i = 0; i < sizeof openings / sizeof *openings; i++)
         if (strlen(openings[i].type) == n && !memcmp(type.ptr, openings[i].type, n))
             return is_python ? openings[i].python : openings[i].opens;
+    return "";
+}
+
+/* What the name is set to first, "s = 'a'": that value's first byte; 0: it is not. */
+static char value_of(const base_buf *text, const char *name, size_t n)
+{
+    const char *end = text->data + text->len;
+    for (const char *at = text->data; (at = memmem(at, (size_t)(end - at), name, n)); at += n) {
+        const bool is_whole = (at == text->data || !code_is_name_byte(at[-1])) && !code_is_name_byte(at[n]);
+        const char *set = at + n + strspn(at + n, " :");
+        while (*set == ',') { /* "s, t = 'a', 'b'" */
+            set += 1 + strspn(set + 1, " ");
+            while (code_is_name_byte(*set)) set++;
+            set += strspn(set, " ");
+        }
+        if (is_whole && *set == '=' && set[1] != '=') return set[1 + strspn(set + 1, " ")];
+    }
+    return 0;
+}
+
+const char *agent__usual_argument(const base_buf *text, const char *name)
+{
+    static const char *const openings[] = {"'", "\"", "[", "{"};
+    base_buf call = {0};
+    char kind = 0;
+    base_buf_printf(&call, "%s(", name);
+    const char *end = text->data + text->len;
+    for (const char *at = text->data;
+         at && !kind && (at = memmem(at, (size_t)(end - at), call.data, call.len)); at++) {
+        const char *given = at + call.len;
+        size_t n = 0;
+        while (given + n < end && code_is_name_byte(given[n])) n++;
+        if (at > text->data && code_is_name_byte(at[-1])) continue;
+        kind = n && !isdigit((unsigned char)*given) && strchr(",)", given[n]) ? value_of(text, given, n)
+               : n                                                            ? 0
+                                                                              : *given;
+    }
+    base_buf_free(&call);
+    for (size_t i = 0; i < sizeof openings / sizeof *openings; i++)
+        if (kind && *openings[i] == kind) return openings[i];
     return "";
 }
 

@@ -207,7 +207,8 @@ static char *opening_made(const subject *s, const code_file *f, const base_buf *
         memmem(text->data, text->len, "self.assertEqual(", 17) ? "self.assertEqual(" : "assert ",
         (int)name.len, name.ptr, s->d->name);
     static const char *const strings[] = {"string", "strings", NULL};
-    if (agent__has_any_word(request, strings)) base_buf_putc(&out, '\'');
+    const char *opens = agent__usual_argument(text, s->d->name);
+    base_buf_puts(&out, !*opens && agent__has_any_word(request, strings) ? "'" : opens);
     return base_buf_take(&out);
 }
 

@@ -193,6 +193,8 @@ bool agent__wants_string(const char *output);
 /* The same of bytes, and of a list, by Python's runner. */
 bool agent__wants_bytes(const char *output);
 bool agent__wants_list(const char *output);
+/* How the first argument begins in the calls of that name in a file: a quote, "[", "{", also by the variable that is given; "". */
+const char *agent__usual_argument(const base_buf *text, const char *name);
 /* How a value of that type begins: "[" for Python's List[int]; "": not known. */
 const char *agent__opening_of_type(base_str type, bool is_python);
 /* The line in which a runner says why a test failed ("E   TypeError: ..."), without what stands around it; nothing: none is known. */

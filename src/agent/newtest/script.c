@@ -319,6 +319,17 @@ static void put_beginning(
     base_buf_free(&title);
 }
 
+/* The test at the left margin around this one that counts what is in it ("t.plan(3)"): one more would be one too many. */
+static bool find_planned(const base_buf *text, const block *test, block *ret)
+{
+    static const char plan[] = "t.plan(";
+    for (size_t at = 0; test->column && at < test->from; at = line_end(text, at) + 1)
+        if (column_of(text, at) == 0 && is_test_line(text, at) && read_block(text, at, ret) &&
+            ret->from < test->from && ret->to >= test->to)
+            return memmem(text->data + ret->from, test->from - ret->from, plan, sizeof plan - 1) != NULL;
+    return false;
+}
+
 static uint32_t line_of(const base_buf *text, size_t at)
 {
     return (uint32_t)tool__line_of(text->data, at);
@@ -327,17 +338,19 @@ static uint32_t line_of(const base_buf *text, size_t at)
 static int append_beside(
     agent *a, const char *path, const base_buf *text, const char *subject, const char *request, base_err *err)
 {
-    block test, around;
+    block test, around, planned;
     base_buf begins = {0}, behind = {0};
     if (!find_nearest(text, request, subject, &test)) return 0;
-    const block *b = find_around(text, &test, &around) ? &around : &test;
-    const uint32_t line = line_of(text, b->from), last = line_of(text, b->to - 1);
-    put_beginning(text, b, subject, request, &begins);
+    const bool is_planned = find_planned(text, &test, &planned);
+    const block *b = !is_planned && find_around(text, &test, &around) ? &around : &test;
+    const uint32_t line = line_of(text, b->from), end = line_of(text, b->to - 1),
+                   last = is_planned ? line_of(text, planned.to - 1) : end;
+    put_beginning(text, is_planned ? &planned : b, subject, request, &begins);
     base_buf_printf(&behind, "\n\nThe new test goes into %s, behind this one.\n\n", path);
     int rc = agent__append_subject(a, subject, request, err);
     if (!rc)
         rc = agent__append_lines(
-            a, &(agent_lines){path, "", text, b->from, b->to, line, last}, behind.data, request, err);
+            a, &(agent_lines){path, "", text, b->from, b->to, line, end}, behind.data, request, err);
     a->asked.new_test = (agent_new_test){.path = base_xstrdup(path),
         .name = base_xstrdup(subject),
         .subject = base_xstrdup(subject),
@@ -462,7 +475,7 @@ static char *whole_script_test(const agent *a, const char *body)
                    is_arrow = !file.len || memmem(file.data, file.len, "=> {", 4),
                    has_semicolons = has_end || (file.len && memmem(file.data, file.len, "});\n", 4));
         const char quote = *begin && strchr("'\"`", *begin) ? *begin : '\'';
-        const char *given = strstr(body, "t.") ? "t" : "";
+        const char *context = strstr(body, " t."), *given = context ? "t" : "";
         put_title(a->request, &title);
         base_buf_printf(&out, "%.*s%c%s%c, %s", (int)(begin - t->assertion), t->assertion, quote,
             title.len ? title.data : t->name, quote, is_async ? "async " : "");
