@@ -57,6 +57,24 @@ static void test_new_test__what_its_calls_give_is_expected(void **state)
     free_host(&h);
 }
 
+/* A model that makes one call after another is stopped: a few are enough. */
+static void test_new_test__it_is_cut_where_it_has_calls_enough(void **state)
+{
+    NEEDS("branches");
+    wish w = EVEN;
+    base_buf script = {0};
+    base_buf_puts(&script, "answer <<X\n3) == 0\n");
+    for (int i = 0; i < 20; i++) base_buf_printf(&script, "    assert is_odd(%d) == 0\n", 2 * i);
+    base_buf_puts(&script, "    assert is_odd(77) == 0\n```\nX\n" ADDED);
+    w.script = script.data;
+    if (!has_pytest()) skip();
+    host h = ask_for(
+        &w, "    assert is_odd(3) is True\n    assert is_odd(0) is False\n    assert is_odd(2) is False\n");
+    assert_false(told(&h, "is_odd(77)"));
+    free_host(&h);
+    base_buf_free(&script);
+}
+
 /* A function with overloads is one: imported, begun with what its first type begins with, broken where something is done. */
 static void test_new_test__of_a_function_with_overloads(void **state)
 {
@@ -342,6 +360,7 @@ int main(int argc, char **argv)
         TEST_CASE(test_new_test__what_its_calls_give_is_expected),
         TEST_CASE(test_new_test__values_of_a_request_are_not_recorded),
         TEST_CASE(test_new_test__of_a_function_with_overloads),
+        TEST_CASE(test_new_test__it_is_cut_where_it_has_calls_enough),
         TEST_CASE(test_new_test__a_file_that_fails_anyway_judges_none),
         TEST_CASE(test_new_test__one_that_does_not_parse_gives_way),
         cmocka_unit_test(test_new_test__faults_are_small_and_of_each_kind),

@@ -43,7 +43,7 @@ static char *copy_head(const agent *a, const char *subject)
     return head ? head : base_xstrdup("");
 }
 
-static bool may_record(const agent *a)
+bool agent__may_record(const agent *a)
 {
     const agent_new_test *t = &a->asked.new_test;
     agent_value values[AGENT_MAX_VALUES];
@@ -133,7 +133,7 @@ int agent__record_test(agent *a, const char *answer, size_t n, bool *ret_kept, b
     uint32_t n_given = 0;
     int rc = 0;
     *ret_kept = false;
-    if (!may_record(a)) return 0;
+    if (!agent__may_record(a)) return 0;
     agent_fence fence;
     const bool has_calls =
         agent_fence_find(answer, n, 0, &fence) && agent__find_calls(t->path, answer + fence.from,

@@ -22,6 +22,7 @@
 #include "agent/turn/candidate.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "code/code.h"
 #include "tools/run/scratch.h"
 
 enum {
@@ -78,6 +79,23 @@ static bool has_passed(const void *user)
     return c->running && atomic_load(&c->is_done) && !c->rc && c->result.status == TOOL_OK;
 }
 
+/* A new test that has this many calls of its subject has enough of them for one that is written from what they give. */
+typedef struct calls {
+    const candidate *of;
+    const char *subject;
+} calls;
+static bool has_enough_calls(const void *user)
+{
+    enum { ENOUGH = 7 }; /* the model's last one may be half */
+    const calls *x = user;
+    const char *text = x->of->made.read.text.data;
+    const size_t n = strlen(x->subject);
+    uint32_t n_calls = 0;
+    for (const char *at = text; at && (at = strstr(at, x->subject)); at += n)
+        n_calls += at[n] == '(' && !code_is_name_byte(at[-1]);
+    return n_calls >= ENOUGH;
+}
+
 /* One that was written before anything was tried, as the answer that it would have been. */
 static bool take_kept(agent *a, candidate *c, base_err *err, int *ret_rc)
 {
@@ -118,7 +136,10 @@ static int sample(agent *a, candidate *c, const candidate *testing, base_err *er
     agent_opening opening = {0};
     model_sampling s = a->info.sampling;
     const uint32_t number = c->made.number;
-    const agent_enough enough = {has_passed, testing};
+    const calls made = {c, a->asked.new_test.subject ? code_last_name(a->asked.new_test.subject) : ""};
+    const bool counts_calls = !testing && begins_with_test(a) && agent__may_record(a);
+    const agent_enough enough = {
+        counts_calls ? has_enough_calls : has_passed, counts_calls ? (const void *)&made : testing};
     int rc = 0;
     /* A failing test that a request names is explained first; what fails behind a change was just written. */
     const bool is_first_test = number == 1 && begins_with_test(a);
@@ -134,7 +155,9 @@ static int sample(agent *a, candidate *c, const candidate *testing, base_err *er
         s.top_p = 0.95f;
         s.seed += 1000 * a->turn + number;
     }
-    if (!rc) rc = agent__candidate_sample(a, &c->made, &opening, &s, testing ? &enough : NULL, err);
+    if (!rc)
+        rc =
+            agent__candidate_sample(a, &c->made, &opening, &s, testing || counts_calls ? &enough : NULL, err);
     agent_opening_free(&opening);
     return rc;
 }
@@ -265,11 +288,12 @@ static bool judge(agent *a, candidate *c, uint32_t of)
 
 /* --- all of them ---------------------------------------------------------------------------------------- */
 
-/* The first new test fails, and its file does without it, too: what runs it is missing, say. Then none is judged. */
-static bool cannot_be_judged(agent *a, const candidate *c)
+/* The first new test that is run fails, and its file does without it, too: what runs it is missing, say. Then none is judged. */
+static bool cannot_be_judged(agent *a, const candidate *c, bool *was_run)
 {
-    return c->made.number == 1 && begins_with_test(a) && !c->word && !c->passed &&
-           agent__fails_without(a, a->test.command, NULL);
+    const bool is_first = !*was_run && begins_with_test(a) && !c->word;
+    *was_run |= !c->word;
+    return is_first && !c->passed && agent__fails_without(a, a->test.command, NULL);
 }
 
 uint32_t agent__tries(const agent *a)
@@ -300,7 +324,7 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
     const uint32_t n = agent__tries(a);
     candidate *all = base_xcalloc(n, sizeof *all), *testing = NULL, *best = NULL;
     int rc = 0;
-    bool recorded = false;
+    bool recorded = false, was_run = false;
     a->fix.tried = true;
     agent__keep_parts(a);
     const uint64_t began = base_clock_ns();
@@ -329,7 +353,7 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
             testing = c;
         else if (!rc && judge(a, c, n)) /* whether a new test notices faults is known behind its run */
             best = c;
-        else if (!rc && cannot_be_judged(a, c))
+        else if (!rc && cannot_be_judged(a, c, &was_run))
             break;
         if (!rc && !best && !testing && !c->is_recorded && a->asked.new_test.path)
             rc = agent__record_test(a, c->made.read.text.data, c->made.read.text.len, &recorded, err);

@@ -147,6 +147,8 @@ bool agent__choosing_is_due(const agent *a); /* other behaviour is asked for, an
 int agent__choose(agent *a, const agent_opening *opening, model_ids *ret_ids, base_err *err);
 
 /* --- record.c --- */
+/* A new test is wanted that can be written from what its calls give: no value is asked for, and it was not tried too often. */
+bool agent__may_record(const agent *a);
 /*
  * The calls of the subject in answer[0, n), which holds a new test that did not do, are made in a copy of the tree; *ret_kept: a test that
  * expects what they gave is what is tried next (fix.kept).
