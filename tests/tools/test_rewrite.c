@@ -515,6 +515,29 @@ static void test_rewrite__lets_what_is_assigned(void **state)
     }
 }
 
+/* "module.exports = function quote(xs)": the file has quote, and a second one beside it would be used by nobody. */
+static void test_rewrite__finds_what_a_module_hands_out(void **state)
+{
+    static const char text[] =
+        "'use strict';\n\nmodule.exports = function quote(xs) {\n  return xs.join(' ');\n};\n";
+    static const char *const blocks[] = {"function quote(xs) {\n  return xs.map(String).join(' ');\n}\n",
+        "module.exports = function quote(xs) {\n  return xs.map(String).join(' ');\n};\n"};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        tree t;
+        tree_make(&t, true);
+        tree_put(&t, "quote.js", text);
+        tree_open(&t);
+        const rewriting call = {"quote.js", "quote", blocks[i], "quote should give each as a text", TOOL_OK,
+            "rewrote",
+            "'use strict';\n\nmodule.exports = function quote(xs) {\n  return xs.map(String).join(' ');\n};\n"};
+        check(&t, &call);
+        char *now = tree_get(&t, "quote.js");
+        assert_string_equal(now, call.has);
+        free(now);
+        tree_remove(&t);
+    }
+}
+
 /* "from", "to": these lines are new, all others stay byte for byte. */
 static void test_rewrite__takes_lines_of_a_definition(void **state)
 {
@@ -578,6 +601,7 @@ int main(void)
         cmocka_unit_test(test_rewrite__imports_as_elsewhere),
         cmocka_unit_test(test_rewrite__settles_new_imports), cmocka_unit_test(test_rewrite__keeps_comments),
         cmocka_unit_test(test_rewrite__takes_lines_of_a_definition),
+        cmocka_unit_test(test_rewrite__finds_what_a_module_hands_out),
         cmocka_unit_test(test_rewrite__comments_as_its_file),
         cmocka_unit_test(test_rewrite__lets_what_is_assigned),
         cmocka_unit_test(test_rewrite__takes_back_names_that_nothing_binds),

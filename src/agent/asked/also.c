@@ -45,7 +45,8 @@ static bool is_ordered(const char *request, size_t at)
     static const char *const it[] = {"it", "them", "this", "that", "so", NULL};
     static const char *const orders[] = {"declare", "describe", "document", "mention", "list", "note",
         "export", "say", "explain", "use", "call", "apply", "register", "test", NULL};
-    static const char *const notes[] = {"entry", "note", "line", "item", "sentence", NULL};
+    static const char *const notes[] = {
+        "entry", "note", "line", "item", "sentence", "declaration", "paragraph", "section", "row", NULL};
     static const char *const changing[] = {"update", "extend", "adapt", NULL};
     agent_word w;
     do

@@ -316,10 +316,41 @@ static bool is_of_another_type(const tool_workspace *w, const code_file *f, cons
     return is_so;
 }
 
+/*
+ * "module.exports = function quote(xs) {": the file has quote, under the name by which others get it. The block says it as a function,
+ * or as it stands. false: the file hands out nothing of that name.
+ */
+static bool aim_at_handed_out(
+    const tool_call *call, const code_file *f, const base_buf *text, const char *name, tool_aim *ret)
+{
+    static const char before[] = "module.exports = ", function[] = "function ";
+    const size_t n_before = sizeof before - 1, n_function = sizeof function - 1, n = strlen(name);
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        const char *s = text->data + d->from;
+        if (d->to > text->len || d->to - d->from < n_before + n_function + n + 1 ||
+            memcmp(s, before, n_before) || memcmp(s + n_before, function, n_function) ||
+            memcmp(s + n_before + n_function, name, n) || !strchr("( ", s[n_before + n_function + n]))
+            continue;
+        base_buf clean = {0};
+        tool__normalise_block(&clean, call->payload.ptr, call->payload.len);
+        if (clean.data && !strncmp(clean.data, function, n_function)) {
+            while (clean.len && strchr("\n;", clean.data[clean.len - 1])) clean.len--;
+            base_buf_printf(&ret->block, "%s%.*s;\n", before, (int)clean.len, clean.data);
+        }
+        base_buf_free(&clean);
+        set_name(ret, d->name);
+        ret->kind = TOOL_AIM_REWRITE;
+        return true;
+    }
+    return false;
+}
+
 /* The file has not. */
 static void aim_at_absent(tool_workspace *w, const tool_call *call, const code_file *f, const base_buf *text,
     const char *name, tool_aim *ret)
 {
+    if (aim_at_handed_out(call, f, text, name, ret)) return;
     char *holder = tool__name_holder(name);
     char *defined = tool__block_name(w->grammars, ret->path, call->payload, name, NULL);
     uint32_t at;
