@@ -75,6 +75,22 @@ static void test_new_test__it_is_cut_where_it_has_calls_enough(void **state)
     base_buf_free(&script);
 }
 
+/* An object that pytest hands the tests: the new one is handed it, too, and so is the one that is written from what its calls give. */
+static void test_new_test__of_a_fixture(void **state)
+{
+    NEEDS("branches");
+    wish w = STACK;
+    w.tests =
+        "import pytest\nfrom stack import Stack\n\n\n@pytest.fixture\ndef pile():\n    return Stack()\n\n\n"
+        "def test_size(pile):\n    pile.push(1)\n    assert 1 == pile.size()\n";
+    w.script = ANSWER(") == 'x'") ADDED;
+    w.tries = 6;
+    if (!has_pytest()) skip();
+    host h = ask_for(&w, "def test_is_empty(pile):\n    assert pile.is_empty() is True\n");
+    assert_true(told(&h, "as it should"));
+    free_host(&h);
+}
+
 /* A function with overloads is one: imported, begun with what its first type begins with, broken where something is done. */
 static void test_new_test__of_a_function_with_overloads(void **state)
 {
@@ -360,6 +376,7 @@ int main(int argc, char **argv)
         TEST_CASE(test_new_test__what_its_calls_give_is_expected),
         TEST_CASE(test_new_test__values_of_a_request_are_not_recorded),
         TEST_CASE(test_new_test__of_a_function_with_overloads),
+        TEST_CASE(test_new_test__of_a_fixture),
         TEST_CASE(test_new_test__it_is_cut_where_it_has_calls_enough),
         TEST_CASE(test_new_test__a_file_that_fails_anyway_judges_none),
         TEST_CASE(test_new_test__one_that_does_not_parse_gives_way),

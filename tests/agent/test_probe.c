@@ -23,7 +23,7 @@ static void check(const written *w)
     base_buf_puts(&file, w->file);
     const agent_probe_style style = {
         .path = w->path, .file = &file, .gives = w->gives, .is_method = strstr(w->file, "self")};
-    assert_true(agent__find_calls(w->path, w->text, strlen(w->text), "f", &s));
+    assert_true(agent__find_calls(w->path, w->text, strlen(w->text), "f", "", &s));
     agent__put_probe(&style, &s, &probe);
     if (w->probe && !strstr(probe.data, w->probe)) fail_msg("%s not in %s", w->probe, probe.data);
     const uint32_t n = agent__read_probe(&style, w->output, &s);
@@ -92,7 +92,8 @@ static void test_probe__calls_that_cannot_stand_alone_are_none(void **state)
         {"a_test.go", "\tfor _, tt := range tests {\n\t\tif got := f(tt.in); got != tt.want {\n"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         agent_steps s;
-        if (agent__find_calls(all[i][0], all[i][1], strlen(all[i][1]), "f", &s)) fail_msg("%s", all[i][1]);
+        if (agent__find_calls(all[i][0], all[i][1], strlen(all[i][1]), "f", "", &s))
+            fail_msg("%s", all[i][1]);
     }
 }
 
@@ -111,7 +112,7 @@ static void test_probe__calls_are_varied(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         agent_steps s;
         uint32_t n = 0;
-        assert_true(agent__find_calls(all[i].path, all[i].text, strlen(all[i].text), "f", &s));
+        assert_true(agent__find_calls(all[i].path, all[i].text, strlen(all[i].text), "f", "", &s));
         agent__vary_calls(all[i].path, "f", 4, &s);
         for (uint32_t k = 0; k < s.n; k++)
             if (s.steps[k].kind == AGENT_STEP_CALL) assert_string_equal(s.steps[k].text, all[i].calls[n++]);

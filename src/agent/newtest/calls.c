@@ -16,6 +16,7 @@ typedef struct reading {
     char *text;
     size_t n;
     bool is_python;
+    const char *given;
     struct {
         size_t from, to;
     } lines[MOST_LINES];
@@ -244,6 +245,14 @@ static bool writes(const reading *r, size_t from, size_t to, const char *name, s
     return false;
 }
 
+static bool is_given(const reading *r, size_t word, size_t n)
+{
+    char *name = base_xstrndup(r->text + word, n);
+    const bool is = code_has_identifier(r->given, strlen(r->given), name);
+    free(name);
+    return is;
+}
+
 /*
  * Marks the lines in front of line `before` that write a variable of text[from, to), and what those need. false: one of them is bound by
  * a block.
@@ -252,6 +261,7 @@ static bool mark_needed(const reading *r, size_t from, size_t to, uint32_t befor
 {
     size_t word, end;
     for (size_t at = from; next_variable(r, &at, to, &word, &end);) {
+        if (is_given(r, word, end - word)) continue;
         for (uint32_t i = before; i-- > 0;) {
             const size_t line = r->lines[i].from, line_to = r->lines[i].to;
             if (needed[i] || !writes(r, line, line_to, r->text + word, end - word)) continue;
@@ -341,11 +351,13 @@ static void put_steps(const reading *r, const found *all, uint32_t n_found, agen
     }
 }
 
-bool agent__find_calls(const char *path, const char *text, size_t n, const char *subject, agent_steps *ret)
+bool agent__find_calls(
+    const char *path, const char *text, size_t n, const char *subject, const char *given, agent_steps *ret)
 {
     found *all = base_xcalloc(AGENT_MAX_CALLS + 1, sizeof *all);
     reading *r = base_xcalloc(1, sizeof *r);
     r->is_python = base_ends_with(path, ".py");
+    r->given = given;
     r->text = code_blank_comments(code_language(path, "", 0), text, n);
     r->n = strlen(r->text);
     *ret = (agent_steps){0};

@@ -43,9 +43,10 @@ typedef struct agent_steps {
 
 /*
  * Up to AGENT_MAX_CALLS different calls of `subject` ("f", its last name) in text[0, n), lines of a body in the language of `path`, with
- * what they need; false: there is none that could stand alone. agent_steps_free.
+ * what they need; given: names that every such test is handed ("pastel" of pytest's fixtures). false: there is none that could stand alone. agent_steps_free.
  */
-bool agent__find_calls(const char *path, const char *text, size_t n, const char *subject, agent_steps *ret);
+bool agent__find_calls(
+    const char *path, const char *text, size_t n, const char *subject, const char *given, agent_steps *ret);
 /* vary.c: further calls behind them, as the first ones with other literals, up to `want` in all. */
 void agent__vary_calls(const char *path, const char *subject, uint32_t want, agent_steps *s);
 /* Calls that give nothing go, and lines that no call needs. */

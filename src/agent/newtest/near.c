@@ -185,6 +185,47 @@ static bool find_maker(
     return found;
 }
 
+/* Does text[from, to) call a method of the subject's type on what is called `name`? */
+static bool calls_on(const subject *s, const base_buf *text, size_t from, size_t to, base_str name)
+{
+    bool is_so = false;
+    for (uint32_t i = 0; i < s->file->n_definitions && !is_so; i++) {
+        const code_definition *d = &s->file->definitions[i];
+        base_buf call = {0};
+        if (strcmp(d->parent, s->d->parent) != 0) continue;
+        base_buf_printf(&call, "%.*s.%s(", (int)name.len, name.ptr, d->name);
+        const char *at = memmem(text->data + from, to - from, call.data, call.len);
+        is_so = at && !code_is_name_byte(at[-1]) && at[-1] != '.';
+        base_buf_free(&call);
+    }
+    return is_so;
+}
+
+/* "pastel):\n    assert pastel.escape(": pytest hands the test such an object, as it does the tests that are there. NULL: no such one. */
+static char *opening_given(
+    const subject *s, const code_file *f, const base_buf *text, const code_definition *beside)
+{
+    for (uint32_t i = 0; i <= f->n_definitions; i++) {
+        const code_definition *d = i ? &f->definitions[i - 1] : beside; /* the one beside it first */
+        size_t at = d->name_from + strlen(d->name), word, end;
+        const char *close =
+            at < text->len && d->to <= text->len ? memchr(text->data + at, ')', d->to - at) : NULL;
+        if (!close || strcmp(d->parent, beside->parent) != 0 || strncmp(d->name, "test", 4) != 0 ||
+            is_decorated(text, d))
+            continue;
+        while (code_next_identifier(text->data, (size_t)(close - text->data), &at, &word, &end)) {
+            const base_str name = {text->data + word, end - word};
+            if (!calls_on(s, text, (size_t)(close - text->data), d->to, name)) continue;
+            base_buf out = {0};
+            base_buf_printf(&out, "%s%.*s):\n    assert %.*s.%s(%s", *beside->parent ? "self, " : "",
+                (int)name.len, name.ptr, (int)name.len, name.ptr, s->d->name,
+                agent__usual_argument(text, s->d->name));
+            return base_buf_take(&out);
+        }
+    }
+    return NULL;
+}
+
 /* A test of Python of a method: an object as a test of the same class makes it, and an assertion of the call. NULL: none makes one. */
 static char *opening_made(const subject *s, const code_file *f, const base_buf *text,
     const code_definition *beside, const char *request)
@@ -247,6 +288,8 @@ const code_definition *agent__nearest_test(const agent *a, const code_file *f, c
     if (best && !*ret_opening && s.d && *s.d->parent && base_ends_with(path, ".py") &&
         !is_decorated(text, best) && strcmp(s.d->name, "__init__") != 0)
         *ret_opening = opening_made(&s, f, text, best, a->request);
+    if (best && !*ret_opening && s.d && *s.d->parent && base_ends_with(path, ".py"))
+        *ret_opening = opening_given(&s, f, text, best);
     *ret_setup = agent__find_setup(&s.text, s.d, path, f, text, best, ret_end);
     subject_free(&s);
     return best;

@@ -126,7 +126,10 @@ bool agent__put_whole_new_test(agent *a, const char *body, base_buf *ret)
         if (!agent__put_whole_script_test(a, body, ret)) return false;
     } else {
         put_call(a, f, ret);
-        if (f->begin == begin_python)
+        if (f->begin == begin_python && t->begins) /* with the fixtures of the one beside it */
+            base_buf_printf(
+                &text, "def %s(%.*s\n%s", t->name, (int)strcspn(t->begins, "\n"), t->begins, body);
+        else if (f->begin == begin_python)
             base_buf_printf(&text, "def %s(%s):\n%s", t->name, t->holder ? "self" : "", body);
         else if (f->begin == begin_go)
             base_buf_printf(&text, "func %s(t *testing.T) {\n%s}\n", t->name, body);

@@ -135,9 +135,11 @@ int agent__record_test(agent *a, const char *answer, size_t n, bool *ret_kept, b
     *ret_kept = false;
     if (!agent__may_record(a)) return 0;
     agent_fence fence;
-    const bool has_calls =
-        agent_fence_find(answer, n, 0, &fence) && agent__find_calls(t->path, answer + fence.from,
-                                                      fence.to - fence.from, code_last_name(t->subject), &s);
+    char *given = base_xstrndup(t->begins ? t->begins : "", t->begins ? strcspn(t->begins, "\n") : 0);
+    const bool has_calls = agent_fence_find(answer, n, 0, &fence) &&
+                           agent__find_calls(t->path, answer + fence.from, fence.to - fence.from,
+                               code_last_name(t->subject), given, &s);
+    free(given);
     agent__leave_rows(a); /* a row of them has failed */
     if (!has_calls) return 0;
     if (tool_workspace_read(a->workspace, t->path, NEWTEST_MAX_FILE, &file, NULL)) base_buf_clear(&file);
