@@ -242,7 +242,7 @@ static void test_reading__which_one_is_meant_is_asked(void **state)
     }
 }
 
-/* "The two functions that ...": no single one of them is what is meant. */
+/* "The two functions that ...": no single one of them is what is meant; and "XML" there is no new name. */
 static void test_reading__two_that_are_described_go_together(void **state)
 {
     NEEDS_GRAMMAR;
@@ -253,7 +253,7 @@ static void test_reading__two_that_are_described_go_together(void **state)
         "opens 1\nlikely move(walk_graph, walk.py); move(walk_nodes, walk.py)\nlikely move(walk_graph, walk.py)\n"
         "answer }}</tools>\nanswer }}</tools>\nanswer Done.\n",
         AGENT_MODE_ALL, NULL, false);
-    submit(s, &h, "Put the two functions that walk into walk.py please");
+    submit(s, &h, "Put the two functions that walk XML data into walk.py please");
     assert_true(told(&h, "read as: move(walk_graph, walk.py); move(walk_nodes, walk.py)"));
     assert_file("a.py", "def draw(x):\n    return x\n");
     assert_file(

@@ -396,6 +396,17 @@ static bool is_of_sentence(const char *s, agent_word w)
     return !(agent__next_word(s, w.to, &behind) && agent__is_any_word(s, behind, kinds));
 }
 
+/* "What converts UTF-8 to UCS is ...": a short word of the sentence in capitals, in the middle of it. */
+static bool is_acronym(const char *s, agent_word w)
+{
+    enum { MOST = 5 };
+    static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    agent_word next;
+    const bool is_marked = w.from && agent__is_mark(s[w.from - 1]);
+    return w.to - w.from <= MOST && strspn(s + w.from, capitals) >= w.to - w.from && !is_marked &&
+           strchr(" -", s[w.to]) && agent__next_word(s, w.to, &next);
+}
+
 static void find_named(const agent *a, const char *s, read_names *ret)
 {
     static const char *const data[] = {"json", "toml", "yaml", "xml", "html", "css", NULL};
@@ -428,7 +439,7 @@ static void find_named(const agent *a, const char *s, read_names *ret)
             const bool is_content = is_long && agent__is_content_word(text, strlen(text));
             const bool is_new =
                 !agent__is_type(s, w) &&
-                (is_coded(s, w) || is_in_brackets(s, w) ||
+                ((is_coded(s, w) && !(is_description && is_acronym(s, w))) || is_in_brackets(s, w) ||
                     ((is_content || is_in_place_of(s, w) || is_typed(s, w)) && is_given(s, w)));
             const bool is_weak = !is_new && is_content && (may_be_given(s, w) || is_to_be(index, s, w, text));
             const read_name one = {text, .is_place = is_behind_place(s, w.from), .is_weak = is_weak,

@@ -75,7 +75,8 @@ static bool is_ordered(const agent_readings *all, const agent_reading *r)
         if (r->signs[unsaid[i]]) return false;
     if (is_of_parameter) return !r->signs[AGENT_SIGN_UNSAID] && !r->signs[AGENT_SIGN_OTHER_VERB];
     const bool moves = r->kind == AGENT_READ_MOVE || r->kind == AGENT_READ_MOVE_BOTH;
-    return r->signs[AGENT_SIGN_VERB] || (renames && all->is_to_be) || (moves && r->signs[AGENT_SIGN_TO_FILE]);
+    return r->signs[AGENT_SIGN_VERB] || (renames && all->is_to_be) ||
+           (moves && (r->signs[AGENT_SIGN_TO_FILE] || r->signs[AGENT_SIGN_NEW_FILE]));
 }
 
 /* Is it clear enough by its weight, and would be without the same of others? */
