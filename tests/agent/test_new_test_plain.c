@@ -68,6 +68,23 @@ static void test_new_test_plain__the_one_behind_for_is_meant(void **state)
     }
 }
 
+/* Go: the call is begun up to a value of its first parameter. */
+static void test_new_test_plain__of_go_begins_with_a_value(void **state)
+{
+    static const plain all[] = {{"add a test for Up", "\\tif got := Up(\\\"ZZZ"},
+        {"add a test for Cut", "\\tgot, err := Cut([]byte(\\\"ZZZ"},
+        {"add a test for Add", "\\tif got := Add(ZZZ"}, {"add a test for Two", "\\tif got := Two(\\\"ZZZ"}};
+    NEEDS_GRAMMAR;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        put_file("a.go",
+            "package a\n\n// Up is Up(it).\nfunc Up(s string) string {\n\treturn s\n}\n\nfunc Cut(b []byte, n int) (int, error) {\n"
+            "\treturn n, nil\n}\n\nfunc Add(n, m int) int {\n\treturn n + m\n}\n\nfunc Two(s, t string) bool {\n\treturn s == t\n}\n");
+        put_file("a_test.go",
+            "package a\n\nimport \"testing\"\n\nfunc TestOther(t *testing.T) {\n\tother(t)\n}\n");
+        check_begins(all + i, 1);
+    }
+}
+
 /* Tests of node's own runner: beside the nested one, but behind the whole where that counts what is in it. */
 static void test_new_test_plain__of_nested_tests(void **state)
 {
@@ -379,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_new_test_plain__the_word_is_an_order),
         TEST_CASE(test_new_test_plain__the_one_behind_for_is_meant),
+        TEST_CASE(test_new_test_plain__of_go_begins_with_a_value),
         TEST_CASE(test_new_test_plain__of_nested_tests),
         TEST_CASE(test_new_test_plain__a_run_is_no_new_test),
         TEST_CASE(test_new_test_plain__of_several_files),

@@ -170,6 +170,30 @@ static const char *rust_assertion(const agent *a, const code_place *p)
     return begins;
 }
 
+/* How a value of a Go function's first parameter begins: a small model that begins it calls a function like the subject. */
+static const char *go_opening(const agent *a, const code_place *p, const char *subject)
+{
+    static const char *const openings[][2] = {{"string", "\""}, {"[]byte", "[]byte(\""}, {"rune", "'"},
+        {"[]string", "[]string{"}, {"[]int", "[]int{"}};
+    base_buf text = {0}, call = {0};
+    const char *opens = "";
+    base_buf_printf(&call, "%s(", subject);
+    if (!tool_workspace_read(a->workspace, p->path, NEWTEST_MAX_FILE, &text, NULL) && p->to <= text.len) {
+        const char *at = memmem(text.data + p->from, p->to - p->from, call.data, call.len);
+        const size_t n = at ? strcspn(at + call.len, ")\n") : 0;
+        const char *type = n ? memchr(at + call.len, ' ', n) : NULL, *list = at ? at + call.len : NULL;
+        while (type && type[-1] == ',')
+            type = memchr(type + 1, ' ', n - (size_t)(type + 1 - list)); /* "a, b string" */
+        const size_t length = type ? strcspn(type + 1, ",)\n") : 0;
+        for (size_t i = 0; i < sizeof openings / sizeof *openings; i++)
+            if (length && strlen(openings[i][0]) == length && !memcmp(type + 1, openings[i][0], length))
+                opens = openings[i][1];
+    }
+    base_buf_free(&text);
+    base_buf_free(&call);
+    return opens;
+}
+
 /*
  * Go: "if got := " in front of a call that gives one value, "got, err := " of one that may fail; "" otherwise. A model that begins such a
  * test by itself copies the table of the one beside it until it is cut.
@@ -215,6 +239,7 @@ char *agent__begin_assertion(const agent *a, const char *file_path, const base_b
     if (is_function) put_said_argument(a, &places[0], &said);
     const char *rust = is_function ? rust_assertion(a, &places[0]) : "";
     const char *go = is_function ? go_assertion(a, &places[0], subject) : "";
+    if (*go) opens = go_opening(a, &places[0], subject);
     code_places_free(places, n_places);
     base_buf out = {0}, path = {0};
     const bool raises =

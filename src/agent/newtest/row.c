@@ -128,7 +128,7 @@ static int append_macro_row(
         size_t from = 0, row_to = 0, same = 0;
         const bool is_row = find_last_call(text, name, subject, &from, &row_to, &same) > 1;
         while (same && !strchr("(, ", text->data[from + same - 1])) same--;
-        const int rc = is_row && same > to - word + 1
+        const int rc = is_row && writes(text->data + from, same, subject)
                            ? append_row(a, path, text, NULL, name, from, row_to, same, subject, request, err)
                            : 0;
         free(name);
