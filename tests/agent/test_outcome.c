@@ -184,6 +184,7 @@ static void test_outcome__a_file_that_has_an_order_is_to_change(void **state)
         {"Add sub_two() to add.sh, in the readme too", true},
         {"Add sub_two() to add.sh and update the README.", true},
         {"Add sub_two() to add.sh, with an entry in README.md.", true},
+        {"Add sub_two() to add.sh, with a declaration in README.md.", true},
         {"Add sub_two() to add.sh, as the README has it", false},
         {"Add sub_two() to add.sh, as README.md has it", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
