@@ -181,7 +181,11 @@ static void test_quote__is_the_line_with_the_name(void **state)
     assert_string_equal(choose(two, "", like, 4), "yynn");
     assert_string_equal(
         choose("What is the number of nat?", "", like, 2), "yy"); /* neither has it: a part is no word */
-    assert_string_equal(choose("Who knows?", "", like, 4), "yynn");
+    static const char *const with[] = {"is it with what it was\n", "/* The number of gek_gak is 15431. */\n"};
+    assert_string_equal(choose("What is the number of gek_gak? Answer with it.", "", with, 2), "ny");
+    assert_string_equal(choose("What is the number of rop_tel?", "", like, 2), "nn"); /* of other names */
+    assert_string_equal(choose("Who knows?", "", like, 4), "nnnn");
+    assert_string_equal(choose("And then?", "", like, 4), "yynn"); /* asks by no word */
     assert_string_equal(choose(ask, "a /* The number of gek_gak is 15431. */ b", like, 4), "nnnn");
     assert_string_equal(choose(ask, "/* The number of nat_vag is 88097. */", like, 4), "nynn");
 }

@@ -82,6 +82,49 @@ static void test_repair__focuses_on_what_answers_clearly(void **state)
     assert_true(promoted[1] == 10 && promoted[0] > 10);
 }
 
+/*
+ * A word beside the name draws a sink's mass, so the whole is not clear and everything comes back as without quotes; by the name
+ * alone its line is, and is to be said again.
+ */
+static void test_repair__quotes_what_a_name_asks_for_in_an_unclear_request(void **state)
+{
+    static const char *const off[] = {"signal=reuse", "quote=0", NULL};
+    static const uint32_t asks[] = {3027, 3032}, named[] = {7, 12};
+    uint64_t schedules[2];
+    for (int i = 0; i < 2; i++) {
+        fake_model m = {.lanes_differ = true};
+        kit_seen log = {0};
+        int32_t ids[3000], question[20];
+        uint32_t lines[300];
+        kit_make_classes(ids, 3000, 50, 6);
+        for (uint32_t k = 0; k < 300; k++) lines[k] = k * 10;
+        ids[405] = 55;
+        kv_session *s =
+            kit_open(&m, &(kv_options){.budget = 1000, .repair = 40, .set = i ? reuse : off}, &log);
+        kit_make_classes(question, 20, 50, 7);
+        question[1] = 56;
+        kit_append_segment(s, (kv_segment){.origin = KV_ORIGIN_USER, .turn = 1}, question, 20);
+        kit_append_segment(
+            s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1, .lines = lines, .n_lines = 300}, ids, 3000);
+        assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 420, 440, NULL), 0);
+        question[1] = 1;
+        question[7] = 55;
+        question[12] = 56;
+        kit_append_segment(s,
+            (kv_segment){.origin = KV_ORIGIN_USER, .turn = 2, .queries = named, .n_queries = 2}, question,
+            20);
+        kv_quotes quotes;
+        const kv_ask ask = {.from = 3020, .to = 3040, .queries = asks, .n_queries = 2, .quotes = &quotes};
+        assert_int_equal(kv_session_repair(s, &ask, NULL, NULL), 0);
+        assert_int_equal(kv_bits_count(s->outshone, kv_bits_words(s->n)), 0);
+        assert_int_equal(quotes.n, i);
+        if (i) assert_true(quotes.lines[0].from == 420 && quotes.lines[0].to == 430);
+        schedules[i] = kv_session_schedule_hash(s);
+        kv_session_free(s);
+    }
+    assert_true(schedules[0] == schedules[1]);
+}
+
 /* Two are asked for; 120 lines have the second one's class, so each has less than half of the first one's mass. */
 static void test_repair__brings_a_line_for_each_name(void **state)
 {
@@ -407,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_repair__focuses_on_what_answers_clearly),
         cmocka_unit_test(test_repair__says_which_line_to_quote),
         cmocka_unit_test(test_repair__quotes_no_line_that_is_in_view_or_unclear),
+        cmocka_unit_test(test_repair__quotes_what_a_name_asks_for_in_an_unclear_request),
         cmocka_unit_test(test_repair__brings_a_line_for_each_name),
         cmocka_unit_test(test_repair__computes_a_message_again),
         cmocka_unit_test(test_repair__what_came_back_stays_for_the_turn),

@@ -21,17 +21,44 @@ static bool has_word(const base_buf *line, const char *word, size_t n)
     return false;
 }
 
-/* Bits of the words that ask in the request and say something: those that the line has. */
-static uint32_t words_of(const base_buf *line, const char *request, const uint32_t *ends, uint32_t n)
+/* The words of a request that ask and say something. */
+typedef struct asking {
+    base_str words[AGENT_MAX_QUERIES];
+    uint32_t n, names; /* names: bits of those that are names of code */
+} asking;
+
+/* An underscore, or a capital behind a small letter. */
+static bool is_name(base_str word)
 {
-    uint32_t found = 0;
+    for (size_t i = 1; i < word.len; i++)
+        if (word.ptr[i] == '_' ||
+            (isupper((unsigned char)word.ptr[i]) && islower((unsigned char)word.ptr[i - 1])))
+            return true;
+    return false;
+}
+
+static asking find_asking(const char *request)
+{
+    asking a = {.n = 0};
+    uint32_t ends[AGENT_MAX_QUERIES];
+    const uint32_t n = agent__pick_queries(request, strlen(request), ends);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t from = ends[i];
         while (from && is_word_byte(request[from - 1])) from--;
-        if (agent__is_content_word(request + from, ends[i] - from) &&
-            has_word(line, request + from, ends[i] - from))
-            found |= 1u << i;
+        const base_str word = {request + from, ends[i] - from};
+        if (!agent__is_content_word(word.ptr, word.len)) continue;
+        if (is_name(word)) a.names |= 1u << a.n;
+        a.words[a.n++] = word;
     }
+    return a;
+}
+
+/* Bits of the asking words that the line has. */
+static uint32_t words_of(const base_buf *line, const asking *a)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (has_word(line, a->words[i].ptr, a->words[i].len)) found |= 1u << i;
     return found;
 }
 
@@ -54,15 +81,15 @@ static bool says_something(base_str line)
 void agent__choose_quotes(
     const char *request, const base_buf *recent, const base_buf *lines, uint32_t n, bool *ret_said)
 {
-    uint32_t ends[AGENT_MAX_QUERIES];
-    const uint32_t n_ends = agent__pick_queries(request, strlen(request), ends);
+    const asking a = find_asking(request);
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t has = words_of(&lines[i], request, ends, n_ends);
+        const uint32_t has = words_of(&lines[i], &a);
         const base_str line = trim(&lines[i]);
-        ret_said[i] =
-            says_something(line) && !(recent->len && memmem(recent->data, recent->len, line.ptr, line.len));
+        const bool fits = a.names ? has & a.names : has || !a.n;
+        ret_said[i] = fits && says_something(line) &&
+                      !(recent->len && memmem(recent->data, recent->len, line.ptr, line.len));
         for (uint32_t k = 0; k < n; k++) {
-            const uint32_t other = words_of(&lines[k], request, ends, n_ends);
+            const uint32_t other = words_of(&lines[k], &a);
             if (other != has && (other & has) == has) ret_said[i] = false;
         }
     }

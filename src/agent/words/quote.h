@@ -8,8 +8,8 @@
 #include "base/buf.h"
 
 /*
- * Which of lines ([n]) are said: not one of whose words of the request another line has all and more (of lines like each other
- * that leaves the one with the name that is asked for, where one has it), nor one that the newest text, `recent`, has.
+ * Which of lines ([n]) are said: those that have a name of code that the request asks for, where it asks for any, else one of
+ * its words; not one of whose words of the request another line has all and more, nor one that the newest text, `recent`, has.
  */
 void agent__choose_quotes(
     const char *request, const base_buf *recent, const base_buf *lines, uint32_t n, bool *ret_said);

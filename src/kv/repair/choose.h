@@ -51,6 +51,8 @@ bool kv__repair_is_clear(const kv_session *s, const kv_repair_work *w, const flo
 void kv__repair_choose(const kv_session *s, kv_repair_work *w, uint64_t room);
 
 /* --- quote.c: what is said again behind the request (kv_ask.quotes) --- */
+/* Could a line be quoted at all? */
+bool kv__may_quote(const kv_session *s, const kv_repair_work *w);
 /* The line of a row that answers clearly by `mass` ([n]), unless it is noted already, or in view. */
 void kv__note_quote(const kv_session *s, const kv_repair_work *w, const float *mass, uint32_t row);
 /* Behind what answers single names: the lines that a whole request brings back, which is clear. */

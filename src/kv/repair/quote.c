@@ -5,6 +5,11 @@
  */
 #include "kv/repair/choose.h"
 
+bool kv__may_quote(const kv_session *s, const kv_repair_work *w)
+{
+    return w->quotes && s->parameters.quote > 0 && w->is_request && s->fold.n;
+}
+
 void kv__note_quote(const kv_session *s, const kv_repair_work *w, const float *mass, uint32_t row)
 {
     kv_quotes *all = w->quotes;

@@ -300,8 +300,9 @@ static void order_set(kv_session *s, work *w)
     set->n_order = kv_bits_count(w->choice.eligible, kv_bits_words(s->n));
 }
 
-/* The best row by one name's queries, the signal's [from, to), where it answers that name clearly. */
-static int find_named_row(kv_session *s, work *w, uint32_t from, uint32_t to, float **mass, base_err *err)
+/* The best row by one name's queries, the signal's [from, to), where it answers that name clearly; comes: it comes back for that. */
+static int find_named_row(
+    kv_session *s, work *w, uint32_t from, uint32_t to, bool comes, float **mass, base_err *err)
 {
     const kv_repair_set *set = &w->choice.set;
     uint32_t places[KV_RECENT_QUERIES];
@@ -315,7 +316,7 @@ static int find_named_row(kv_session *s, work *w, uint32_t from, uint32_t to, fl
         for (uint32_t i = 0; i < set->n_order; i++)
             if (w->sum[set->order[i]] > w->sum[best]) best = set->order[i];
         if (kv__repair_is_clear(s, &w->choice, w->sum, best)) {
-            kv_bits_set(w->choice.named, best);
+            if (comes) kv_bits_set(w->choice.named, best);
             kv__note_quote(s, &w->choice, w->sum, best);
         }
     }
@@ -323,21 +324,25 @@ static int find_named_row(kv_session *s, work *w, uint32_t from, uint32_t to, fl
     return rc;
 }
 
-/* Where a request is clear and names several words (each a run of its tokens): what each asks for by itself. */
+/*
+ * Where a request names several words (each a run of its tokens): what each asks for by itself. Where the whole is clear that
+ * comes back; where it is not, since words beside a name look at the sinks, it is only quoted.
+ */
 static int find_named(kv_session *s, work *w, base_err *err)
 {
     const kv_repair_work *c = &w->choice;
     const kv_signal *by = &w->signal;
     float *mass = NULL;
     int rc = 0;
-    if (w->each || !s->parameters.focus || !kv__repair_is_clear(s, c, c->set.mass, c->set.order[0])) return 0;
+    const bool is_clear = kv__repair_is_clear(s, c, c->set.mass, c->set.order[0]);
+    if (w->each || !s->parameters.focus || (!is_clear && !kv__may_quote(s, c))) return 0;
     for (uint32_t from = 0, to; from < by->n && !rc; from = to) {
         uint32_t end = by->tokens[from]; /* of the word */
         for (uint32_t q = 0; q < w->ask->n_queries; q++) end += w->ask->queries[q] == end;
         for (to = from + 1; to < by->n && by->tokens[to] < end;) to++;
-        if (to - from < by->n) rc = find_named_row(s, w, from, to, &mass, err);
+        if (to - from < by->n) rc = find_named_row(s, w, from, to, is_clear, &mass, err);
     }
-    if (!rc) kv__note_quotes(s, c);
+    if (!rc && is_clear) kv__note_quotes(s, c);
     return rc;
 }
 
