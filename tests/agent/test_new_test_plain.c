@@ -85,6 +85,19 @@ static void test_new_test_plain__of_go_begins_with_a_value(void **state)
     }
 }
 
+/* Python: the test beside it asserts in other words, and the call is begun all the same. */
+static void test_new_test_plain__beside_other_assertions(void **state)
+{
+    static const plain all[] = {
+        {"add a test for is_odd", "def test_is_odd_2(self):\\n    self.assertEqual(is_odd(ZZZ"}};
+    NEEDS_GRAMMAR;
+    put_file("even.py", "def is_odd(n):\n    return n % 2 == 1\n");
+    put_file("test_even.py",
+        "import unittest\nfrom even import is_odd\n\n\nclass EvenTest(unittest.TestCase):\n    def test_is_odd(self):\n"
+        "        self.assertTrue(is_odd(3))\n");
+    check_begins(all, 1);
+}
+
 /* Tests of node's own runner: beside the nested one, but behind the whole where that counts what is in it. */
 static void test_new_test_plain__of_nested_tests(void **state)
 {
@@ -397,6 +410,7 @@ int main(void)
         TEST_CASE(test_new_test_plain__the_word_is_an_order),
         TEST_CASE(test_new_test_plain__the_one_behind_for_is_meant),
         TEST_CASE(test_new_test_plain__of_go_begins_with_a_value),
+        TEST_CASE(test_new_test_plain__beside_other_assertions),
         TEST_CASE(test_new_test_plain__of_nested_tests),
         TEST_CASE(test_new_test_plain__a_run_is_no_new_test),
         TEST_CASE(test_new_test_plain__of_several_files),

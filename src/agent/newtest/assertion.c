@@ -246,6 +246,9 @@ char *agent__begin_assertion(const agent *a, const char *file_path, const base_b
         is_function && base_ends_with(subject_path, ".py") && agent__put_raises(a->request, example, &out);
     for (size_t i = 0; is_function && !raises && i < sizeof forms / sizeof *forms && !out.len; i++)
         if (memmem(example.ptr, example.len, forms[i], strlen(forms[i]))) base_buf_puts(&out, forms[i]);
+    if (is_function && !out.len &&
+        base_ends_with(subject_path, ".py")) /* it asserts otherwise, or errors alone */
+        base_buf_puts(&out, memmem(example.ptr, example.len, "self.", 5) ? forms[0] : forms[1]);
     const bool is_rust = *rust || (out.len && !strncmp(out.data, "assert_eq!(", 11));
     if (*rust) {
         base_buf_clear(&out);
