@@ -70,7 +70,6 @@ static bool is_ordered(const agent_readings *all, const agent_reading *r)
     const bool renames = r->kind == AGENT_READ_RENAME;
     for (size_t i = 0; i < sizeof against / sizeof *against; i++)
         if (r->signs[against[i]]) return false;
-    if (renames && r->signs[AGENT_SIGN_FRESH_LEFT]) return false;
     for (size_t i = 0; i < sizeof unsaid / sizeof *unsaid; i++)
         if (r->signs[unsaid[i]]) return false;
     if (is_of_parameter) return !r->signs[AGENT_SIGN_UNSAID] && !r->signs[AGENT_SIGN_OTHER_VERB];
@@ -104,7 +103,10 @@ static const agent_reading *find_asked(const agent_readings *r)
     if (first && first == best && is_clear_but_for_twins(r, first)) return first;
     if (!ordered) return NULL;
     const bool renames = ordered->kind == AGENT_READ_RENAME;
-    const bool is_first = ordered == best || (renames && best->kind == AGENT_READ_ADD);
+    /* another new name may be what is to be added, or one that the description speaks of: "makes a StringIO" */
+    const bool is_beside_new =
+        renames && best->kind == AGENT_READ_ADD && !ordered->signs[AGENT_SIGN_FRESH_LEFT];
+    const bool is_first = ordered == best || is_beside_new;
     return is_first && (renames || ordered->weight >= LEAST) ? ordered : NULL;
 }
 
