@@ -480,8 +480,8 @@ static void test_addition__a_new_test_finds_its_place(void **state)
             "        assertEquals(0, new Halves().halve(0));\n"
             "    }\n"
             "}\n"},
-        {"fourth should be tested with 8.", "\tif fourth(8) != 2 {\n\t\tt.Fail()\n\t}\n}", "some_test.go",
-            "}\n\nfunc TestFourth(t *testing.T) {\n\tif fourth(8) != 2 {\n"},
+        {"fourth should be tested with 8.", "8); got != 2 {\n\t\tt.Fail()\n\t}\n}", "some_test.go",
+            "}\n\nfunc TestFourth(t *testing.T) {\n\tif got := fourth(8); got != 2 {\n"},
         {"Add a test for half", "8), 4);\n}", "src/lib.rs",
             "4);\n"
             "    }\n\n"
@@ -495,8 +495,9 @@ static void test_addition__a_new_test_finds_its_place(void **state)
             "test('edgeLength', () => {\n"
             "  assert.equal(new Shape().edgeLength(2), 8);\n"
             "});\n"},
-        {"Add a test for edgeLength which fails", "throws(() => new Shape().edgeLength());\n});",
-            "tests/edgeLength2.test.js", "{\n  assert.throws(() => new Shape().edgeLength());\n});\n"},
+        {"Add a test for edgeLength which fails", "  assert.throws(() => new Shape().edgeLength());\n});",
+            "tests/edgeLength.test.js",
+            "});\n\ntest('edgeLength which fails', () => {\n  assert.throws(() => new Shape().edgeLength());\n});\n"},
         /* A table's rows are its tests. */
         {"Add tests for third with 9 and 12",
             "9, 3},\n\t\t{12, 4},\n\t} {\n\t\tcheck(t, third(c.a), c.b)\n\t}\n}", "third_test.go",

@@ -315,7 +315,8 @@ static void put_beginning(
             out, "%.*s%s%.*s\n", (int)(quote + 1 - line), line, title.data, (int)(line + n - end), end);
     else
         base_buf_add(out, line, (size_t)((quote ? quote + 1 : bracket + 1) - line));
-    if (end && title.len) put_first_call(text, b, subject, out);
+    /* What throws is called inside of another function: the neighbour's call is no beginning for that. */
+    if (end && title.len && !agent__asks_for_error(request)) put_first_call(text, b, subject, out);
     base_buf_free(&title);
 }
 

@@ -8,6 +8,7 @@
 #include "agent/words/request_words.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "code/code.h"
 
 static const char *const things[] = {"readme", "documentation", "docs", "changelog", "docstring",
     "docstrings", "comment", "comments", "licence", "license", "workflow", "makefile", "example", "examples",
@@ -61,12 +62,25 @@ char *agent__about_code(const char *request)
     return base_buf_take(&out);
 }
 
+/* "Write new.txt": a file that is no code. */
+static bool names_other_file(const char *text)
+{
+    bool is_other = false;
+    for (agent_word w = {0}; !is_other && agent__next_mention(text, w.to, &w);) {
+        char *word = agent__copy_word(text, w);
+        const char *language = code_language(word, "", 0);
+        is_other = strchr(word, '.') && (!language || code_language_is_document(language));
+        free(word);
+    }
+    return is_other;
+}
+
 bool agent__orders_code_first(const char *request)
 {
     static const char *const tests[] = {"test", "tests", "tested", "testing", "cover", "coverage", NULL};
     char *first = base_xstrndup(request, end_of_clause(request, 0));
     const bool is_so = agent_asks_for_change(first) && !agent__speaks_of_document(first) &&
-                       !agent__has_any_word(first, tests);
+                       !names_other_file(first) && !agent__has_any_word(first, tests);
     free(first);
     return is_so;
 }
