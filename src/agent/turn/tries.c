@@ -318,74 +318,101 @@ bool agent__tries_are_due(const agent *a)
            (a->engine->can & ENGINE_BRANCH);
 }
 
-int agent__try(agent *a, model_ids *ret_ids, base_err *err)
+/* Requests that name no test and give no values have a time for candidates: true where it is spent. */
+static bool is_time_up(agent *a, uint32_t i, uint64_t began)
 {
-    if (!agent__tries_are_due(a)) return 0;
-    const uint32_t n = agent__tries(a);
-    candidate *all = base_xcalloc(n, sizeof *all), *testing = NULL, *best = NULL;
-    int rc = 0;
+    const uint64_t spent_s = (base_clock_ns() - began) / 1000000000;
+    const bool has_kept = a->fix.next_kept < a->fix.n_kept;
+    if (!i || has_kept || a->fix.wanted || a->test.has_values ||
+        spent_s < (i < (begins_with_test(a) ? NEW_LEAST : FOUND_LEAST) ? FOUND_MOST_S : FOUND_S))
+        return false;
+    agent__notice(a,
+        "no further candidates: %llu s are spent (a request that "
+        "names its test, or gives values, gets all of them)",
+        (unsigned long long)spent_s);
+    return true;
+}
+
+/* Makes candidates one after another; the first that does, NULL: none did so far. */
+static candidate *make_candidates(agent *a, candidate *all, uint32_t n, int *rc, base_err *err)
+{
+    candidate *testing = NULL, *best = NULL;
     bool recorded = false, was_run = false;
-    a->fix.tried = true;
-    agent__keep_parts(a);
     const uint64_t began = base_clock_ns();
-    for (uint32_t i = 0; !rc && !best && i < n; i++) {
+    for (uint32_t i = 0; !*rc && !best && i < n && !is_time_up(a, i, began); i++) {
         candidate *c = &all[i];
-        const uint64_t spent_s = (base_clock_ns() - began) / 1000000000;
-        const bool has_kept = a->fix.next_kept < a->fix.n_kept;
-        if (i && !has_kept && !a->fix.wanted && !a->test.has_values &&
-            spent_s >= (i < (begins_with_test(a) ? NEW_LEAST : FOUND_LEAST) ? FOUND_MOST_S : FOUND_S)) {
-            agent__notice(a,
-                "no further candidates: %llu s are spent (a request that "
-                "names its test, or gives values, gets all of them)",
-                (unsigned long long)spent_s);
-            break;
-        }
         c->made.number = i + 1;
         c->made.started_ns = base_clock_ns();
         c->is_recorded = recorded;
         recorded = false;
-        if (!take_kept(a, c, err, &rc)) rc = sample(a, c, testing, err);
+        if (!take_kept(a, c, err, rc)) *rc = sample(a, c, testing, err);
         if (testing && judge(a, testing, n)) best = testing; /* it was tested while this one was sampled */
         testing = NULL;
-        if (rc || best) break;
-        rc = try_change(a, all, c, err);
-        if (!rc && !c->word && !a->asked.new_test.path)
+        if (*rc || best) break;
+        *rc = try_change(a, all, c, err);
+        if (!*rc && !c->word && !a->asked.new_test.path)
             testing = c;
-        else if (!rc && judge(a, c, n)) /* whether a new test notices faults is known behind its run */
+        else if (!*rc && judge(a, c, n)) /* whether a new test notices faults is known behind its run */
             best = c;
-        else if (!rc && cannot_be_judged(a, c, &was_run))
+        else if (!*rc && cannot_be_judged(a, c, &was_run))
             break;
-        if (!rc && !best && !testing && !c->is_recorded && a->asked.new_test.path)
-            rc = agent__record_test(a, c->made.read.text.data, c->made.read.text.len, &recorded, err);
+        if (!*rc && !best && !testing && !c->is_recorded && a->asked.new_test.path)
+            *rc = agent__record_test(a, c->made.read.text.data, c->made.read.text.len, &recorded, err);
         if (!best && c->is_near && !recorded) best = c;
     }
-    if (testing && judge(a, testing, n) && !rc) best = testing;
+    if (testing && judge(a, testing, n) && !*rc) best = testing;
+    return best;
+}
+
+/* Where none did: the one that is nearest to it; NULL: none is of use. */
+static candidate *find_nearest(const agent *a, candidate *all, uint32_t n)
+{
+    const bool is_test = a->asked.new_test.path != NULL;
+    for (uint32_t i = 0; i < 2 * n && is_test; i++) /* one that notices something first */
+        if (all[i % n].passed && (i >= n || all[i].noticed.n)) return &all[i % n];
+    for (uint32_t i = 0; i < n; i++)
+        if (all[i].is_near) return &all[i];
+    /* The first that is a test says in the tree why not, and nothing is written a second time. */
+    for (uint32_t i = 0; i < n && is_test; i++)
+        if (all[i].made.headline && is_new_test(a, all[i].made.path)) return &all[i];
+    return NULL;
+}
+
+/* What the last line says of the new test. */
+static void note_test(agent *a, candidate *best)
+{
+    agent_new_test *t = &a->asked.new_test;
+    if (!best) t->begun = false;
+    if (best && best->noticed.told) {
+        free(t->fault);
+        t->fault = best->noticed.told;
+        t->notices = best->noticed.n > 0 && !best->noticed.misses_aim;
+        t->misses_aim = best->noticed.n > 0 && best->noticed.misses_aim;
+        best->noticed.told = NULL;
+    }
+    if (best && best->is_recorded) {
+        agent__notice(a, "the new test expects what the code gives now: see whether that is right");
+        t->is_recorded = true;
+    }
+}
+
+int agent__try(agent *a, model_ids *ret_ids, base_err *err)
+{
+    if (!agent__tries_are_due(a)) return 0;
+    const uint32_t n = agent__tries(a);
+    candidate *all = base_xcalloc(n, sizeof *all);
+    int rc = 0;
+    a->fix.tried = true;
+    agent__keep_parts(a);
+    candidate *best = make_candidates(a, all, n, &rc, err);
     if (rc && rc != BASE_E_CANCELLED &&
         rc != BASE_E_NOMEM) { /* e.g. a tree too large to copy: go on without */
         agent__notice(a, "no candidates: %s", err ? err->msg : "");
         if (err) *err = (base_err){0};
         rc = 0;
     }
-    for (uint32_t i = 0; i < 2 * n && !best && a->asked.new_test.path;
-         i++) /* one that notices something first */
-        if (all[i % n].passed && (i >= n || all[i].noticed.n)) best = &all[i % n];
-    for (uint32_t i = 0; i < n && !best; i++)
-        if (all[i].is_near) best = &all[i];
-    /* None: the first that is a test says in the tree why not, and nothing is written a second time. */
-    for (uint32_t i = 0; i < n && !best && a->asked.new_test.path; i++)
-        if (all[i].made.headline && is_new_test(a, all[i].made.path)) best = &all[i];
-    if (!best) a->asked.new_test.begun = false;
-    if (best && best->noticed.told) {
-        free(a->asked.new_test.fault);
-        a->asked.new_test.fault = best->noticed.told;
-        a->asked.new_test.notices = best->noticed.n > 0 && !best->noticed.misses_aim;
-        a->asked.new_test.misses_aim = best->noticed.n > 0 && best->noticed.misses_aim;
-        best->noticed.told = NULL;
-    }
-    if (best && best->is_recorded) {
-        agent__notice(a, "the new test expects what the code gives now: see whether that is right");
-        a->asked.new_test.is_recorded = true;
-    }
+    if (!best) best = find_nearest(a, all, n);
+    note_test(a, best);
     for (size_t i = 0; !rc && best && i < best->made.ids.n; i++)
         model_ids_add(ret_ids, best->made.ids.ids[i]);
     for (uint32_t i = 0; i < n; i++) candidate_free(&all[i]);

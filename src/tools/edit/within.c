@@ -100,16 +100,16 @@ static size_t find_line(base_str line, const base_str *of, size_t n)
 
 /* Of the old lines those that the block leaves out at its beginning and at its end, by its first and last line. */
 static void find_left_out(
-    const base_str *old, size_t n_old, const base_str *new, size_t n, size_t *ret_front, size_t *ret_end)
+    const base_str *old, size_t n_old, const base_str *now, size_t n, size_t *ret_front, size_t *ret_end)
 {
-    size_t front = n ? find_line(new[0], old, n_old) : n_old, end = 0;
+    size_t front = n ? find_line(now[0], old, n_old) : n_old, end = 0;
     for (size_t i = 0; i < front && front < n_old; i++)
-        if (find_line(old[i], new, n) < n) front = n_old; /* it has that elsewhere */
+        if (find_line(old[i], now, n) < n) front = n_old; /* it has that elsewhere */
     *ret_front = front < n_old ? front : 0;
-    while (n && end < n_old && !(says_something(new[n - 1]) && is_same(new[n - 1], old[n_old - 1 - end])))
+    while (n && end < n_old && !(says_something(now[n - 1]) && is_same(now[n - 1], old[n_old - 1 - end])))
         end++;
     for (size_t i = 0; i < end && end < n_old; i++)
-        if (find_line(old[n_old - 1 - i], new, n) < n) end = n_old;
+        if (find_line(old[n_old - 1 - i], now, n) < n) end = n_old;
     *ret_end = end < n_old && end + *ret_front < n_old ? end : 0;
 }
 
@@ -117,24 +117,24 @@ bool tool__replace_within(const base_buf *text, const code_definition *d, size_t
     base_str block, bool may_lose, base_buf *ret)
 {
     base_buf clean = {0};
-    lines old = {0}, new = {0};
+    lines old = {0}, now = {0};
     size_t begin = d->from;
     while (begin && text->data[begin - 1] != '\n') begin--;
     const size_t end = d->to < text->len ? d->to : text->len, first = d->line;
     split(&old, text->data + begin, end - begin);
     tool__normalise_block(&clean, block.ptr ? block.ptr : "", block.len);
-    split(&new, clean.data ? clean.data : "", clean.len);
+    split(&now, clean.data ? clean.data : "", clean.len);
     const bool is_inside = from >= first && to >= from && to < first + old.n;
-    const bool is_whole = is_inside && from > first && new.n &&is_same(new.items[0], old.items[0]);
+    const bool is_whole = is_inside && from > first && now.n && is_same(now.items[0], old.items[0]);
     if (is_whole) {
         base_buf_add(ret, clean.data, clean.len);
     } else if (is_inside) {
         size_t at = from - first, behind = to - first + 1, front = 0, rest = 0;
-        size_t skip = overlap(old.items, at, new.items, new.n);
-        if (skip == new.n) skip = 0; /* nothing would be left */
-        size_t n = new.n - skip;
-        n -= overlap(new.items + skip, n, old.items + behind, old.n - behind);
-        if (!may_lose) find_left_out(old.items + at, behind - at, new.items + skip, n, &front, &rest);
+        size_t skip = overlap(old.items, at, now.items, now.n);
+        if (skip == now.n) skip = 0; /* nothing would be left */
+        size_t n = now.n - skip;
+        n -= overlap(now.items + skip, n, old.items + behind, old.n - behind);
+        if (!may_lose) find_left_out(old.items + at, behind - at, now.items + skip, n, &front, &rest);
         at += front;
         behind -= rest;
         const size_t n_old = behind - at;
@@ -142,12 +142,12 @@ bool tool__replace_within(const base_buf *text, const code_definition *d, size_t
         while (model + 1 < n_old && !trim(old.items[at + model]).len) model++;
         for (size_t i = 0; i < at; i++)
             base_buf_printf(ret, "%.*s\n", (int)old.items[i].len, old.items[i].ptr);
-        put_moved(new.items + skip, n, old.items[at + model], ret);
+        put_moved(now.items + skip, n, old.items[at + model], ret);
         for (size_t i = behind; i < old.n; i++)
             base_buf_printf(ret, "%.*s\n", (int)old.items[i].len, old.items[i].ptr);
     }
     free(old.items);
-    free(new.items);
+    free(now.items);
     base_buf_free(&clean);
     return is_inside;
 }
