@@ -66,7 +66,9 @@ typedef struct tool_call {
     base_str payload;           /* the raw fenced block behind the call; ptr NULL: none */
     const char *request;        /* the person's words that the call is about; NULL: none are known */
     bool is_persons;            /* the person typed it (!ls ~): a command that sees the person's home */
-    bool in_copy;               /* a command that runs in a copy of the tree and leaves nothing in the tree */
+    bool
+        is_whole; /* a rewrite's "from" and "to" are not looked at: a small model wrote them, and counts no lines */
+    bool in_copy; /* a command that runs in a copy of the tree and leaves nothing in the tree */
 } tool_call;
 
 /* What a call would do, for the person who approves it. */

@@ -421,7 +421,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     result->exit_code = -1;
     if (!tool__want_path(w, call, "rewrite", &path, result)) return BASE_OK;
     const size_t from = (size_t)tool__integer(call, "from", 0, 0, UINT32_MAX);
-    const bool has_lines = from && call->payload.ptr && tool__string(call, "name");
+    const bool has_lines = from && !call->is_whole && call->payload.ptr && tool__string(call, "name");
     if (has_lines) {
         take_lines(w, call, path, from, &whole, result);
         with_lines.payload = (base_str){whole.data, whole.len};

@@ -96,6 +96,25 @@ static void test_acting__is_begun(void **state)
     free_host(&h);
 }
 
+/* A small model counts no lines: what it writes as "from" and "to" of a short function is not looked at. */
+static void test_acting__lines_that_nobody_counted(void **state)
+{
+    put_file("a.py", "def twice(n):\n    m = n\n    return m\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"a.py\", \"name\": \"twice\", \"from\": 2, "
+        "\"to\": 2}}</tools>\n```python\ndef twice(n):\n    m = n\n    return m + m\n```\nX\nanswer Done.\nanswer Done.\n",
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Look at twice in a.py. Then correct it");
+    char *now = get_file("a.py");
+    if (strcmp(now, "def twice(n):\n    m = n\n    return m + m\n") != 0)
+        fail_msg("%s\n%s", now, h.json.data);
+    free(now);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* Of a function that is too long to be written again only the lines are written that the request speaks of. */
 static void test_acting__lines_of_a_long_function(void **state)
 {
@@ -149,6 +168,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_acting__is_found),
         TEST_CASE(test_acting__is_begun),
+        TEST_CASE(test_acting__lines_that_nobody_counted),
         TEST_CASE(test_acting__lines_of_a_long_function),
         TEST_CASE(test_acting__all_of_one_name),
     };

@@ -5,6 +5,7 @@
 #include "agent/approve/approve.h"
 #include "agent/call/prompt.h"
 #include "agent/judge/judge.h"
+#include "agent/repair/attempt.h"
 #include "agent/retrieve/retrieve.h"
 #include "agent/sequence/sequence.h"
 #include "agent/session/tell.h"
@@ -44,10 +45,16 @@ static void on_output(void *user, const char *bytes, size_t n)
 
 agent_running agent__running_begin(agent *a, const char *name, const base_json *arguments, base_str payload)
 {
+    const bool is_whole = !a->info.strong && !strcmp(name, "rewrite") && base_json_get(arguments, "from") &&
+                          !agent__are_narrowed(a, arguments);
     return (agent_running){.a = a,
         .tool = tool_find(name),
         .name = name,
-        .call = {.name = name, .arguments = arguments, .payload = payload, .request = a->request},
+        .call = {.name = name,
+            .arguments = arguments,
+            .payload = payload,
+            .request = a->request,
+            .is_whole = is_whole},
         .result = {.exit_code = -1},
         .limits = {.result_bytes = agent__room_bytes(a), .shell_ms = SHELL_MS, .cancel = a->cancel}};
 }

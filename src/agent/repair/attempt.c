@@ -288,6 +288,17 @@ bool agent__read_definition(const agent *a, const char *path, const char *name, 
     return d || is_new;
 }
 
+bool agent__are_narrowed(const agent *a, const base_json *arguments)
+{
+    agent_definition t = {0};
+    const bool are = agent__read_definition(a, base_json_str(arguments, "path", NULL),
+                         base_json_str(arguments, "name", NULL), &t) &&
+                     agent__narrow(a, &t) && base_json_int(arguments, "from", 0) == t.from &&
+                     base_json_int(arguments, "to", 0) == t.to;
+    agent_definition_free(&t);
+    return are;
+}
+
 /* What was written, else the definition that this turn's excerpts show of a file that is no test, as it is now. */
 static bool find_target(const agent *a, agent_definition *ret)
 {

@@ -57,6 +57,8 @@ void agent_definition_free(agent_definition *t);
  * the model's calls have no room for it.
  */
 bool agent__narrow(const agent *a, agent_definition *t);
+/* Are "from" and "to" of a rewrite's arguments these lines? What else a small model writes there it did not count. */
+bool agent__are_narrowed(const agent *a, const base_json *arguments);
 /* The call that rewrites it, up to the first line of its new text. */
 void agent__put_call(const agent *a, const agent_definition *t, base_buf *out);
 
