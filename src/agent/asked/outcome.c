@@ -259,7 +259,8 @@ static void tell_judge(const agent *a, const char *says, base_buf *out)
     else if (by_values)
         base_buf_printf(out, " Checked by values of your request: %u of %u.", a->test.hold, a->test.of);
     else if (a->test.has_values && a->fix.failing)
-        base_buf_puts(out, " The values of your request could not be tried on it.");
+        base_buf_puts(out,
+            " The values of your request could not be tried on it: a program that calls it does not build or run.");
     if (by_values && a->test.drops_plain) base_buf_puts(out, " The tree's own tests could not judge it.");
     if (command && !(a->test.has_values && a->fix.failing && !(by_values && a->test.hold == a->test.of)))
         base_buf_printf(out, " %s: %s.", says, command);
