@@ -89,12 +89,21 @@ static bool is_clear_but_for_twins(const agent_readings *all, const agent_readin
     return leads;
 }
 
+/* "What skips blanks at the end should be called g": "end" is a word there, though the function has a parameter of that name. */
+static bool is_by_chance(const char *request, const agent_reading *r)
+{
+    static const char *const words[] = {
+        "parameter", "parameters", "argument", "arguments", "param", "params", "arg", "args", NULL};
+    return r->kind == AGENT_READ_RENAME_PARAMETER && is_described(r) && !agent__has_any_word(request, words);
+}
+
 /* The likeliest operation on what is described, where that it is one is clear and what of is not; NULL. */
-static const agent_reading *find_asked(const agent_readings *r)
+static const agent_reading *find_asked(const char *request, const agent_readings *r)
 {
     const agent_reading *best = NULL, *first = NULL, *ordered = NULL;
     for (uint32_t i = 0; i < r->n; i++) {
         const agent_reading *one = &r->all[i];
+        if (is_by_chance(request, one)) continue;
         if (!best || one->weight > best->weight) best = one;
         if (!is_described(one)) continue;
         if (!first || one->weight > first->weight) first = one;
@@ -159,7 +168,7 @@ static void put_definition(const agent *a, const char *name, base_buf *out)
 
 bool agent__ask_which(agent *a, const char *request, const agent_readings *r, base_buf *ret)
 {
-    const agent_reading *first = a->settings.schema ? NULL : find_asked(r), *asked[AGENT_MOST_WHICH];
+    const agent_reading *first = a->settings.schema ? NULL : find_asked(request, r), *asked[AGENT_MOST_WHICH];
     const uint32_t n = first ? take_twins(r, first, asked) : 0;
     if (!n) return false;
     const char *second = second_of(first);
