@@ -107,6 +107,8 @@ static int probe_each(
             .is_varied = s->steps[i].is_varied};
         rc = probe(a, style, &one, &n, err);
         *ret_n += n;
+        for (uint32_t k = 0; k < s->steps[i].n_values; k++)
+            free(s->steps[i].values[k]); /* of no use to the first probe */
         s->steps[i].given = call->given;
         s->steps[i].n_values = call->n_values;
         memcpy(s->steps[i].values, call->values, sizeof call->values);
