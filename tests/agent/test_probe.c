@@ -121,6 +121,25 @@ static void test_probe__calls_are_varied(void **state)
     }
 }
 
+/* A call whose lines are more than a test has room for is left out; one that needs none of them stays. */
+static void test_probe__lines_without_room(void **state)
+{
+    enum { LINES = 40 };
+    base_buf text = {0};
+    agent_steps s;
+    base_buf_puts(&text, "    assert f(7) == 1\n    x0 = 1\n");
+    for (int i = 1; i < LINES; i++) base_buf_printf(&text, "    x%d = x%d + 1\n", i, i - 1);
+    base_buf_printf(&text, "    assert f(x%d) == 40\n", LINES - 1);
+    assert_true(agent__find_calls("t.py", text.data, text.len, "f", "", &s));
+    assert_true(s.n <= AGENT_MAX_STEPS);
+    uint32_t n_calls = 0;
+    for (uint32_t i = 0; i < s.n; i++) n_calls += s.steps[i].kind == AGENT_STEP_CALL;
+    assert_int_equal(n_calls, 1);
+    assert_string_equal(s.steps[0].text, "f(7)");
+    agent_steps_free(&s);
+    base_buf_free(&text);
+}
+
 /* What the calls of a file are given says what a further one is given. */
 static void test_probe__calls_of_a_file_say_what_is_given(void **state)
 {
@@ -140,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probe__what_is_printed_is_expected),
         cmocka_unit_test(test_probe__calls_are_varied),
+        cmocka_unit_test(test_probe__lines_without_room),
         cmocka_unit_test(test_probe__calls_of_a_file_say_what_is_given),
         cmocka_unit_test(test_probe__calls_that_cannot_stand_alone_are_none),
     };

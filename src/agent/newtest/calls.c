@@ -270,7 +270,7 @@ static bool mark_needed(const reading *r, size_t from, size_t to, uint32_t befor
             size_t first_end = first;
             while (first_end < line_to && is_name(r, first_end)) first_end++;
             if (is_control(r->text + first, first_end - first)) {
-                if (!memcmp(r->text + word, "err", 3)) continue;
+                if (!strncmp(r->text + word, "err", 3)) continue;
                 return false;
             }
             if (is_assertion(r, line, line_to)) continue;
@@ -331,11 +331,13 @@ static uint32_t find_all(const reading *r, const char *subject, found *all)
     return n_found;
 }
 
+/* Calls for whose lines there is no room are left out. */
 static void put_steps(const reading *r, const found *all, uint32_t n_found, agent_steps *ret)
 {
     uint32_t step_of[MOST_LINES];
     for (uint32_t i = 0, next = 0; i < r->n_lines; i++) {
         bool needed = false;
+        step_of[i] = AGENT_MAX_STEPS;
         for (uint32_t k = 0; k < n_found; k++) needed |= all[k].needed[i];
         if (needed && ret->n < AGENT_MAX_STEPS - AGENT_MAX_CALLS) {
             step_of[i] = ret->n;
@@ -343,10 +345,17 @@ static void put_steps(const reading *r, const found *all, uint32_t n_found, agen
                 (agent_step){.kind = AGENT_STEP_LINE, .text = copy_flat(r, r->lines[i].from, r->lines[i].to)};
         }
         for (; next < n_found && all[next].line == i; next++) {
-            agent_step *s = &ret->steps[ret->n++];
-            *s = (agent_step){.kind = AGENT_STEP_CALL, .text = copy_flat(r, all[next].from, all[next].to)};
-            for (uint32_t k = 0; k < i; k++)
-                if (all[next].needed[k]) s->needs |= 1u << step_of[k];
+            uint32_t needs = 0;
+            bool has_all = true;
+            for (uint32_t k = 0; k < i; k++) {
+                if (!all[next].needed[k]) continue;
+                has_all &= step_of[k] < AGENT_MAX_STEPS;
+                if (step_of[k] < AGENT_MAX_STEPS) needs |= 1u << step_of[k];
+            }
+            if (has_all)
+                ret->steps[ret->n++] = (agent_step){.kind = AGENT_STEP_CALL,
+                    .text = copy_flat(r, all[next].from, all[next].to),
+                    .needs = needs};
         }
     }
 }

@@ -101,7 +101,7 @@ static bool hand_out(const agent *a, const char *path, const char *name, const c
     return is_done;
 }
 
-void agent__put_edit(
+static void put_edit(
     const char *path, const base_buf *old, const base_buf *new, base_buf *json, base_buf *payload)
 {
     size_t from = 0, tail = 0;
@@ -123,11 +123,27 @@ void agent__put_edit(
     base_buf_add(payload, new->data + from, new->len - tail - from);
 }
 
+void agent__open_edit(
+    agent *a, const char *path, const base_buf *old, const base_buf *made, agent_opening *opening)
+{
+    base_buf json = {0}, payload = {0};
+    char version[65];
+    const char *language = code_language(path, "", 0);
+    put_edit(path, old, made, &json, &payload);
+    base_sha256_hex(old->data, old->len, version);
+    tool_workspace_mark_shown(a->workspace, path, version);
+    agent_opening_free(opening);
+    agent_prompt_open_payload(a->info.tools, json.data, language ? language : "", &opening->call);
+    agent_prompt_put_payload(a->info.tools, payload.data, payload.len, &opening->call);
+    base_buf_free(&json);
+    base_buf_free(&payload);
+}
+
 bool agent__open_export(agent *a, const char *request, agent_opening *opening)
 {
     agent_asked *x = &a->asked;
     agent_addition_words addition;
-    char *path = NULL, version[65];
+    char *path = NULL;
     if (!x->change || x->test_alone || x->is_operation || x->has_begun_export || x->refused ||
         a->fix.wanted || a->info.strong || a->settings.mode == AGENT_MODE_PLAN ||
         !agent__has_any_word(request, verbs))
@@ -139,7 +155,7 @@ bool agent__open_export(agent *a, const char *request, agent_opening *opening)
     const char *language = name ? code_language(path, "", 0) : NULL;
     bool is_open = false;
     for (const char *const *f = tool__export_files(language); name && *f && !is_open; f++) {
-        base_buf package = {0}, old = {0}, new = {0}, json = {0}, payload = {0};
+        base_buf package = {0}, old = {0}, new = {0};
         base_buf_printf(&package, "%.*s%s", (int)(base_path_name(path) - path), path, *f);
         if (!tool_workspace_read(a->workspace, package.data, MAX_FILE, &old, NULL) && old.len) {
             base_buf_add(&new, old.data, old.len);
@@ -147,18 +163,11 @@ bool agent__open_export(agent *a, const char *request, agent_opening *opening)
         }
         if (is_open) {
             x->has_begun_export = true;
-            agent__put_edit(package.data, &old, &new, &json, &payload);
-            base_sha256_hex(old.data, old.len, version);
-            tool_workspace_mark_shown(a->workspace, package.data, version);
-            agent_opening_free(opening);
-            agent_prompt_open_payload(a->info.tools, json.data, language, &opening->call);
-            agent_prompt_put_payload(a->info.tools, payload.data, payload.len, &opening->call);
+            agent__open_edit(a, package.data, &old, &new, opening);
         }
         base_buf_free(&package);
         base_buf_free(&old);
         base_buf_free(&new);
-        base_buf_free(&json);
-        base_buf_free(&payload);
     }
     free(name);
     free(path);

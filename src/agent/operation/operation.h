@@ -151,11 +151,11 @@ int agent__append_members(agent *a, const char *request, base_err *err);
 bool agent__open_export(agent *a, const char *request, agent_opening *opening);
 
 /*
- * A call of edit, and its text, that makes `new` of a file's `old`: the lines in which they differ, and one that they share, so that
- * there is one to replace.
+ * Begins the call of edit, with its text, that makes `made` of a file's `old`, which counts as shown: the lines in which they differ,
+ * and one that they share, so that there is one to replace.
  */
-void agent__put_edit(
-    const char *path, const base_buf *old, const base_buf *new, base_buf *json, base_buf *payload);
+void agent__open_edit(
+    agent *a, const char *path, const base_buf *old, const base_buf *made, agent_opening *opening);
 
 /* --- spelling.c --- */
 /*

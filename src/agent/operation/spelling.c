@@ -8,10 +8,8 @@
 #include <strings.h>
 
 #include "agent/asked/asked.h"
-#include "agent/call/prompt.h"
 #include "agent/operation/operation.h"
 #include "agent/words/request_words.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "code/code.h"
 #include "tools/file/text.h"
@@ -110,8 +108,7 @@ bool agent__open_spelling(agent *a, const char *request, agent_opening *opening)
 {
     agent_asked *x = &a->asked;
     agent_word old, new;
-    base_buf text = {0}, mended = {0}, json = {0}, payload = {0};
-    char version[65];
+    base_buf text = {0}, mended = {0};
     if (!x->change || x->refused || x->n_respelled >= MOST_FILES || a->fix.wanted || a->info.strong ||
         a->settings.mode == AGENT_MODE_PLAN || !agent__says_test_is_wrong(request) ||
         !agent__read_spellings(request, &old, &new))
@@ -121,18 +118,11 @@ bool agent__open_spelling(agent *a, const char *request, agent_opening *opening)
     if (path) {
         x->n_respelled++;
         agent__forget_meant(a); /* nothing of it is to be written again */
-        agent__put_edit(path, &text, &mended, &json, &payload);
-        base_sha256_hex(text.data, text.len, version);
-        tool_workspace_mark_shown(a->workspace, path, version);
-        agent_opening_free(opening);
-        agent_prompt_open_payload(a->info.tools, json.data, code_language(path, "", 0), &opening->call);
-        agent_prompt_put_payload(a->info.tools, payload.data, payload.len, &opening->call);
+        agent__open_edit(a, path, &text, &mended, opening);
     }
     const bool is_open = path != NULL;
     free(path);
     base_buf_free(&text);
     base_buf_free(&mended);
-    base_buf_free(&json);
-    base_buf_free(&payload);
     return is_open;
 }

@@ -8,10 +8,8 @@
 #include <strings.h>
 
 #include "agent/asked/asked.h"
-#include "agent/call/prompt.h"
 #include "agent/operation/operation.h"
 #include "agent/words/request_words.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "code/code.h"
@@ -143,23 +141,16 @@ static char *find_file(const agent *a, base_str new, char **old, base_buf *ret_t
 bool agent__open_version(agent *a, const char *request, agent_opening *opening)
 {
     agent_asked *x = &a->asked;
-    base_buf text = {0}, bumped = {0}, json = {0}, payload = {0};
-    char version[65];
+    base_buf text = {0}, bumped = {0};
     base_str new;
     if (!x->change || x->refused || x->test_alone || x->n_bumped >= MOST_FILES || a->fix.wanted ||
         a->info.strong || a->settings.mode == AGENT_MODE_PLAN || !read_order(request, &new))
         return false;
     char *path = find_file(a, new, &x->old_version, &text, &bumped);
     if (path) {
-        const char *language = code_language(path, "", 0);
         x->n_bumped++;
         agent__forget_meant(a); /* no function is to be written for it */
-        agent__put_edit(path, &text, &bumped, &json, &payload);
-        base_sha256_hex(text.data, text.len, version);
-        tool_workspace_mark_shown(a->workspace, path, version);
-        agent_opening_free(opening);
-        agent_prompt_open_payload(a->info.tools, json.data, language ? language : "", &opening->call);
-        agent_prompt_put_payload(a->info.tools, payload.data, payload.len, &opening->call);
+        agent__open_edit(a, path, &text, &bumped, opening);
         if (!model_tools_are_marked(a->info.tools) && !model_tools_are_xml(a->info.tools))
             base_buf_puts(&opening->call, "```\n");
     }
@@ -167,7 +158,5 @@ bool agent__open_version(agent *a, const char *request, agent_opening *opening)
     free(path);
     base_buf_free(&text);
     base_buf_free(&bumped);
-    base_buf_free(&json);
-    base_buf_free(&payload);
     return is_open;
 }

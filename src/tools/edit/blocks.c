@@ -16,23 +16,6 @@
 
 #include "base/mem.h"
 
-typedef struct lines {
-    base_str *items; /* without the newline and a CR before it */
-    size_t n, cap;
-} lines;
-
-static void split(lines *l, const char *text, size_t n)
-{
-    for (size_t at = 0; at < n;) {
-        const char *end = memchr(text + at, '\n', n - at);
-        size_t len = (end ? (size_t)(end - text) : n) - at, shown = len;
-        if (shown && text[at + shown - 1] == '\r') shown--;
-        base_grow(&l->items, &l->cap, l->n + 1, sizeof *l->items);
-        l->items[l->n++] = (base_str){text + at, shown};
-        at += len + 1;
-    }
-}
-
 static base_str trim(base_str s, bool left)
 {
     while (s.len && isspace((unsigned char)s.ptr[s.len - 1])) s.len--;
@@ -72,7 +55,7 @@ static marker marker_of(base_str line)
     return NO_MARKER;
 }
 
-static size_t read_parts(const lines *l, part **ret)
+static size_t read_parts(const tool_line_list *l, part **ret)
 {
     part *parts = NULL;
     size_t n = 0, cap = 0;
@@ -102,8 +85,8 @@ static size_t read_parts(const lines *l, part **ret)
 
 /* ---- finding and replacing ---- */
 
-static size_t count_matches(const lines *text, const lines *payload, const part *p, looseness how,
-    size_t *ret_first, size_t places[4])
+static size_t count_matches(const tool_line_list *text, const tool_line_list *payload, const part *p,
+    looseness how, size_t *ret_first, size_t places[4])
 {
     size_t n = p->old_to - p->old_from, found = 0;
     for (size_t i = 0; n && i + n <= text->n; i++) {
@@ -117,7 +100,8 @@ static size_t count_matches(const lines *text, const lines *payload, const part 
     return found;
 }
 
-static void show_nearest(const lines *text, const lines *payload, const part *p, base_buf *why)
+static void show_nearest(
+    const tool_line_list *text, const tool_line_list *payload, const part *p, base_buf *why)
 {
     /* A place's worth: 4 for each line that is equal but for indentation, 1 when a line begins alike. */
     size_t best[3] = {0}, at[3] = {0};
@@ -155,8 +139,8 @@ static void indent_of(base_str line, size_t *ret_n)
     *ret_n = n;
 }
 
-static void put_replacement(base_buf *out, const base_buf *whole, const lines *text, size_t first,
-    const lines *payload, const part *p, looseness how, tool_text_style style)
+static void put_replacement(base_buf *out, const base_buf *whole, const tool_line_list *text, size_t first,
+    const tool_line_list *payload, const part *p, looseness how, tool_text_style style)
 {
     base_buf block = {0}, moved = {0};
     for (size_t i = p->new_from; i < p->new_to; i++) {
@@ -186,11 +170,11 @@ static void put_replacement(base_buf *out, const base_buf *whole, const lines *t
 static const char *const loose_words[] = {
     NULL, "spaces at line ends were ignored", "indentation was ignored and adapted"};
 
-static bool replace_part(const char *path, base_buf *text, const lines *payload, const part *p, size_t number,
-    base_buf *note, base_buf *why)
+static bool replace_part(const char *path, base_buf *text, const tool_line_list *payload, const part *p,
+    size_t number, base_buf *note, base_buf *why)
 {
-    lines l = {0};
-    split(&l, text->data ? text->data : "", text->len);
+    tool_line_list l = {0};
+    tool__split_lines(&l, text->data ? text->data : "", text->len);
     size_t first = 0, places[4], found = 0, n = p->old_to - p->old_from;
     looseness how = EXACT;
     for (; how < N_LOOSENESS; how++)
@@ -240,9 +224,9 @@ static bool replace_part(const char *path, base_buf *text, const lines *payload,
 bool tool__replace_blocks(const char *path, const base_buf *text, base_str payload, base_buf *ret_text,
     base_buf *note, base_buf *why)
 {
-    lines l = {0};
+    tool_line_list l = {0};
     part *parts;
-    split(&l, payload.ptr ? payload.ptr : "", payload.len);
+    tool__split_lines(&l, payload.ptr ? payload.ptr : "", payload.len);
     size_t n = read_parts(&l, &parts), done = 0;
     base_buf work = {0};
     base_buf_add(&work, text->data ? text->data : "", text->len);
@@ -283,8 +267,8 @@ bool tool__replace_lines(const char *path, const base_buf *text, size_t from, si
     tool_text_style style = tool__text_style(text->data, text->len);
     size_t begin = tool__line_start(text->data, text->len, from),
            end = tool__line_start(text->data, text->len, to + 1);
-    lines l = {0};
-    split(&l, payload.ptr ? payload.ptr : "", payload.len);
+    tool_line_list l = {0};
+    tool__split_lines(&l, payload.ptr ? payload.ptr : "", payload.len);
     for (size_t i = 0; i < l.n; i++) {
         base_buf_add(&block, l.items[i].ptr, l.items[i].len);
         base_buf_putc(&block, '\n');

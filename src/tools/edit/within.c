@@ -8,23 +8,6 @@
 #include "base/mem.h"
 #include "tools/file/text.h"
 
-typedef struct lines {
-    base_str *items;
-    size_t n, cap;
-} lines;
-
-static void split(lines *l, const char *text, size_t n)
-{
-    for (size_t at = 0; at < n;) {
-        const char *end = memchr(text + at, '\n', n - at);
-        size_t len = (end ? (size_t)(end - text) : n) - at, shown = len;
-        if (shown && text[at + shown - 1] == '\r') shown--;
-        base_grow(&l->items, &l->cap, l->n + 1, sizeof *l->items);
-        l->items[l->n++] = (base_str){text + at, shown};
-        at += len + 1;
-    }
-}
-
 static size_t indent_of(base_str s)
 {
     size_t n = 0;
@@ -117,13 +100,13 @@ bool tool__replace_within(const base_buf *text, const code_definition *d, size_t
     base_str block, bool may_lose, base_buf *ret)
 {
     base_buf clean = {0};
-    lines old = {0}, now = {0};
+    tool_line_list old = {0}, now = {0};
     size_t begin = d->from;
     while (begin && text->data[begin - 1] != '\n') begin--;
     const size_t end = d->to < text->len ? d->to : text->len, first = d->line;
-    split(&old, text->data + begin, end - begin);
+    tool__split_lines(&old, text->data + begin, end - begin);
     tool__normalise_block(&clean, block.ptr ? block.ptr : "", block.len);
-    split(&now, clean.data ? clean.data : "", clean.len);
+    tool__split_lines(&now, clean.data ? clean.data : "", clean.len);
     const bool is_inside = from >= first && to >= from && to < first + old.n;
     const bool is_whole = is_inside && from > first && now.n && is_same(now.items[0], old.items[0]);
     if (is_whole) {

@@ -5,6 +5,8 @@
  */
 #include "tools/file/text.h"
 
+#include "base/mem.h"
+
 #include <string.h>
 
 bool tool__is_space(char c)
@@ -62,6 +64,18 @@ bool tool__has_conflict(const char *text, size_t n)
         at += len;
     }
     return true;
+}
+
+void tool__split_lines(tool_line_list *ret, const char *text, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        const size_t end = tool__line_end(text, n, at);
+        size_t shown = end - at;
+        if (shown && text[at + shown - 1] == '\r') shown--;
+        base_grow(&ret->items, &ret->cap, ret->n + 1, sizeof *ret->items);
+        ret->items[ret->n++] = (base_str){text + at, shown};
+        at = end + 1;
+    }
 }
 
 size_t tool__count_lines(const char *text, size_t n)

@@ -19,6 +19,12 @@ bool tool__is_blank(const char *text, size_t from, size_t to); /* are bytes [fro
 tool_text_style tool__text_style(const char *text, size_t n);
 /* "<<<<<<< ", "=======" and ">>>>>>> " at the begin of lines, in this order: what git leaves of a merge. */
 bool tool__has_conflict(const char *text, size_t n);
+/* Lines of a text, which they point into: without their newline and a CR before it. The caller frees items. */
+typedef struct tool_line_list {
+    base_str *items;
+    size_t n, cap;
+} tool_line_list;
+void tool__split_lines(tool_line_list *ret, const char *text, size_t n);
 size_t tool__count_lines(const char *text, size_t n); /* an open last line counts */
 /* byte of the 1-based line; n when there are fewer */
 size_t tool__line_start(const char *text, size_t n, size_t line);
